@@ -4,7 +4,7 @@ import type { ApiObject, Kind } from '../kind.ts';
 import { accessText, REQUEST_PHASES, requestErrors, requestSpec } from './access-request-spec.ts';
 import { approvalKind, clientLabels, nameText, SERVER_LABELS, userSchema } from './approval-kind.ts';
 import { textColumn } from './columns.ts';
-import { SHORT, text } from './meta.ts';
+import { SHORT, struct, text } from './meta.ts';
 
 /** On a role and a binding that an approval has made: the name of the request. */
 export const ACCESS_REQUEST_LABEL = 'clusterpass.dev/access-request';
@@ -12,17 +12,14 @@ export const ACCESS_REQUEST_LABEL = 'clusterpass.dev/access-request';
 /** The names of these roles and bindings begin with it. */
 export const ACCESS_GRANT_PREFIX = 'clusterpass:access-request:';
 
-const AttributesSchema = Type.Object(
-  {
-    verb: nameText('The verb, e.g. `get`.'),
-    group: nameText('The API group of the resource; empty for the core group.'),
-    resource: nameText('The resource, e.g. `pods`.'),
-    subresource: nameText('The subresource.'),
-    namespace: nameText('The namespace; empty for all, and for resources without one.'),
-    name: nameText('The name of the object; empty for all.'),
-  },
-  { goType: 'RequestedAttributes', description: 'The request is for this permission, in the cluster.' },
-);
+const AttributesSchema = struct('RequestedAttributes', 'The request is for this permission, in the cluster.', {
+  verb: nameText('The verb, e.g. `get`.'),
+  group: nameText('The API group of the resource; empty for the core group.'),
+  resource: nameText('The resource, e.g. `pods`.'),
+  subresource: nameText('The subresource.'),
+  namespace: nameText('The namespace; empty for all, and for resources without one.'),
+  name: nameText('The name of the object; empty for all.'),
+});
 
 /** Keeps the fields of the server when a client sends the body of its request again. */
 function withServerFields(object: ApiObject, old: ApiObject): ApiObject {
@@ -38,8 +35,6 @@ function withServerFields(object: ApiObject, old: ApiObject): ApiObject {
 /** A person asks for a permission in a cluster, for some time. An approval grants it. */
 export const accessRequestKind: Kind = approvalKind({
   kind: 'AccessRequest',
-  resource: 'accessrequests',
-  singular: 'accessrequest',
   about: {
     kind: 'A request for access to a cluster, which an approver grants or denies.',
     spec: 'What is requested.',

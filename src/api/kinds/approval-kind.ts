@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type TProperties, Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
+import type { TProperties } from 'typebox';
 import { type FieldError, forbiddenField } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { approvalSpec, approvalStatus, expiryOf, finishedAt } from './approval.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './issued-token.ts';
-import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, int64, SHORT, text, texts, timestamp, typeMeta } from './meta.ts';
+import { int64, kindSchema, list, part, SHORT, struct, text, texts, timestamp } from './meta.ts';
+import { serverKind } from './server-kind.ts';
 
 /** The verb of the permission to decide. */
 export const APPROVE_VERB = 'approve';
@@ -33,18 +33,13 @@ export const CLUSTER_UID_FIELD = 'status.clusterUID';
 export const nameText = (description: string) => text(description, { maxLength: 253 });
 
 export const userSchema = (description: string) =>
-  Type.Optional(
-    Type.Object(
-      {
-        username: text('The name of the user.'),
-        uid: text('The uid of the user.'),
-        actors: texts('Who acted as this user: the impersonator, and the requesters of the pass that was used.'),
-      },
-      { goType: 'RequestUser', description },
-    ),
-  );
+  part('RequestUser', description, {
+    username: text('The name of the user.'),
+    uid: text('The uid of the user.'),
+    actors: texts('Who acted as this user: the impersonator, and the requesters of the pass that was used.'),
+  });
 
-type OwnParts = Pick<Kind, 'kind' | 'singular' | 'resource' | 'nameRule' | 'countsGenerations' | 'verbs'> &
+type OwnParts = Pick<Kind, 'kind' | 'nameRule' | 'countsGenerations' | 'verbs'> &
   Pick<Partial<Kind>, 'deriveFields'> & {
     /** Descriptions: of the kind, of its spec, and of fields that both kinds have. */
     readonly about: Readonly<
@@ -65,14 +60,9 @@ export function approvalKind(parts: OwnParts): Kind {
   const { about, phases, specFields, statusFields, errors, instead, columns, wideColumns, ...own } = parts;
   const phaseText = `${phases.slice(0, -1).join(', ')} or ${phases.at(-1)}.`;
   return {
+    ...serverKind,
+    ...schemaOf(parts, phaseText),
     ...own,
-    group: CLUSTERPASS_GROUP,
-    version: CLUSTERPASS_VERSION,
-    listKind: `${own.kind}List`,
-    shortNames: [],
-    style: 'custom',
-    inCluster: false,
-    namespaced: false,
     hasStatus: true,
     statusSubresource: 'approval',
     indexLabels: true,
@@ -88,7 +78,6 @@ export function approvalKind(parts: OwnParts): Kind {
       [CLUSTER_UID_FIELD]: (object) => approvalStatus(object).clusterUID ?? '',
       [FINISHED_FIELD]: finishedAt,
     },
-    ...bodySchema(schemaOf(parts, phaseText)),
     validate: (object, old) => {
       const isChanged = old !== undefined && !isDeepStrictEqual(approvalSpec(object), approvalSpec(old));
       return [...errors(object), ...(isChanged ? [forbiddenField('spec', `cannot be changed: ${instead}`)] : [])];
@@ -109,62 +98,42 @@ export function approvalKind(parts: OwnParts): Kind {
 }
 
 function schemaOf({ kind, about, specFields, statusFields }: OwnParts, phases: string) {
-  const spec = Type.Object(
-    {
-      cluster: nameText(about.cluster),
-      serviceAccount: Type.Optional(
-        Type.Object(
-          { namespace: nameText('The namespace of the account.'), name: nameText('The name of the account.') },
-          { goType: 'ServiceAccountReference', description: about.serviceAccount },
-        ),
-      ),
-      ...specFields,
-      durationSeconds: int64(about.durationSeconds),
-      requestedBy: userSchema('The requester, as the cluster knows it. Set by the server.'),
-    },
-    { goType: `${kind}Spec`, description: `${about.spec} Cannot be changed.` },
-  );
-  const condition = Type.Object(
-    {
-      type: text('The decision, or the phase at the end.', SHORT),
-      status: text('`True`.', SHORT),
-      reason: text('One word for why.', SHORT),
-      message: text('Details, for people.', SHORT),
-      lastTransitionTime: timestamp('When it was decided. Set by the server.'),
-    },
-    { goType: `${kind}Condition`, description: 'A decision, or the end.' },
-  );
-  const binding = Type.Object(
-    {
-      kind: text(),
-      namespace: text(),
-      name: text(),
-      resourceVersion: text('A pending pass ends when the binding changes.'),
-    },
-    { goType: 'BindingReference', description: 'The binding that an approval has made, or that allows the pass.' },
-  );
-  const status = Type.Object(
-    {
-      phase: text(phases),
-      ...statusFields,
-      conditions: Type.Optional(
-        Type.Array(condition, {
-          goType: `[]${kind}Condition`,
-          maxItems: 8,
-          listMapKeys: ['type'],
-          description: `${about.conditions} The subresource \`approval\` adds one.`,
-        }),
-      ),
-      decidedBy: userSchema('Who approved or denied it.'),
-      decisionTimestamp: timestamp('When it was approved or denied.'),
-      bindingRef: Type.Optional(binding),
-      clusterUID: text('The UID of the cluster that it is for. A later cluster of the same name has another one.'),
-      expirationTimestamp: timestamp(about.expiry),
-    },
-    { goType: `${kind}Status`, description: 'The state. Set by the server.' },
-  );
-  return Type.Object(
-    { ...typeMeta, spec: Type.Optional(spec), status: Type.Optional(status) },
-    { goType: kind, description: about.kind },
-  );
+  const spec = part(`${kind}Spec`, `${about.spec} Cannot be changed.`, {
+    cluster: nameText(about.cluster),
+    serviceAccount: part('ServiceAccountReference', about.serviceAccount, {
+      namespace: nameText('The namespace of the account.'),
+      name: nameText('The name of the account.'),
+    }),
+    ...specFields,
+    durationSeconds: int64(about.durationSeconds),
+    requestedBy: userSchema('The requester, as the cluster knows it. Set by the server.'),
+  });
+  const condition = struct(`${kind}Condition`, 'A decision, or the end.', {
+    type: text('The decision, or the phase at the end.', SHORT),
+    status: text('`True`.', SHORT),
+    reason: text('One word for why.', SHORT),
+    message: text('Details, for people.', SHORT),
+    lastTransitionTime: timestamp('When it was decided. Set by the server.'),
+  });
+  const bindingRef = part('BindingReference', 'The binding that an approval has made, or that allows the pass.', {
+    kind: text(),
+    namespace: text(),
+    name: text(),
+    resourceVersion: text('A pending pass ends when the binding changes.'),
+  });
+  const status = part(`${kind}Status`, 'The state. Set by the server.', {
+    phase: text(phases),
+    ...statusFields,
+    conditions: list(condition, {
+      maxItems: 8,
+      listMapKeys: ['type'],
+      description: `${about.conditions} The subresource \`approval\` adds one.`,
+    }),
+    decidedBy: userSchema('Who approved or denied it.'),
+    decisionTimestamp: timestamp('When it was approved or denied.'),
+    bindingRef,
+    clusterUID: text('The UID of the cluster that it is for. A later cluster of the same name has another one.'),
+    expirationTimestamp: timestamp(about.expiry),
+  });
+  return kindSchema(kind, about.kind, { spec, status });
 }

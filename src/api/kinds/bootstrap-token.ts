@@ -1,31 +1,35 @@
-import { Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
+import { type Static, Type } from 'typebox';
 import { validateDomainLabels } from '../domain-keys.ts';
 import { type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateLabels } from '../names.ts';
 import type { Verb } from '../request.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { SHORT, stringMap, text, texts, timestamp, typeMeta } from './meta.ts';
+import { kindSchema, part, SHORT, stringMap, struct, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 /** With a bootstrap token a new cluster registers itself, once. The stored object has a digest of the token only. */
 
-interface BootstrapTokenSpec {
-  tokenDigest?: string;
-  namePattern?: string;
-  labels?: Record<string, string>;
-  expirationTimestamp?: string;
-  createdBy?: { username: string; uid?: string; groups?: string[] };
-}
+const SpecSchema = struct('BootstrapTokenSpec', 'What the token can register. Cannot be changed.', {
+  tokenDigest: text('`sha256:` and the SHA-256 digest of the token, in hex. The token is not stored.', SHORT),
+  namePattern: text('The names that the cluster may have, e.g. `prod-*`.', SHORT),
+  labels: stringMap('The labels of the cluster. It has no others.', { maxProperties: 100 }),
+  expirationTimestamp: timestamp('When the token expires. An hour after its creation if unset, at most a day.'),
+  createdBy: part(
+    'BootstrapTokenCreator',
+    'Who created the token. The cluster is registered with their permissions. Set by the server.',
+    { username: text(), uid: text(), groups: texts() },
+  ),
+});
 
-interface BootstrapTokenStatus {
-  /** The name that the token was used for. It registers no other cluster. */
-  cluster?: string;
-  usedTimestamp?: string;
-  /** When the cluster was created. Until then the use can be repeated. */
-  registeredTimestamp?: string;
-}
+const StatusSchema = struct('BootstrapTokenStatus', 'Whether the token was used. Set by the server.', {
+  cluster: text('The cluster that the token was used for.'),
+  usedTimestamp: timestamp('When it was used.'),
+  registeredTimestamp: timestamp('When the cluster was created.'),
+});
+
+type BootstrapTokenSpec = Static<typeof SpecSchema>;
+type BootstrapTokenStatus = Static<typeof StatusSchema>;
 
 export const bootstrapSpec = (object: ApiObject): BootstrapTokenSpec => (object.spec ?? {}) as BootstrapTokenSpec;
 export const bootstrapStatus = (object: ApiObject): BootstrapTokenStatus =>
@@ -60,58 +64,14 @@ const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'create'
 
 export const bootstrapTokenKind: Kind = {
   ...serverKind,
-  kind: 'BootstrapToken',
-  listKind: 'BootstrapTokenList',
-  resource: 'bootstraptokens',
-  singular: 'bootstraptoken',
   nameRule: 'label',
   verbs: VERBS,
   expiresAt: (object) => Date.parse(bootstrapSpec(object).expirationTimestamp ?? ''),
   selectableFields: { 'status.cluster': (object) => bootstrapStatus(object).cluster ?? '' },
-  ...bodySchema(
-    Type.Object(
-      {
-        ...typeMeta,
-        spec: Type.Optional(
-          Type.Object(
-            {
-              tokenDigest: text(
-                '`sha256:` and the SHA-256 digest of the token, in hex. The token is not stored.',
-                SHORT,
-              ),
-              namePattern: text('The names that the cluster may have, e.g. `prod-*`.', SHORT),
-              labels: stringMap('The labels of the cluster. It has no others.', { maxProperties: 100 }),
-              expirationTimestamp: timestamp(
-                'When the token expires. An hour after its creation if unset, at most a day.',
-              ),
-              createdBy: Type.Optional(
-                Type.Object(
-                  { username: text(), uid: text(), groups: texts() },
-                  {
-                    goType: 'BootstrapTokenCreator',
-                    description:
-                      'Who created the token. The cluster is registered with their permissions. Set by the server.',
-                  },
-                ),
-              ),
-            },
-            { goType: 'BootstrapTokenSpec', description: 'What the token can register. Cannot be changed.' },
-          ),
-        ),
-        status: Type.Optional(
-          Type.Object(
-            {
-              cluster: text('The cluster that the token was used for.'),
-              usedTimestamp: timestamp('When it was used.'),
-              registeredTimestamp: timestamp('When the cluster was created.'),
-            },
-            { goType: 'BootstrapTokenStatus', description: 'Whether the token was used. Set by the server.' },
-          ),
-        ),
-      },
-      { goType: 'BootstrapToken', description: 'A token with which one new cluster registers itself, once.' },
-    ),
-  ),
+  ...kindSchema('BootstrapToken', 'A token with which one new cluster registers itself, once.', {
+    spec: Type.Optional(SpecSchema),
+    status: Type.Optional(StatusSchema),
+  }),
   validate: bootstrapErrors,
   columns: [
     nameColumn,

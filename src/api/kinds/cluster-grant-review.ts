@@ -1,15 +1,8 @@
-import { Type } from 'typebox';
 import { type GrantPath, grantReview, via } from './grant-reviews.ts';
-import { flag, stringMap, text } from './meta.ts';
+import { flag, list, part, stringMap, struct, text } from './meta.ts';
 
-const subjects = Type.Optional(
-  Type.Array(
-    Type.Object(
-      { kind: text('`User`, `Group` or `ServiceAccount`.'), namespace: text(), name: text() },
-      { goType: 'GrantSubject' },
-    ),
-    { goType: '[]GrantSubject' },
-  ),
+const subjects = list(
+  struct('GrantSubject', '', { kind: text('`User`, `Group` or `ServiceAccount`.'), namespace: text(), name: text() }),
 );
 
 /** Bindings select clusters by labels: what a change of labels gives to whom, and takes from whom. */
@@ -17,38 +10,22 @@ export const clusterGrantReviewType = grantReview(
   'ClusterGrantReview',
   'The bindings that hold in a cluster. With labels: those that would begin and cease to hold with these labels.',
   {
-    spec: Type.Optional(
-      Type.Object(
-        {
-          labels: stringMap('All labels that the cluster would have; absent: those that it has.', {
-            maxProperties: 1_000,
-          }),
-        },
-        { goType: 'ClusterGrantReviewSpec', description: 'Sent below the path of the cluster, which need not exist.' },
+    spec: part('ClusterGrantReviewSpec', 'Sent below the path of the cluster, which need not exist.', {
+      labels: stringMap('All labels that the cluster would have; absent: those that it has.', {
+        maxProperties: 1_000,
+      }),
+    }),
+    status: part('ClusterGrantReviewStatus', '', {
+      grants: list(
+        struct('ClusterGrant', '', {
+          ...via,
+          subjects,
+          change: text('`Begins`, `Ends`, or empty for a binding that holds before and after.'),
+        }),
       ),
-    ),
-    status: Type.Optional(
-      Type.Object(
-        {
-          grants: Type.Optional(
-            Type.Array(
-              Type.Object(
-                {
-                  ...via,
-                  subjects,
-                  change: text('`Begins`, `Ends`, or empty for a binding that holds before and after.'),
-                },
-                { goType: 'ClusterGrant' },
-              ),
-              { goType: '[]ClusterGrant' },
-            ),
-          ),
-          incomplete: flag('True when you may not get all bindings, or when there are more than are listed.'),
-          evaluationError: text('Why the list is incomplete.'),
-        },
-        { goType: 'ClusterGrantReviewStatus' },
-      ),
-    ),
+      incomplete: flag('True when you may not get all bindings, or when there are more than are listed.'),
+      evaluationError: text('Why the list is incomplete.'),
+    }),
   },
 );
 

@@ -17,7 +17,7 @@ import type { Verb } from '../request.ts';
 import { ENDPOINTS_FIELD } from './cluster.ts';
 import { type ServerEndpoint, statusOf } from './cluster-spec.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { flag, text, timestamp, typeMeta } from './meta.ts';
+import { flag, list, part, struct, text, timestamp, typeMeta } from './meta.ts';
 
 /** Which clusters are profiles, where, and what the profiles say. */
 export interface InventorySettings extends ProfileSettings {
@@ -31,117 +31,69 @@ const DEFAULT_INVENTORY: InventorySettings = {
   namespaces: [{ name: 'default', matches: () => true }],
 };
 
-const ConditionSchema = Type.Object(
-  {
-    type: text('What the condition is about, e.g. `ControlPlaneHealthy`.'),
-    status: text('`True`, `False` or `Unknown`.'),
-    reason: text('One word for why the status last changed.'),
-    message: text('Details of the last change of status, for people.'),
-    lastTransitionTime: timestamp('When the status last changed.'),
-  },
-  { goType: 'Condition', description: 'One observed condition of the cluster.' },
-);
+const ConditionSchema = struct('Condition', 'One observed condition of the cluster.', {
+  type: text('What the condition is about, e.g. `ControlPlaneHealthy`.'),
+  status: text('`True`, `False` or `Unknown`.'),
+  reason: text('One word for why the status last changed.'),
+  message: text('Details of the last change of status, for people.'),
+  lastTransitionTime: timestamp('When the status last changed.'),
+});
 
-const PropertySchema = Type.Object(
-  { name: text('The name of the property.'), value: text('The value of the property.') },
-  { goType: 'Property', description: 'A characteristic of the cluster.' },
-);
+const PropertySchema = struct('Property', 'A characteristic of the cluster.', {
+  name: text('The name of the property.'),
+  value: text('The value of the property.'),
+});
 
-const ExtensionSchema = Type.Object(
-  {
-    name: text('The name of the extension.'),
-    extension: Type.Optional(Type.Unknown({ description: 'The content of the extension.' })),
-  },
-  { goType: 'NamedExtension', description: 'Further settings, for the plugin that gets credentials.' },
-);
+const ExtensionSchema = struct('NamedExtension', 'Further settings, for the plugin that gets credentials.', {
+  name: text('The name of the extension.'),
+  extension: Type.Optional(Type.Unknown({ description: 'The content of the extension.' })),
+});
 
-const ConnectionSchema = Type.Object(
-  {
-    server: text('The address of the API server.'),
-    'tls-server-name': text('The name in the certificate of the server, if it differs from that of the address.'),
-    'insecure-skip-tls-verify': flag('Never set: certificates are always verified.'),
-    'certificate-authority-data': Type.Optional(
-      Type.String({
-        format: 'byte',
-        goType: '[]uint8',
-        description: 'Certificate authorities of the API server, PEM in base64.',
-      }),
-    ),
-    'proxy-url': text('The proxy to the API server.'),
-    extensions: Type.Optional(
-      Type.Array(ExtensionSchema, {
-        goType: '[]NamedExtension',
-        listMapKeys: ['name'],
-        description: 'Settings for plugins.',
-      }),
-    ),
-  },
-  { goType: 'Cluster', description: 'How to connect to the cluster, as in a kubeconfig.' },
-);
+const ConnectionSchema = struct('Cluster', 'How to connect to the cluster, as in a kubeconfig.', {
+  server: text('The address of the API server.'),
+  'tls-server-name': text('The name in the certificate of the server, if it differs from that of the address.'),
+  'insecure-skip-tls-verify': flag('Never set: certificates are always verified.'),
+  'certificate-authority-data': Type.Optional(
+    Type.String({
+      format: 'byte',
+      goType: '[]uint8',
+      description: 'Certificate authorities of the API server, PEM in base64.',
+    }),
+  ),
+  'proxy-url': text('The proxy to the API server.'),
+  extensions: list(ExtensionSchema, { listMapKeys: ['name'], description: 'Settings for plugins.' }),
+});
 
-const AccessProviderSchema = Type.Object(
-  {
-    name: text('The name under which a consumer configures the plugin that gets credentials.'),
-    cluster: Type.Optional(ConnectionSchema),
-  },
-  { goType: 'AccessProvider', description: 'One way to reach the cluster.' },
-);
+const AccessProviderSchema = struct('AccessProvider', 'One way to reach the cluster.', {
+  name: text('The name under which a consumer configures the plugin that gets credentials.'),
+  cluster: Type.Optional(ConnectionSchema),
+});
 
-const ProfileSchema = Type.Object(
+const ProfileSchema = struct(
+  'ClusterProfile',
+  'A cluster of the fleet, for controllers that read the Cluster Inventory API. It cannot be written.',
   {
     ...typeMeta,
-    spec: Type.Optional(
-      Type.Object(
-        {
-          displayName: text('The name of the cluster, for people.'),
-          clusterManager: Type.Optional(
-            Type.Object(
-              { name: text('The name of the cluster manager.') },
-              { goType: 'ClusterManager', description: 'The system that manages the cluster.' },
-            ),
-          ),
-        },
-        { goType: 'ClusterProfileSpec', description: 'Which cluster this is.' },
-      ),
-    ),
-    status: Type.Optional(
-      Type.Object(
-        {
-          conditions: Type.Optional(
-            Type.Array(ConditionSchema, {
-              goType: '[]Condition',
-              listMapKeys: ['type'],
-              description: 'The observed conditions of the cluster.',
-            }),
-          ),
-          version: Type.Optional(
-            Type.Object(
-              { kubernetes: text('The version of Kubernetes that the cluster runs.') },
-              { goType: 'ClusterVersion', description: 'The versions of the cluster.' },
-            ),
-          ),
-          properties: Type.Optional(
-            Type.Array(PropertySchema, {
-              goType: '[]Property',
-              listMapKeys: ['name'],
-              description: 'Characteristics of the cluster.',
-            }),
-          ),
-          accessProviders: Type.Optional(
-            Type.Array(AccessProviderSchema, {
-              goType: '[]AccessProvider',
-              listMapKeys: ['name'],
-              description: 'How clients reach the cluster.',
-            }),
-          ),
-        },
-        { goType: 'ClusterProfileStatus', description: 'The observed state of the cluster.' },
-      ),
-    ),
-  },
-  {
-    goType: 'ClusterProfile',
-    description: 'A cluster of the fleet, for controllers that read the Cluster Inventory API. It cannot be written.',
+    spec: part('ClusterProfileSpec', 'Which cluster this is.', {
+      displayName: text('The name of the cluster, for people.'),
+      clusterManager: part('ClusterManager', 'The system that manages the cluster.', {
+        name: text('The name of the cluster manager.'),
+      }),
+    }),
+    status: part('ClusterProfileStatus', 'The observed state of the cluster.', {
+      conditions: list(ConditionSchema, {
+        listMapKeys: ['type'],
+        description: 'The observed conditions of the cluster.',
+      }),
+      version: part('ClusterVersion', 'The versions of the cluster.', {
+        kubernetes: text('The version of Kubernetes that the cluster runs.'),
+      }),
+      properties: list(PropertySchema, { listMapKeys: ['name'], description: 'Characteristics of the cluster.' }),
+      accessProviders: list(AccessProviderSchema, {
+        listMapKeys: ['name'],
+        description: 'How clients reach the cluster.',
+      }),
+    }),
   },
 );
 

@@ -3,7 +3,6 @@ import { validateChoice } from '../annotation-choice.ts';
 import { readyStatus } from '../clusters/conditions.ts';
 import { CONFIRMED_FIELD, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
-import { bodySchema } from '../codec/shape.ts';
 import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../domain-keys.ts';
 import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
@@ -17,7 +16,7 @@ import {
 } from './cluster-endpoints.ts';
 import { CLUSTER_GROUP, type ClusterStatus, controllerOf, endpointsField, statusOf } from './cluster-spec.ts';
 import { deriveEndpointFields, type EndpointChangeRules, validateConfirmed } from './endpoint-changes.ts';
-import { SHORT, text, timestamp, typeMeta } from './meta.ts';
+import { kindSchema, list, part, SHORT, struct, text, timestamp } from './meta.ts';
 
 /** The name of the field in storage. It does not contain the product name, so that --product-name can be changed. */
 const STORED_ENDPOINTS = 'apiEndpoints';
@@ -29,30 +28,25 @@ function renameInSpec(object: ApiObject, from: string, to: string): ApiObject {
   return { ...object, spec: { ...rest, [to]: endpoints } };
 }
 
-const AuthReferenceSchema = Type.Object(
+const AuthReferenceSchema = struct(
+  'ObjectReference',
+  'A reference to an object with credentials; never the credentials themselves.',
   {
     kind: text('The kind of the referenced object.', SHORT),
     name: text('The name of the referenced object.', SHORT),
     namespace: text('The namespace of the referenced object.', SHORT),
   },
-  {
-    goType: 'ObjectReference',
-    description: 'A reference to an object with credentials; never the credentials themselves.',
-  },
 );
 
 /** The limits of `metav1.Condition`. */
-const ConditionSchema = Type.Object(
-  {
-    type: text('What the condition is about, e.g. `Ready`.', { maxLength: 316 }),
-    status: text('`True`, `False` or `Unknown`.', SHORT),
-    lastHeartbeatTime: timestamp('When the condition was last probed.'),
-    lastTransitionTime: timestamp('When the status last changed.'),
-    reason: text('One word for why the status last changed.', SHORT),
-    message: text('Details of the last change of status, for people.', { maxLength: 32_768 }),
-  },
-  { goType: 'ClusterCondition', description: 'One observed condition of the cluster.' },
-);
+const ConditionSchema = struct('ClusterCondition', 'One observed condition of the cluster.', {
+  type: text('What the condition is about, e.g. `Ready`.', { maxLength: 316 }),
+  status: text('`True`, `False` or `Unknown`.', SHORT),
+  lastHeartbeatTime: timestamp('When the condition was last probed.'),
+  lastTransitionTime: timestamp('When the status last changed.'),
+  reason: text('One word for why the status last changed.', SHORT),
+  message: text('Details of the last change of status, for people.', { maxLength: 32_768 }),
+});
 
 /** The names of this option in kubeconfigs and clients. As an unknown field it would only be a warning. */
 const ALWAYS_VERIFIED = 'certificates are always verified: put the CA of the API server into caBundle';
@@ -63,23 +57,24 @@ const MAX_ENTRIES = 100;
 /** Of the messages of all conditions together: every list repeats them. */
 const MAX_MESSAGES_LENGTH = 262_144;
 
-const EndpointsSchema = Type.Object(
+const EndpointsSchema = struct(
+  'KubernetesAPIEndpoints',
+  'How clients reach the API server of the cluster.',
   {
-    serverEndpoints: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            clientCIDR: text('Clients whose address is in this network use this endpoint.', SHORT),
-            serverAddress: text('The address, an https URL.', { maxLength: MAX_ADDRESS_LENGTH }),
-          },
-          { goType: 'ServerAddressByClientCIDR', description: 'An address for clients in one network.', refused },
-        ),
+    serverEndpoints: list(
+      struct(
+        'ServerAddressByClientCIDR',
+        'An address for clients in one network.',
         {
-          goType: '[]ServerAddressByClientCIDR',
-          maxItems: MAX_ENTRIES,
-          description: 'Addresses of the API server; a client uses the first whose network holds its own address.',
+          clientCIDR: text('Clients whose address is in this network use this endpoint.', SHORT),
+          serverAddress: text('The address, an https URL.', { maxLength: MAX_ADDRESS_LENGTH }),
         },
+        { refused },
       ),
+      {
+        maxItems: MAX_ENTRIES,
+        description: 'Addresses of the API server; a client uses the first whose network holds its own address.',
+      },
     ),
     caBundle: Type.Optional(
       Type.String({
@@ -90,24 +85,18 @@ const EndpointsSchema = Type.Object(
       }),
     ),
   },
-  { goType: 'KubernetesAPIEndpoints', description: 'How clients reach the API server of the cluster.', refused },
+  { refused },
 );
 
-const StatusSchema = Type.Object(
-  {
-    conditions: Type.Optional(
-      Type.Array(ConditionSchema, {
-        goType: '[]ClusterCondition',
-        maxItems: MAX_ENTRIES,
-        listMapKeys: ['type'],
-        description: 'The observed conditions of the cluster.',
-      }),
-    ),
-    type: text('The kind of cluster, e.g. its distribution.', SHORT),
-    version: text('The version that the cluster runs.', SHORT),
-  },
-  { goType: 'ClusterStatus', description: 'The observed state. Written through the status subresource only.' },
-);
+const StatusSchema = struct('ClusterStatus', 'The observed state. Written through the status subresource only.', {
+  conditions: list(ConditionSchema, {
+    maxItems: MAX_ENTRIES,
+    listMapKeys: ['type'],
+    description: 'The observed conditions of the cluster.',
+  }),
+  type: text('The kind of cluster, e.g. its distribution.', SHORT),
+  version: text('The version that the cluster runs.', SHORT),
+});
 
 function validateStatus({ conditions = [] }: ClusterStatus): FieldError[] {
   let length = 0;
@@ -154,10 +143,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
   return {
     group: CLUSTER_GROUP,
     version: 'v1alpha1',
-    kind: 'Cluster',
-    listKind: 'ClusterList',
     ...clusterScope,
-    singular: 'cluster',
     shortNames: [],
     style: 'custom',
     hasStatus: true,
@@ -173,41 +159,23 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       [ENDPOINTS_FIELD]: (object) => endpointsText(object, productName),
       [READY_FIELD]: (object) => readyStatus(statusOf(object)),
     },
-    ...bodySchema(
-      Type.Object(
-        {
-          ...typeMeta,
-          spec: Type.Optional(
-            Type.Object(
-              {
-                [field]: Type.Optional(EndpointsSchema),
-                [CONFIRMED_FIELD]: Type.Optional(
-                  Type.Object(EndpointsSchema.properties, {
-                    goType: 'KubernetesAPIEndpoints',
-                    description:
-                      'Set by the server while a change of the endpoints waits for confirmation: the endpoints that ' +
-                      'clients get meanwhile. Shown only to callers who may update the cluster.',
-                  }),
-                ),
-                authInfo: Type.Optional(
-                  Type.Object(
-                    { user: Type.Optional(AuthReferenceSchema), controller: Type.Optional(AuthReferenceSchema) },
-                    {
-                      goType: 'AuthInfo',
-                      description:
-                        'References to the credentials for this cluster. Shown only to callers who may update it.',
-                    },
-                  ),
-                ),
-              },
-              { goType: 'ClusterSpec', description: 'How to connect to the cluster.' },
-            ),
-          ),
-          status: Type.Optional(StatusSchema),
-        },
-        { goType: 'Cluster', description: 'A cluster of the fleet, with what clients need to connect to it.' },
-      ),
-    ),
+    ...kindSchema('Cluster', 'A cluster of the fleet, with what clients need to connect to it.', {
+      spec: part('ClusterSpec', 'How to connect to the cluster.', {
+        [field]: Type.Optional(EndpointsSchema),
+        [CONFIRMED_FIELD]: part(
+          'KubernetesAPIEndpoints',
+          'Set by the server while a change of the endpoints waits for confirmation: the endpoints that ' +
+            'clients get meanwhile. Shown only to callers who may update the cluster.',
+          EndpointsSchema.properties,
+        ),
+        authInfo: part(
+          'AuthInfo',
+          'References to the credentials for this cluster. Shown only to callers who may update it.',
+          { user: Type.Optional(AuthReferenceSchema), controller: Type.Optional(AuthReferenceSchema) },
+        ),
+      }),
+      status: Type.Optional(StatusSchema),
+    }),
     deriveFields: (object, old) => deriveEndpointFields(object, old, changes),
     validate: (object, old, unchanged) => [
       ...(unchanged.has('spec')

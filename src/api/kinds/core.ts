@@ -1,9 +1,19 @@
 import { Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { flag, LocalObjectReferenceSchema, SHORT, stringMap, text, texts, typeMeta } from './meta.ts';
+import {
+  flag,
+  kindSchema,
+  LocalObjectReferenceSchema,
+  list,
+  part,
+  SHORT,
+  stringMap,
+  struct,
+  text,
+  texts,
+} from './meta.ts';
 
 /**
  * The objects inside a cluster that tokens depend on. Pods and Secrets are stored as metadata plus what binding a token
@@ -32,10 +42,6 @@ const textAt = (object: ApiObject, part: string, field: string): string => {
 
 export const namespaceKind: Kind = {
   ...core,
-  kind: 'Namespace',
-  listKind: 'NamespaceList',
-  resource: 'namespaces',
-  singular: 'namespace',
   shortNames: ['ns'],
   namespaced: false,
   hasStatus: true,
@@ -46,26 +52,17 @@ export const namespaceKind: Kind = {
     textColumn('Status', '`Active` or `Terminating`.', (object) => textAt(object, 'status', 'phase')),
     ageColumn,
   ],
-  ...bodySchema(
-    Type.Object(
-      {
-        ...typeMeta,
-        spec: Type.Optional(
-          Type.Object(
-            { finalizers: texts('Must be empty before a deleted namespace is removed.') },
-            { goType: 'NamespaceSpec', description: 'The desired state of the namespace.' },
-          ),
-        ),
-        status: Type.Optional(
-          Type.Object(
-            { phase: text('`Active` or `Terminating`.') },
-            { goType: 'NamespaceStatus', notKept: ['conditions'], description: 'The observed state of the namespace.' },
-          ),
-        ),
-      },
-      { goType: 'Namespace', description: 'A scope for names within a cluster.' },
+  ...kindSchema('Namespace', 'A scope for names within a cluster.', {
+    spec: part('NamespaceSpec', 'The desired state of the namespace.', {
+      finalizers: texts('Must be empty before a deleted namespace is removed.'),
+    }),
+    status: part(
+      'NamespaceStatus',
+      'The observed state of the namespace.',
+      { phase: text('`Active` or `Terminating`.') },
+      { notKept: ['conditions'] },
     ),
-  ),
+  }),
   applyDefaults: (object) => {
     object.status = { phase: object.metadata.deletionTimestamp === undefined ? 'Active' : 'Terminating' };
   },
@@ -73,10 +70,6 @@ export const namespaceKind: Kind = {
 
 export const serviceAccountKind: Kind = {
   ...core,
-  kind: 'ServiceAccount',
-  listKind: 'ServiceAccountList',
-  resource: 'serviceaccounts',
-  singular: 'serviceaccount',
   shortNames: ['sa'],
   namespaced: true,
   hasStatus: false,
@@ -88,77 +81,53 @@ export const serviceAccountKind: Kind = {
     ),
     ageColumn,
   ],
-  ...bodySchema(
-    Type.Object(
+  ...kindSchema('ServiceAccount', 'An identity for programs; tokens are issued for it.', {
+    secrets: list(
+      struct(
+        'ObjectReference',
+        'A reference to another object.',
+        {
+          kind: text('The kind of the object.'),
+          namespace: text('The namespace of the object.'),
+          name: text('The name of the object.', SHORT),
+          uid: text('The uid of the object.'),
+          apiVersion: text('The group and version of the object.'),
+        },
+        { mapType: 'atomic', notKept: ['resourceVersion', 'fieldPath'] },
+      ),
       {
-        ...typeMeta,
-        secrets: Type.Optional(
-          Type.Array(
-            Type.Object(
-              {
-                kind: text('The kind of the object.'),
-                namespace: text('The namespace of the object.'),
-                name: text('The name of the object.', SHORT),
-                uid: text('The uid of the object.'),
-                apiVersion: text('The group and version of the object.'),
-              },
-              {
-                goType: 'ObjectReference',
-                mapType: 'atomic',
-                notKept: ['resourceVersion', 'fieldPath'],
-                description: 'A reference to another object.',
-              },
-            ),
-            {
-              goType: '[]ObjectReference',
-              maxItems: MAX_SECRETS,
-              patchStrategy: 'merge',
-              patchMergeKey: 'name',
-              description: 'Secrets that pods of this account may use.',
-            },
-          ),
-        ),
-        imagePullSecrets: Type.Optional(
-          Type.Array(LocalObjectReferenceSchema, {
-            goType: '[]LocalObjectReference',
-            maxItems: MAX_SECRETS,
-            description: 'Secrets for pulling the images of pods of this account.',
-          }),
-        ),
-        automountServiceAccountToken: flag('Whether pods of this account get a token mounted.'),
-      },
-      { goType: 'ServiceAccount', description: 'An identity for programs; tokens are issued for it.' },
-    ),
-  ),
-};
-
-const ContainerSchema = Type.Object(
-  { name: text('The name of the container.') },
-  { goType: 'Container', description: 'A container. Not stored.' },
-);
-
-const PodSpecSchema = Type.Object(
-  {
-    // kubectl apply needs the schema of every list that an object has.
-    containers: Type.Optional(
-      Type.Array(ContainerSchema, {
-        goType: '[]Container',
-        computed: true,
+        maxItems: MAX_SECRETS,
         patchStrategy: 'merge',
         patchMergeKey: 'name',
-        description: 'Always empty. Accepted and not stored.',
-      }),
+        description: 'Secrets that pods of this account may use.',
+      },
     ),
+    imagePullSecrets: list(LocalObjectReferenceSchema, {
+      maxItems: MAX_SECRETS,
+      description: 'Secrets for pulling the images of pods of this account.',
+    }),
+    automountServiceAccountToken: flag('Whether pods of this account get a token mounted.'),
+  }),
+};
+
+const ContainerSchema = struct('Container', 'A container. Not stored.', { name: text('The name of the container.') });
+
+const PodSpecSchema = struct(
+  'PodSpec',
+  'The fields of a pod that tokens bound to it need. Others are accepted and not stored.',
+  {
+    // kubectl apply needs the schema of every list that an object has.
+    containers: list(ContainerSchema, {
+      computed: true,
+      patchStrategy: 'merge',
+      patchMergeKey: 'name',
+      description: 'Always empty. Accepted and not stored.',
+    }),
     serviceAccountName: text('The account the pod runs as; only its tokens can be bound to the pod.'),
     serviceAccount: text('Deprecated: `serviceAccountName`, which it sets where that is empty. Not stored.'),
     nodeName: text('The node the pod runs on; named in tokens bound to the pod.'),
   },
-  {
-    goType: 'PodSpec',
-    // Each release of Kubernetes adds fields.
-    notKept: 'others',
-    description: 'The fields of a pod that tokens bound to it need. Others are accepted and not stored.',
-  },
+  { notKept: 'others' },
 );
 
 interface PodSpec {
@@ -168,10 +137,6 @@ interface PodSpec {
 
 export const podKind: Kind = {
   ...core,
-  kind: 'Pod',
-  listKind: 'PodList',
-  resource: 'pods',
-  singular: 'pod',
   shortNames: ['po'],
   categories: ['all'],
   namespaced: true,
@@ -189,11 +154,11 @@ export const podKind: Kind = {
     textColumn('Node', 'The node the pod runs on.', (object) => textAt(object, 'spec', 'nodeName')),
     ageColumn,
   ],
-  ...bodySchema(
-    Type.Object(
-      { ...typeMeta, spec: Type.Optional(PodSpecSchema) },
-      { goType: 'Pod', notKept: ['status'], description: 'A pod that tokens can be bound to.' },
-    ),
+  ...kindSchema(
+    'Pod',
+    'A pod that tokens can be bound to.',
+    { spec: Type.Optional(PodSpecSchema) },
+    { notKept: ['status'] },
   ),
   applyDefaults: (object) => {
     const { serviceAccount, ...spec } = (object.spec ?? {}) as PodSpec;
@@ -221,36 +186,27 @@ const SECRET_DATA = ['data', 'stringData'];
 
 export const secretKind: Kind = {
   ...core,
-  kind: 'Secret',
-  listKind: 'SecretList',
-  resource: 'secrets',
-  singular: 'secret',
   namespaced: true,
   hasStatus: false,
   nameRule: 'subdomain',
   selectableFields: { type: secretType },
   // No column for the number of data items, which kube-apiserver has: none is stored.
   columns: [nameColumn, textColumn('Type', 'What the secret is for.', secretType), ageColumn],
-  ...bodySchema(
-    Type.Object(
-      {
-        ...typeMeta,
-        immutable: flag('Whether the secret cannot be changed.'),
-        data: Type.Optional(
-          Type.Record(Type.String(), Type.String({ format: 'byte' }), {
-            goType: 'map[string][]uint8',
-            description: 'Accepted and not stored: a secret here only serves to bind tokens to.',
-          }),
-        ),
-        stringData: stringMap('Accepted and not stored, like `data`.'),
-        type: text('What the secret is for; `Opaque` by default.'),
-      },
-      {
-        goType: 'Secret',
-        notKept: SECRET_DATA,
-        description: 'A secret that tokens can be bound to, without its content.',
-      },
-    ),
+  ...kindSchema(
+    'Secret',
+    'A secret that tokens can be bound to, without its content.',
+    {
+      immutable: flag('Whether the secret cannot be changed.'),
+      data: Type.Optional(
+        Type.Record(Type.String(), Type.String({ format: 'byte' }), {
+          goType: 'map[string][]uint8',
+          description: 'Accepted and not stored: a secret here only serves to bind tokens to.',
+        }),
+      ),
+      stringData: stringMap('Accepted and not stored, like `data`.'),
+      type: text('What the secret is for; `Opaque` by default.'),
+    },
+    { notKept: SECRET_DATA },
   ),
   applyDefaults: (object) => {
     if (object.type === undefined || object.type === '') object.type = 'Opaque';

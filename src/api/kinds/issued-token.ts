@@ -1,11 +1,9 @@
-import { Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
 import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { isTokenId } from '../names.ts';
 import type { Verb } from '../request.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { text, texts, timestamp, typeMeta } from './meta.ts';
+import { kindSchema, part, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 /** On every IssuedToken: equal for the tokens that one caller requested. */
@@ -57,10 +55,6 @@ const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'delete'
 /** A record of an issued token, stored if the request asked for it. It does not contain the token. */
 export const issuedTokenKind: Kind = {
   ...serverKind,
-  kind: 'IssuedToken',
-  listKind: 'IssuedTokenList',
-  resource: 'issuedtokens',
-  singular: 'issuedtoken',
   nameRule: 'subdomain',
   verbs: VERBS,
   indexLabels: true,
@@ -72,51 +66,29 @@ export const issuedTokenKind: Kind = {
     'spec.serviceAccount.namespace': (object) => specOf(object).serviceAccount?.namespace ?? '',
     'spec.user.username': (object) => specOf(object).user?.username ?? '',
   },
-  ...bodySchema(
-    Type.Object(
-      {
-        ...typeMeta,
-        spec: Type.Optional(
-          Type.Object(
-            {
-              cluster: text('The cluster that the token is for.'),
-              serviceAccount: Type.Optional(
-                Type.Object(
-                  { namespace: text(), name: text(), uid: text() },
-                  { goType: 'ServiceAccountReference', description: 'The service account of the token.' },
-                ),
-              ),
-              user: Type.Optional(
-                Type.Object(
-                  { username: text() },
-                  { goType: 'PersonReference', description: 'The person of a pass for a person.' },
-                ),
-              ),
-              audiences: texts('The audiences of the token.'),
-              boundObjectRef: Type.Optional(
-                Type.Object(
-                  { kind: text('`Pod` or `Secret`.'), name: text(), uid: text() },
-                  { goType: 'BoundObjectReference', description: 'The object that the token is bound to.' },
-                ),
-              ),
-              requestedBy: Type.Optional(
-                Type.Object(
-                  { username: text(), uid: text() },
-                  { goType: 'UserReference', description: 'The caller who requested the token.' },
-                ),
-              ),
-              issuedTimestamp: timestamp('When the token was issued.'),
-              expirationTimestamp: timestamp('When the token expires.'),
-            },
-            { goType: 'IssuedTokenSpec', description: 'What was granted, and to which account.' },
-          ),
-        ),
-      },
-      {
-        goType: 'IssuedToken',
-        description: 'A record of an issued token, named by the id of the token. Deleting it revokes the token.',
-      },
-    ),
+  ...kindSchema(
+    'IssuedToken',
+    'A record of an issued token, named by the id of the token. Deleting it revokes the token.',
+    {
+      spec: part('IssuedTokenSpec', 'What was granted, and to which account.', {
+        cluster: text('The cluster that the token is for.'),
+        serviceAccount: part('ServiceAccountReference', 'The service account of the token.', {
+          namespace: text(),
+          name: text(),
+          uid: text(),
+        }),
+        user: part('PersonReference', 'The person of a pass for a person.', { username: text() }),
+        audiences: texts('The audiences of the token.'),
+        boundObjectRef: part('BoundObjectReference', 'The object that the token is bound to.', {
+          kind: text('`Pod` or `Secret`.'),
+          name: text(),
+          uid: text(),
+        }),
+        requestedBy: part('UserReference', 'The caller who requested the token.', { username: text(), uid: text() }),
+        issuedTimestamp: timestamp('When the token was issued.'),
+        expirationTimestamp: timestamp('When the token expires.'),
+      }),
+    },
   ),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [

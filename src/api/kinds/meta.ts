@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
+import { bodySchema, type SchemaNode } from '../codec/shape.ts';
 
 /** What kinds share. The order of properties is the order in which kube-apiserver writes them. */
 
@@ -15,16 +16,38 @@ export const MAX_MANAGERS = 100;
 /** Of labels and of annotations. */
 const MAX_PAIRS = { maxProperties: 1_000 };
 
-const about = (description: string | undefined) => (description === undefined ? {} : { description });
+const about = (description = '') => (description === '' ? {} : { description });
+
+/** An object, with the name of its type in messages and in OpenAPI. See BodyType for the options. */
+export const struct = <P extends TProperties>(goType: string, description: string, fields: P, options?: SchemaNode) =>
+  Type.Object(fields, { goType, ...about(description), ...options });
+
+/** An object that may be absent. */
+export const part = <P extends TProperties>(goType: string, description: string, fields: P, options?: SchemaNode) =>
+  Type.Optional(struct(goType, description, fields, options));
+
+/** A list that may be absent. */
+export const list = <T extends TSchema>(items: T, options?: SchemaNode) =>
+  Type.Optional(Type.Array(items, { goType: `[]${(items as SchemaNode).goType}`, ...options }));
+
+/** The names of a kind, and its schema: what every object has, then these fields. */
+export function kindSchema(kind: string, description: string, fields: TProperties, options?: SchemaNode) {
+  const singular = kind.toLowerCase();
+  return {
+    kind,
+    listKind: `${kind}List`,
+    singular,
+    resource: `${singular}${singular.endsWith('s') ? 'es' : 's'}`,
+    ...bodySchema(struct(kind, description, { ...typeMeta, ...fields }, options)),
+  };
+}
 
 export const timestamp = (description?: string) =>
   Type.Optional(Type.String({ format: 'date-time', goType: 'Time', ...about(description) }));
 export const text = (description?: string, limits: { maxLength?: number; default?: string } = {}) =>
   Type.Optional(Type.String({ goType: 'string', ...limits, ...about(description) }));
 export const texts = (description?: string, limits: { maxLength?: number } = {}) =>
-  Type.Optional(
-    Type.Array(Type.String({ goType: 'string', ...limits }), { goType: '[]string', ...about(description) }),
-  );
+  list(Type.String({ goType: 'string', ...limits }), { ...about(description) });
 export const flag = (description?: string) => Type.Optional(Type.Boolean({ goType: 'bool', ...about(description) }));
 export const int64 = (description?: string) => Type.Optional(Type.Integer({ goType: 'int64', ...about(description) }));
 export const stringMap = (description?: string, limits: { maxProperties?: number } = {}) =>
@@ -36,7 +59,9 @@ export const stringMap = (description?: string, limits: { maxProperties?: number
     }),
   );
 
-const OwnerReferenceSchema = Type.Object(
+const OwnerReferenceSchema = struct(
+  'OwnerReference',
+  'An object that this one belongs to.',
   {
     apiVersion: text('The group and version of the owner.', SHORT),
     kind: text('The kind of the owner.', SHORT),
@@ -45,63 +70,48 @@ const OwnerReferenceSchema = Type.Object(
     controller: flag('Whether the owner manages this object.'),
     blockOwnerDeletion: flag('Whether the owner waits for this object when it is deleted in the foreground.'),
   },
-  { goType: 'OwnerReference', mapType: 'atomic', description: 'An object that this one belongs to.' },
+  { mapType: 'atomic' },
 );
 
-const ManagedFieldsEntrySchema = Type.Object(
-  {
-    manager: text('The name of the manager.'),
-    operation: text('`Apply` for server-side apply, `Update` for all other writes.'),
-    apiVersion: text('The version in which the paths are written.'),
-    time: timestamp('When the manager last changed a field.'),
-    fieldsType: text('`FieldsV1`.'),
-    fieldsV1: Type.Optional(Type.Unknown({ goType: 'FieldsV1', description: 'The paths of the owned fields.' })),
-    subresource: text('The subresource that was written; empty for the object itself.'),
-  },
-  { goType: 'ManagedFieldsEntry', description: 'The fields that one manager owns.' },
-);
+const ManagedFieldsEntrySchema = struct('ManagedFieldsEntry', 'The fields that one manager owns.', {
+  manager: text('The name of the manager.'),
+  operation: text('`Apply` for server-side apply, `Update` for all other writes.'),
+  apiVersion: text('The version in which the paths are written.'),
+  time: timestamp('When the manager last changed a field.'),
+  fieldsType: text('`FieldsV1`.'),
+  fieldsV1: Type.Optional(Type.Unknown({ goType: 'FieldsV1', description: 'The paths of the owned fields.' })),
+  subresource: text('The subresource that was written; empty for the object itself.'),
+});
 
-const ObjectMetaSchema = Type.Object(
-  {
-    name: text('Unique within its scope. Cannot be changed.', SHORT),
-    generateName: text('A prefix for a unique name, used when no name is given.', SHORT),
-    namespace: text('The namespace that the object lives in; empty for kinds without one.', SHORT),
-    selfLink: text('Deprecated: not set.', SHORT),
-    uid: text('Set by the server, never reused.', SHORT),
-    resourceVersion: text('The version of this object; every change sets another.', SHORT),
-    generation: int64('Counts the changes of the desired state, for kinds that have it.'),
-    creationTimestamp: timestamp('When the object was created. Set by the server.'),
-    deletionTimestamp: timestamp('When deletion was requested. The object is removed once it has no finalizers.'),
-    deletionGracePeriodSeconds: int64('Seconds that the object may take to terminate.'),
-    labels: stringMap('Key-value pairs by which objects are selected.', MAX_PAIRS),
-    annotations: stringMap('Key-value pairs of people and tools; objects are not selected by them.', MAX_PAIRS),
-    ownerReferences: Type.Optional(
-      Type.Array(OwnerReferenceSchema, {
-        goType: '[]OwnerReference',
-        maxItems: MAX_REFERENCES,
-        patchStrategy: 'merge',
-        patchMergeKey: 'uid',
-        description: 'The objects that this one belongs to.',
-      }),
-    ),
-    finalizers: Type.Optional(
-      Type.Array(Type.String({ goType: 'string', ...SHORT }), {
-        goType: '[]string',
-        maxItems: MAX_REFERENCES,
-        patchStrategy: 'merge',
-        description: 'Must be empty before a deleted object is removed.',
-      }),
-    ),
-    managedFields: Type.Optional(
-      Type.Array(ManagedFieldsEntrySchema, {
-        goType: '[]ManagedFieldsEntry',
-        maxItems: MAX_MANAGERS,
-        description: 'Who owns which fields. Maintained by the server; `[{}]` clears it.',
-      }),
-    ),
-  },
-  { goType: 'ObjectMeta', description: 'Standard object metadata.' },
-);
+const ObjectMetaSchema = struct('ObjectMeta', 'Standard object metadata.', {
+  name: text('Unique within its scope. Cannot be changed.', SHORT),
+  generateName: text('A prefix for a unique name, used when no name is given.', SHORT),
+  namespace: text('The namespace that the object lives in; empty for kinds without one.', SHORT),
+  selfLink: text('Deprecated: not set.', SHORT),
+  uid: text('Set by the server, never reused.', SHORT),
+  resourceVersion: text('The version of this object; every change sets another.', SHORT),
+  generation: int64('Counts the changes of the desired state, for kinds that have it.'),
+  creationTimestamp: timestamp('When the object was created. Set by the server.'),
+  deletionTimestamp: timestamp('When deletion was requested. The object is removed once it has no finalizers.'),
+  deletionGracePeriodSeconds: int64('Seconds that the object may take to terminate.'),
+  labels: stringMap('Key-value pairs by which objects are selected.', MAX_PAIRS),
+  annotations: stringMap('Key-value pairs of people and tools; objects are not selected by them.', MAX_PAIRS),
+  ownerReferences: list(OwnerReferenceSchema, {
+    maxItems: MAX_REFERENCES,
+    patchStrategy: 'merge',
+    patchMergeKey: 'uid',
+    description: 'The objects that this one belongs to.',
+  }),
+  finalizers: list(Type.String({ goType: 'string', ...SHORT }), {
+    maxItems: MAX_REFERENCES,
+    patchStrategy: 'merge',
+    description: 'Must be empty before a deleted object is removed.',
+  }),
+  managedFields: list(ManagedFieldsEntrySchema, {
+    maxItems: MAX_MANAGERS,
+    description: 'Who owns which fields. Maintained by the server; `[{}]` clears it.',
+  }),
+});
 
 /** The first fields of every object, in the order of built-in types. */
 export const typeMeta = {
@@ -110,7 +120,9 @@ export const typeMeta = {
   metadata: Type.Optional(ObjectMetaSchema),
 };
 
-export const LocalObjectReferenceSchema = Type.Object(
+export const LocalObjectReferenceSchema = struct(
+  'LocalObjectReference',
+  'An object in the same namespace.',
   { name: text('The name of the object, in the same namespace.') },
-  { goType: 'LocalObjectReference', mapType: 'atomic', description: 'An object in the same namespace.' },
+  { mapType: 'atomic' },
 );

@@ -3,28 +3,22 @@ import { invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { approvalKind } from './approval-kind.ts';
 import { textColumn } from './columns.ts';
-import { flag, SHORT, text, texts, timestamp } from './meta.ts';
+import { flag, list, SHORT, struct, text, texts, timestamp } from './meta.ts';
 import { isHandle, MAX_CLIENT_NAME, PASS_PHASES, passErrors, passSpec, passStatus } from './pass-spec.ts';
 
 /** A handle that is redeemed more often is used by something that does not cache its credential. */
 export const MAX_PASS_TOKENS = 32;
 
-const ClientSchema = Type.Object(
-  {
-    id: text('The client, as its token says; `login` if it uses the login of a person. Set by the server.', SHORT),
-    name: text('What the client calls itself.', { maxLength: MAX_CLIENT_NAME }),
-  },
-  { goType: 'PassClient', description: 'The agent that asks for the requester; absent if it is a person.' },
-);
+const ClientSchema = struct('PassClient', 'The agent that asks for the requester; absent if it is a person.', {
+  id: text('The client, as its token says; `login` if it uses the login of a person. Set by the server.', SHORT),
+  name: text('What the client calls itself.', { maxLength: MAX_CLIENT_NAME }),
+});
 
-const TokenSchema = Type.Object(
-  {
-    id: text('The id of the token, its claim `jti`; empty if a cluster has issued it without a UUID.'),
-    expirationTimestamp: timestamp(),
-    revocable: flag('False if the cluster has issued the token: it accepts it until it expires.'),
-  },
-  { goType: 'PassToken', description: 'A token that was issued for the pass.' },
-);
+const TokenSchema = struct('PassToken', 'A token that was issued for the pass.', {
+  id: text('The id of the token, its claim `jti`; empty if a cluster has issued it without a UUID.'),
+  expirationTimestamp: timestamp(),
+  revocable: flag('False if the cluster has issued the token: it accepts it until it expires.'),
+});
 
 function accountText(object: ApiObject): string {
   const { serviceAccount } = passSpec(object);
@@ -34,8 +28,6 @@ function accountText(object: ApiObject): string {
 /** A handle for tokens of one service account, for one purpose and some minutes. */
 export const passKind: Kind = approvalKind({
   kind: 'Pass',
-  resource: 'passes',
-  singular: 'pass',
   about: {
     kind: 'A handle for tokens of a service account, which its requester redeems.',
     spec: 'What the pass is for.',
@@ -60,13 +52,7 @@ export const passKind: Kind = approvalKind({
     serviceAccountUID: text(
       'The UID of the service account that the pass is for; empty if the account is only known to its cluster.',
     ),
-    tokens: Type.Optional(
-      Type.Array(TokenSchema, {
-        goType: '[]PassToken',
-        maxItems: MAX_PASS_TOKENS,
-        description: 'The tokens that were issued for the pass.',
-      }),
-    ),
+    tokens: list(TokenSchema, { maxItems: MAX_PASS_TOKENS, description: 'The tokens that were issued for the pass.' }),
   },
   countsGenerations: false,
   // Handles have an underscore.

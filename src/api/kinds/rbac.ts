@@ -1,9 +1,7 @@
-import { Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { stringMap, text, texts, typeMeta } from './meta.ts';
+import { kindSchema, list, part, stringMap, struct, text, texts } from './meta.ts';
 
 /** Kubernetes' own RBAC kinds, for the whole fleet: existing YAML applies unchanged. */
 
@@ -76,73 +74,58 @@ interface RoleRef {
 /** Of one role. Each is compared with the rules that the writer holds. */
 const MAX_RULES = 1_000;
 
-const RulesSchema = Type.Optional(
-  Type.Array(
-    Type.Object(
-      {
-        verbs: texts('The allowed verbs, e.g. `get`; `*` for all.'),
-        apiGroups: texts('The groups of the resources; an empty string for the core group.'),
-        resources: texts('The resources, as in `serviceaccounts` or `serviceaccounts/token`.'),
-        resourceNames: texts('Only objects with these names; empty means all.'),
-        nonResourceURLs: texts('Non-resource paths; a `*` at the end matches any suffix.'),
-      },
-      { goType: 'PolicyRule', description: 'Some verbs on some resources.' },
-    ),
-    {
-      goType: '[]PolicyRule',
-      maxItems: MAX_RULES,
-      description: 'What is allowed; there are no rules that deny.',
-    },
-  ),
+const RulesSchema = list(
+  struct('PolicyRule', 'Some verbs on some resources.', {
+    verbs: texts('The allowed verbs, e.g. `get`; `*` for all.'),
+    apiGroups: texts('The groups of the resources; an empty string for the core group.'),
+    resources: texts('The resources, as in `serviceaccounts` or `serviceaccounts/token`.'),
+    resourceNames: texts('Only objects with these names; empty means all.'),
+    nonResourceURLs: texts('Non-resource paths; a `*` at the end matches any suffix.'),
+  }),
+  { maxItems: MAX_RULES, description: 'What is allowed; there are no rules that deny.' },
 );
 
-const SubjectsSchema = Type.Optional(
-  Type.Array(
-    Type.Object(
-      {
-        kind: text('`User`, `Group` or `ServiceAccount`.'),
-        apiGroup: text('The group of the kind; empty for a service account.'),
-        name: text('The name of the user, group or service account.'),
-        namespace: text('The namespace of a service account.'),
-      },
-      { goType: 'Subject', mapType: 'atomic', description: 'A user, group or service account.' },
-    ),
+const SubjectsSchema = list(
+  struct(
+    'Subject',
+    'A user, group or service account.',
     {
-      goType: '[]Subject',
-      description: 'The subjects that the role is granted to.',
+      kind: text('`User`, `Group` or `ServiceAccount`.'),
+      apiGroup: text('The group of the kind; empty for a service account.'),
+      name: text('The name of the user, group or service account.'),
+      namespace: text('The namespace of a service account.'),
     },
+    { mapType: 'atomic' },
   ),
+  { description: 'The subjects that the role is granted to.' },
 );
 
-const RoleRefSchema = Type.Optional(
-  Type.Object(
-    {
-      apiGroup: text('The group of the role.'),
-      kind: text('`Role` or `ClusterRole`.'),
-      name: text('The name of the role.'),
-    },
-    { goType: 'RoleRef', mapType: 'atomic', description: 'The role that is granted. Cannot be changed.' },
-  ),
+const RoleRefSchema = part(
+  'RoleRef',
+  'The role that is granted. Cannot be changed.',
+  {
+    apiGroup: text('The group of the role.'),
+    kind: text('`Role` or `ClusterRole`.'),
+    name: text('The name of the role.'),
+  },
+  { mapType: 'atomic' },
 );
 
-const LabelSelectorSchema = Type.Object(
+const LabelSelectorSchema = struct(
+  'LabelSelector',
+  'Selects objects by their labels.',
   {
     matchLabels: stringMap('Labels that must all match.'),
-    matchExpressions: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            key: text('The key of a label.'),
-            operator: text('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
-            values: texts('What the operator compares with.'),
-          },
-          { goType: 'LabelSelectorRequirement', description: 'A requirement on one label.' },
-        ),
-        { goType: '[]LabelSelectorRequirement', description: 'Requirements that must all hold.' },
-      ),
+    matchExpressions: list(
+      struct('LabelSelectorRequirement', 'A requirement on one label.', {
+        key: text('The key of a label.'),
+        operator: text('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
+        values: texts('What the operator compares with.'),
+      }),
+      { description: 'Requirements that must all hold.' },
     ),
   },
-  { goType: 'LabelSelector', mapType: 'atomic', description: 'Selects objects by their labels.' },
+  { mapType: 'atomic' },
 );
 
 const rbac = {
@@ -230,16 +213,6 @@ function defaultBinding(object: ApiObject): void {
   }
 }
 
-/** What the kinds of this group have in common, by the name of the kind. */
-const rbacKind = (kind: string, namespaced: boolean) => ({
-  ...rbac,
-  kind,
-  listKind: `${kind}List`,
-  resource: `${kind.toLowerCase()}s`,
-  singular: kind.toLowerCase(),
-  namespaced,
-});
-
 const roleColumns: Kind['columns'] = [
   nameColumn,
   // The time and no age, as in kube-apiserver.
@@ -277,21 +250,21 @@ const bindingColumns: Kind['columns'] = [
 ];
 
 const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]): Kind => ({
-  ...rbacKind(kind, namespaced),
-  ...bodySchema(
-    Type.Object(
-      { ...typeMeta, subjects: SubjectsSchema, roleRef: RoleRefSchema },
-      { goType: kind, description: `Grants a role to subjects${namespaced ? ', within a namespace' : ''}.` },
-    ),
-  ),
+  ...rbac,
+  namespaced,
+  ...kindSchema(kind, `Grants a role to subjects${namespaced ? ', within a namespace' : ''}.`, {
+    subjects: SubjectsSchema,
+    roleRef: RoleRefSchema,
+  }),
   columns: bindingColumns,
   applyDefaults: defaultBinding,
   validate: (object, old) => [...validateRoleRef(object, old, roleKinds), ...validateSubjects(object, namespaced)],
 });
 
-const roleOf = (kind: string, namespaced: boolean, schema: Kind['schema']): Kind => ({
-  ...rbacKind(kind, namespaced),
-  ...bodySchema(schema),
+const roleOf = (namespaced: boolean, schema: ReturnType<typeof kindSchema>): Kind => ({
+  ...rbac,
+  namespaced,
+  ...schema,
   columns: roleColumns,
   applyDefaults: (object) => {
     object.rules ??= [];
@@ -299,35 +272,22 @@ const roleOf = (kind: string, namespaced: boolean, schema: Kind['schema']): Kind
   validate: (object) => validateRules(object, namespaced),
 });
 
-const AggregationRuleSchema = Type.Optional(
-  Type.Object(
-    {
-      clusterRoleSelectors: Type.Optional(
-        Type.Array(LabelSelectorSchema, {
-          goType: '[]LabelSelector',
-          description: 'Select the cluster roles whose rules are combined.',
-        }),
-      ),
-    },
-    { goType: 'AggregationRule', description: 'Combines the rules of other cluster roles.' },
-  ),
-);
+const AggregationRuleSchema = part('AggregationRule', 'Combines the rules of other cluster roles.', {
+  clusterRoleSelectors: list(LabelSelectorSchema, {
+    description: 'Select the cluster roles whose rules are combined.',
+  }),
+});
 
 export const clusterRoleKind = roleOf(
-  'ClusterRole',
   false,
-  Type.Object(
-    { ...typeMeta, rules: RulesSchema, aggregationRule: AggregationRuleSchema },
-    { goType: 'ClusterRole', description: 'A set of rules, for bindings of the fleet and of any namespace.' },
-  ),
+  kindSchema('ClusterRole', 'A set of rules, for bindings of the fleet and of any namespace.', {
+    rules: RulesSchema,
+    aggregationRule: AggregationRuleSchema,
+  }),
 );
 export const roleKind = roleOf(
-  'Role',
   true,
-  Type.Object(
-    { ...typeMeta, rules: RulesSchema },
-    { goType: 'Role', description: 'A set of rules, for bindings in its own namespace.' },
-  ),
+  kindSchema('Role', 'A set of rules, for bindings in its own namespace.', { rules: RulesSchema }),
 );
 export const clusterRoleBindingKind = binding('ClusterRoleBinding', false, ['ClusterRole']);
 export const roleBindingKind = binding('RoleBinding', true, ['Role', 'ClusterRole']);

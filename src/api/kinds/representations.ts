@@ -1,19 +1,19 @@
 import { Type } from 'typebox';
 import { bodySchema, type Shape, type StructShape } from '../codec/shape.ts';
 import type { BodyType } from '../kind.ts';
-import { int64, text, typeMeta } from './meta.ts';
+import { int64, struct, text, typeMeta } from './meta.ts';
 
 /**
  * The forms of `Accept: ...;as=`. They are built-in types, also those of custom resources, so their fields have the
  * order of built-in types (B-01, B-06).
  */
 
-const PartialMetadataSchema = Type.Object(typeMeta, { goType: 'PartialObjectMetadata' });
+const PartialMetadataSchema = struct('PartialObjectMetadata', '', typeMeta);
 
 export const PARTIAL_METADATA_SHAPE = bodySchema(PartialMetadataSchema).shape;
 
 const ROW_SHAPE = bodySchema(
-  Type.Object({ cells: Type.Array(Type.Unknown()), object: PartialMetadataSchema }, { goType: 'TableRow' }),
+  struct('TableRow', '', { cells: Type.Array(Type.Unknown()), object: PartialMetadataSchema }),
 ).shape;
 
 const ColumnSchema = Type.Object({
@@ -25,16 +25,13 @@ const ColumnSchema = Type.Object({
 });
 
 const TABLE_SHAPE = bodySchema(
-  Type.Object(
-    {
-      kind: typeMeta.kind,
-      apiVersion: typeMeta.apiVersion,
-      metadata: Type.Object({ resourceVersion: text() }),
-      columnDefinitions: Type.Array(ColumnSchema),
-      rows: Type.Array(Type.Unknown()),
-    },
-    { goType: 'Table' },
-  ),
+  struct('Table', '', {
+    kind: typeMeta.kind,
+    apiVersion: typeMeta.apiVersion,
+    metadata: Type.Object({ resourceVersion: text() }),
+    columnDefinitions: Type.Array(ColumnSchema),
+    rows: Type.Array(Type.Unknown()),
+  }),
 ).shape;
 
 /** The keys of a custom resource are sorted. */

@@ -1,7 +1,6 @@
-import { Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
+import { type Static, Type } from 'typebox';
 import type { ObjectMeta, VirtualType } from '../kind.ts';
-import { flag, SHORT, text, texts, typeMeta } from './meta.ts';
+import { flag, kindSchema, list, part, SHORT, struct, text, texts } from './meta.ts';
 
 /** Reviews of the caller itself (who am I, may I, what may I), and of what others may do. */
 
@@ -11,15 +10,12 @@ const ExtraSchema = Type.Optional(
   }),
 );
 
-export const UserInfoSchema = Type.Object(
-  {
-    username: text('The name by which the caller is known here.'),
-    uid: text(),
-    groups: texts(),
-    extra: ExtraSchema,
-  },
-  { goType: 'UserInfo' },
-);
+export const UserInfoSchema = struct('UserInfo', '', {
+  username: text('The name by which the caller is known here.'),
+  uid: text(),
+  groups: texts(),
+  extra: ExtraSchema,
+});
 
 /** The response repeats all attributes. */
 const MAX_REQUIREMENTS = 100;
@@ -30,50 +26,35 @@ export const MAX_SELECTOR_LENGTH = 65_536;
 const short = (description?: string) => text(description, SHORT);
 
 const requirementsOf = (goType: string) =>
-  Type.Optional(
-    Type.Array(Type.Object({ key: short(), operator: short(), values: texts(undefined, SHORT) }, { goType }), {
-      goType: `[]${goType}`,
-      maxItems: MAX_REQUIREMENTS,
-    }),
-  );
+  list(struct(goType, '', { key: short(), operator: short(), values: texts(undefined, SHORT) }), {
+    maxItems: MAX_REQUIREMENTS,
+  });
 
 const selectorOf = (what: 'Field' | 'Label') =>
-  Type.Optional(
-    Type.Object(
-      {
-        rawSelector: text(undefined, { maxLength: MAX_SELECTOR_LENGTH }),
-        requirements: requirementsOf(`${what}SelectorRequirement`),
-      },
-      { goType: `${what}SelectorAttributes`, description: 'Accepted and ignored: RBAC rules have no selectors.' },
-    ),
-  );
+  part(`${what}SelectorAttributes`, 'Accepted and ignored: RBAC rules have no selectors.', {
+    rawSelector: text(undefined, { maxLength: MAX_SELECTOR_LENGTH }),
+    requirements: requirementsOf(`${what}SelectorRequirement`),
+  });
 
-const ResourceAttributesSchema = Type.Object(
-  {
-    namespace: short('Empty for what has no namespace, and for all namespaces.'),
-    verb: short('`get`, `list`, `create` and so on; `*` means all.'),
-    group: short('The API group; `*` means all.'),
-    version: short(),
-    resource: short('The plural, as in paths; `*` means all.'),
-    subresource: short(),
-    name: short('Empty means all.'),
-    fieldSelector: selectorOf('Field'),
-    labelSelector: selectorOf('Label'),
-  },
-  { goType: 'ResourceAttributes' },
-);
+const ResourceAttributesSchema = struct('ResourceAttributes', '', {
+  namespace: short('Empty for what has no namespace, and for all namespaces.'),
+  verb: short('`get`, `list`, `create` and so on; `*` means all.'),
+  group: short('The API group; `*` means all.'),
+  version: short(),
+  resource: short('The plural, as in paths; `*` means all.'),
+  subresource: short(),
+  name: short('Empty means all.'),
+  fieldSelector: selectorOf('Field'),
+  labelSelector: selectorOf('Label'),
+});
 
-const NonResourceAttributesSchema = Type.Object(
-  { path: text('The path of a URL.', MAX_PATH), verb: short('The method, in lower case.') },
-  { goType: 'NonResourceAttributes' },
-);
+const NonResourceAttributesSchema = struct('NonResourceAttributes', '', {
+  path: text('The path of a URL.', MAX_PATH),
+  verb: short('The method, in lower case.'),
+});
 
 const rulesOf = (goType: string, fields: readonly string[]) =>
-  Type.Optional(
-    Type.Array(Type.Object(Object.fromEntries(fields.map((name) => [name, texts()])), { goType }), {
-      goType: `[]${goType}`,
-    }),
-  );
+  list(struct(goType, '', Object.fromEntries(fields.map((name) => [name, texts()]))));
 
 export const review = (
   group: string,
@@ -83,19 +64,14 @@ export const review = (
 ): VirtualType => ({
   group,
   version: 'v1',
-  kind,
   style: 'builtin',
-  resource: `${kind.toLowerCase()}s`,
-  singular: kind.toLowerCase(),
   shortNames: [],
   namespaced,
-  ...bodySchema(Type.Object({ ...typeMeta, ...fields }, { goType: kind })),
+  ...kindSchema(kind, '', fields),
 });
 
 export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjectReview', {
-  status: Type.Optional(
-    Type.Object({ userInfo: Type.Optional(UserInfoSchema) }, { goType: 'SelfSubjectReviewStatus' }),
-  ),
+  status: part('SelfSubjectReviewStatus', '', { userInfo: Type.Optional(UserInfoSchema) }),
 });
 
 /** What a review asks about: a resource or a path. */
@@ -104,40 +80,26 @@ export const attributes = {
   nonResourceAttributes: Type.Optional(NonResourceAttributesSchema),
 };
 
-const accessStatus = Type.Optional(
-  Type.Object(
-    {
-      allowed: flag(),
-      denied: flag(),
-      reason: text('The binding and the role that allow it, or why rules could not be resolved.'),
-      evaluationError: text(),
-    },
-    { goType: 'SubjectAccessReviewStatus' },
-  ),
-);
+const accessStatus = part('SubjectAccessReviewStatus', '', {
+  allowed: flag(),
+  denied: flag(),
+  reason: text('The binding and the role that allow it, or why rules could not be resolved.'),
+  evaluationError: text(),
+});
 
 export const selfSubjectAccessReviewType = review('authorization.k8s.io', 'SelfSubjectAccessReview', {
-  spec: Type.Optional(
-    Type.Object(attributes, { goType: 'SelfSubjectAccessReviewSpec', description: 'What the caller asks about.' }),
-  ),
+  spec: part('SelfSubjectAccessReviewSpec', 'What the caller asks about.', attributes),
   status: accessStatus,
 });
 
-const subjectAccessReview = {
-  spec: Type.Optional(
-    Type.Object(
-      {
-        ...attributes,
-        user: text('The name of the user. `user` or `groups` is required.'),
-        groups: texts('The groups of the user. None is added: name `system:authenticated` if it is to count.'),
-        extra: ExtraSchema,
-        uid: text(),
-      },
-      { goType: 'SubjectAccessReviewSpec', description: 'Who is asked about, and what.' },
-    ),
-  ),
-  status: accessStatus,
-};
+const SubjectAccessReviewSpecSchema = struct('SubjectAccessReviewSpec', 'Who is asked about, and what.', {
+  ...attributes,
+  user: text('The name of the user. `user` or `groups` is required.'),
+  groups: texts('The groups of the user. None is added: name `system:authenticated` if it is to count.'),
+  extra: ExtraSchema,
+  uid: text(),
+});
+const subjectAccessReview = { spec: Type.Optional(SubjectAccessReviewSpecSchema), status: accessStatus };
 
 /** What any user may do. */
 export const subjectAccessReviewType = review('authorization.k8s.io', 'SubjectAccessReview', subjectAccessReview);
@@ -151,23 +113,13 @@ export const localSubjectAccessReviewType = review(
 );
 
 export const selfSubjectRulesReviewType = review('authorization.k8s.io', 'SelfSubjectRulesReview', {
-  spec: Type.Optional(
-    Type.Object(
-      { namespace: short('The namespace of the review. Required.') },
-      { goType: 'SelfSubjectRulesReviewSpec' },
-    ),
-  ),
-  status: Type.Optional(
-    Type.Object(
-      {
-        resourceRules: rulesOf('ResourceRule', ['verbs', 'apiGroups', 'resources', 'resourceNames']),
-        nonResourceRules: rulesOf('NonResourceRule', ['verbs', 'nonResourceURLs']),
-        incomplete: flag(),
-        evaluationError: text(),
-      },
-      { goType: 'SubjectRulesReviewStatus' },
-    ),
-  ),
+  spec: part('SelfSubjectRulesReviewSpec', '', { namespace: short('The namespace of the review. Required.') }),
+  status: part('SubjectRulesReviewStatus', '', {
+    resourceRules: rulesOf('ResourceRule', ['verbs', 'apiGroups', 'resources', 'resourceNames']),
+    nonResourceRules: rulesOf('NonResourceRule', ['verbs', 'nonResourceURLs']),
+    incomplete: flag(),
+    evaluationError: text(),
+  }),
 });
 
 /** Reviews that every authenticated caller may create, because they are about the caller itself. */
@@ -177,27 +129,9 @@ export const selfReviewTypes: readonly VirtualType[] = [
   selfSubjectRulesReviewType,
 ];
 
-export interface SelectorAttributes {
-  rawSelector?: string;
-  requirements?: { key?: string; operator?: string; values?: string[] }[];
-}
-
-export interface ResourceAttributes {
-  namespace?: string;
-  verb?: string;
-  group?: string;
-  version?: string;
-  resource?: string;
-  subresource?: string;
-  name?: string;
-  fieldSelector?: SelectorAttributes;
-  labelSelector?: SelectorAttributes;
-}
-
-export interface NonResourceAttributes {
-  path?: string;
-  verb?: string;
-}
+export type ResourceAttributes = Static<typeof ResourceAttributesSchema>;
+export type NonResourceAttributes = Static<typeof NonResourceAttributesSchema>;
+export type SelectorAttributes = NonNullable<ResourceAttributes['fieldSelector']>;
 
 /** The fields that callers send. */
 export interface SelfSubjectAccessReview {
@@ -208,12 +142,7 @@ export interface SelfSubjectAccessReview {
 /** Also a LocalSubjectAccessReview. */
 export interface SubjectAccessReview {
   metadata?: ObjectMeta;
-  spec?: NonNullable<SelfSubjectAccessReview['spec']> & {
-    user?: string;
-    groups?: string[];
-    extra?: Record<string, string[]>;
-    uid?: string;
-  };
+  spec?: Static<typeof SubjectAccessReviewSpecSchema>;
 }
 
 export interface SelfSubjectRulesReview {

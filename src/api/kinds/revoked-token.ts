@@ -1,8 +1,6 @@
-import { Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { tokenIdErrors } from './issued-token.ts';
-import { text, timestamp, typeMeta } from './meta.ts';
+import { kindSchema, part, text, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 export interface RevokedTokenSpec {
@@ -19,33 +17,18 @@ const specOf = (object: ApiObject): Partial<RevokedTokenSpec> => (object.spec ??
  */
 export const revokedTokenKind: Kind = {
   ...serverKind,
-  kind: 'RevokedToken',
-  listKind: 'RevokedTokenList',
-  resource: 'revokedtokens',
-  singular: 'revokedtoken',
   nameRule: 'subdomain',
   verbs: new Set(),
   // A damaged value must not make a revoked token valid.
   existsUnreadable: true,
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),
   selectableFields: {},
-  ...bodySchema(
-    Type.Object(
-      {
-        ...typeMeta,
-        spec: Type.Optional(
-          Type.Object(
-            {
-              revokedBy: Type.Optional(Type.Object({ username: text(), uid: text() }, { goType: 'UserReference' })),
-              expirationTimestamp: timestamp(),
-            },
-            { goType: 'RevokedTokenSpec' },
-          ),
-        ),
-      },
-      { goType: 'RevokedToken' },
-    ),
-  ),
+  ...kindSchema('RevokedToken', '', {
+    spec: part('RevokedTokenSpec', '', {
+      revokedBy: part('UserReference', '', { username: text(), uid: text() }),
+      expirationTimestamp: timestamp(),
+    }),
+  }),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [],
 };

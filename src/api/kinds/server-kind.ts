@@ -1,6 +1,6 @@
 import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION } from './meta.ts';
 
-/** What issued tokens, revocations, signing keys and bootstrap tokens share: clients do not update these objects. */
+/** What the kinds of Clusterpass have in common, if they do not say otherwise. */
 export const serverKind = {
   group: CLUSTERPASS_GROUP,
   version: CLUSTERPASS_VERSION,

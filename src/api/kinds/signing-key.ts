@@ -1,40 +1,41 @@
-import { Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
+import { type Static, Type } from 'typebox';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { flag, text, timestamp, typeMeta } from './meta.ts';
+import { flag, kindSchema, struct, text, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
-export interface SigningKeySpec {
-  algorithm?: string;
-  force?: boolean;
-}
+const PublicKeySchema = struct('JSONWebKey', 'The public key, as in the JWKS documents.', {
+  use: text('Always `sig`.'),
+  kty: text('The type of key: `EC` or `RSA`.'),
+  kid: text('The id of the key, which is also the name of the object.'),
+  crv: text('The curve.'),
+  alg: text('The algorithm of its signatures.'),
+  x: text('A coordinate on the curve.'),
+  y: text('A coordinate on the curve.'),
+  n: text('The modulus.'),
+  e: text('The exponent.'),
+});
 
-export interface SigningKeyStatus {
-  state?: string;
-  algorithm?: string;
-  created?: string;
-  signsFrom?: string;
-  expires?: string;
-  publicKey?: Readonly<Record<string, string>>;
-}
+const SpecSchema = struct('SigningKeySpec', 'Options of a requested rotation.', {
+  algorithm: text('The algorithm whose keys are rotated. The default is that of `--signing-algorithm`.'),
+  force: flag('Whether the key signs at once, even if verifiers may not have fetched it yet.'),
+});
+
+const StatusSchema = struct('SigningKeyStatus', 'The state of the key.', {
+  state: text(
+    '`Next`: published, and signs later. `Current`: signs. `Retired`: published until its last token has expired. `External`: belongs to the external signer.',
+  ),
+  algorithm: text('The algorithm of its signatures.'),
+  created: timestamp('When the key was published.'),
+  signsFrom: timestamp('When the key began to sign; for a next key, when it will, if that is planned.'),
+  expires: timestamp('When a retired key is no longer published.'),
+  publicKey: Type.Optional(PublicKeySchema),
+});
+
+export type SigningKeySpec = Static<typeof SpecSchema>;
+export type SigningKeyStatus = Static<typeof StatusSchema>;
 
 const statusOf = (object: ApiObject): SigningKeyStatus => (object.status ?? {}) as SigningKeyStatus;
-
-const PublicKeySchema = Type.Object(
-  {
-    use: text('Always `sig`.'),
-    kty: text('The type of key: `EC` or `RSA`.'),
-    kid: text('The id of the key, which is also the name of the object.'),
-    crv: text('The curve.'),
-    alg: text('The algorithm of its signatures.'),
-    x: text('A coordinate on the curve.'),
-    y: text('A coordinate on the curve.'),
-    n: text('The modulus.'),
-    e: text('The exponent.'),
-  },
-  { goType: 'JSONWebKey', description: 'The public key, as in the JWKS documents.' },
-);
 
 /**
  * The public part of a key that signs tokens. Creating one requests a rotation, deleting one revokes the key. Stored
@@ -42,45 +43,13 @@ const PublicKeySchema = Type.Object(
  */
 export const signingKeyKind: Kind = {
   ...serverKind,
-  kind: 'SigningKey',
-  listKind: 'SigningKeyList',
-  resource: 'signingkeys',
-  singular: 'signingkey',
   verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
   nameRule: 'path-segment',
   selectableFields: { 'status.state': (object) => statusOf(object).state ?? '' },
-  ...bodySchema(
-    Type.Object(
-      {
-        ...typeMeta,
-        spec: Type.Optional(
-          Type.Object(
-            {
-              algorithm: text('The algorithm whose keys are rotated. The default is that of `--signing-algorithm`.'),
-              force: flag('Whether the key signs at once, even if verifiers may not have fetched it yet.'),
-            },
-            { goType: 'SigningKeySpec', description: 'Options of a requested rotation.' },
-          ),
-        ),
-        status: Type.Optional(
-          Type.Object(
-            {
-              state: text(
-                '`Next`: published, and signs later. `Current`: signs. `Retired`: published until its last token has expired. `External`: belongs to the external signer.',
-              ),
-              algorithm: text('The algorithm of its signatures.'),
-              created: timestamp('When the key was published.'),
-              signsFrom: timestamp('When the key began to sign; for a next key, when it will, if that is planned.'),
-              expires: timestamp('When a retired key is no longer published.'),
-              publicKey: Type.Optional(PublicKeySchema),
-            },
-            { goType: 'SigningKeyStatus', description: 'The state of the key.' },
-          ),
-        ),
-      },
-      { goType: 'SigningKey', description: 'A key that signs tokens. The private key is never shown.' },
-    ),
-  ),
+  ...kindSchema('SigningKey', 'A key that signs tokens. The private key is never shown.', {
+    spec: Type.Optional(SpecSchema),
+    status: Type.Optional(StatusSchema),
+  }),
   validate: () => [],
   columns: [
     nameColumn,

@@ -1,58 +1,43 @@
-import { Type } from 'typebox';
-import { bodySchema } from '../codec/shape.ts';
+import { type Static, Type } from 'typebox';
 import type { BodyType, ObjectMeta } from '../kind.ts';
-import { int64, SHORT, text, timestamp, typeMeta } from './meta.ts';
+import { int64, kindSchema, part, SHORT, struct, text, timestamp } from './meta.ts';
 
-const BoundObjectReferenceSchema = Type.Object(
+const BoundObjectReferenceSchema = struct(
+  'BoundObjectReference',
+  'The object that the token is bound to. The token is invalid once the object is deleted.',
   {
     kind: text('`Pod` or `Secret`.', SHORT),
     apiVersion: text('The group and version of the object.', SHORT),
     name: text('The name of the object.', SHORT),
     uid: text('The uid of the object.', SHORT),
   },
-  {
-    goType: 'BoundObjectReference',
-    description: 'The object that the token is bound to. The token is invalid once the object is deleted.',
-  },
 );
+
+const SpecSchema = struct('TokenRequestSpec', 'What is requested.', {
+  // An absent list is refused, an empty list or null means the cluster's own API: so null is kept.
+  audiences: Type.Optional(
+    Type.Array(Type.String({ goType: 'string' }), {
+      goType: '[]string',
+      keepNull: true,
+      description: 'The intended recipients of the token; empty for the API of the cluster itself.',
+    }),
+  ),
+  expirationSeconds: int64('The requested lifetime in seconds; less may be granted.'),
+  boundObjectRef: Type.Optional(BoundObjectReferenceSchema),
+});
 
 /** The request and the response of the token subresource; not stored. */
 export const tokenRequestType: BodyType = {
   group: 'authentication.k8s.io',
   version: 'v1',
-  kind: 'TokenRequest',
   style: 'builtin',
-  ...bodySchema(
-    Type.Object(
-      {
-        ...typeMeta,
-        spec: Type.Optional(
-          Type.Object(
-            {
-              // An absent list is refused, an empty list or null means the cluster's own API: so null is kept.
-              audiences: Type.Optional(
-                Type.Array(Type.String({ goType: 'string' }), {
-                  goType: '[]string',
-                  keepNull: true,
-                  description: 'The intended recipients of the token; empty for the API of the cluster itself.',
-                }),
-              ),
-              expirationSeconds: int64('The requested lifetime in seconds; less may be granted.'),
-              boundObjectRef: Type.Optional(BoundObjectReferenceSchema),
-            },
-            { goType: 'TokenRequestSpec', description: 'What is requested.' },
-          ),
-        ),
-        status: Type.Optional(
-          Type.Object(
-            { token: text('The bearer token.'), expirationTimestamp: timestamp('When the token expires.') },
-            { goType: 'TokenRequestStatus', description: 'What was granted.' },
-          ),
-        ),
-      },
-      { goType: 'TokenRequest', description: 'Requests a short-lived token of a service account, or of the caller.' },
-    ),
-  ),
+  ...kindSchema('TokenRequest', 'Requests a short-lived token of a service account, or of the caller.', {
+    spec: Type.Optional(SpecSchema),
+    status: part('TokenRequestStatus', 'What was granted.', {
+      token: text('The bearer token.'),
+      expirationTimestamp: timestamp('When the token expires.'),
+    }),
+  }),
 };
 
 /** The subresources whose answer is a TokenRequest: `serviceaccounts/token`, and `clusters/userpass` for people. */
@@ -74,21 +59,12 @@ export const TOKEN_ANNOTATIONS = {
   codeVerifier: 'clusterpass.dev/code-verifier',
 } as const;
 
-export interface BoundObjectReference {
-  kind?: string;
-  apiVersion?: string;
-  name?: string;
-  uid?: string;
-}
+export type BoundObjectReference = Static<typeof BoundObjectReferenceSchema>;
 
 export interface TokenRequest {
   apiVersion: string;
   kind: 'TokenRequest';
   metadata?: ObjectMeta;
-  spec?: {
-    audiences?: string[] | null;
-    expirationSeconds?: number;
-    boundObjectRef?: BoundObjectReference;
-  };
+  spec?: Omit<Static<typeof SpecSchema>, 'audiences'> & { audiences?: string[] | null };
   status?: { token?: string; expirationTimestamp?: string };
 }

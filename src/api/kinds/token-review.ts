@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { User } from '../caller.ts';
 import type { ObjectMeta } from '../kind.ts';
-import { flag, text, texts } from './meta.ts';
+import { flag, part, text, texts } from './meta.ts';
 import { review, UserInfoSchema } from './reviews.ts';
 
 /** A request can carry no longer token in its headers, and the response repeats it. */
@@ -16,28 +16,16 @@ export const PASSES = 'passes';
 
 /** Sent by services that receive tokens: whose token is this, and is it valid? */
 export const tokenReviewType = review('authentication.k8s.io', 'TokenReview', {
-  spec: Type.Optional(
-    Type.Object(
-      {
-        token: text('The token that was received. Required.', { maxLength: MAX_TOKEN_LENGTH }),
-        audiences: texts(
-          'The audiences of the reviewer: the token must be for one of them. Empty means the API itself.',
-        ),
-      },
-      { goType: 'TokenReviewSpec', description: 'What is reviewed.' },
-    ),
-  ),
-  status: Type.Optional(
-    Type.Object(
-      {
-        authenticated: flag('Whether the token is valid now, for one of these audiences.'),
-        user: Type.Optional(UserInfoSchema),
-        audiences: texts('The requested audiences that the token is for.'),
-        error: text('Why the token is not accepted.'),
-      },
-      { goType: 'TokenReviewStatus', description: 'The result. Ignored in a request.' },
-    ),
-  ),
+  spec: part('TokenReviewSpec', 'What is reviewed.', {
+    token: text('The token that was received. Required.', { maxLength: MAX_TOKEN_LENGTH }),
+    audiences: texts('The audiences of the reviewer: the token must be for one of them. Empty means the API itself.'),
+  }),
+  status: part('TokenReviewStatus', 'The result. Ignored in a request.', {
+    authenticated: flag('Whether the token is valid now, for one of these audiences.'),
+    user: Type.Optional(UserInfoSchema),
+    audiences: texts('The requested audiences that the token is for.'),
+    error: text('Why the token is not accepted.'),
+  }),
 });
 
 /** The fields that callers send. */

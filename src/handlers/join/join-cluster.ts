@@ -147,8 +147,8 @@ function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject): v
   const { catalog, checkJoin } = parts;
   const { createdBy } = bootstrapSpec(token);
   const id = token.metadata.name ?? '';
-  if (createdBy === undefined) throw forbidden(catalog.bootstrapTokens, id, 'it does not say who created it');
-  const { username: name, uid = '', groups = [] } = createdBy;
+  const { username: name, uid = '', groups = [] } = createdBy ?? {};
+  if (name === undefined) throw forbidden(catalog.bootstrapTokens, id, 'it does not say who created it');
   const user: User = { name, uid, groups, extra: {} };
   if (isDeletedAccount(parts, user)) throw forbidden(catalog.bootstrapTokens, id, `its creator ${name} was deleted`);
   try {

@@ -3,6 +3,7 @@ import { decodeBody } from '../../api/codec/decode.ts';
 import { bodySchema } from '../../api/codec/shape.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
+import { list, part, struct } from '../../api/kinds/meta.ts';
 import { type ApiRequest, DRY_RUN_ANNOTATION, isEmptyBody, type Query, type RequestBody } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
@@ -40,21 +41,16 @@ export const deleteOptionsType: BodyType = {
   kind: 'DeleteOptions',
   style: 'builtin',
   ...bodySchema(
-    Type.Object(
-      {
-        kind: text(),
-        apiVersion: text(),
-        gracePeriodSeconds: Type.Optional(Type.Integer({ goType: 'int64' })),
-        preconditions: Type.Optional(
-          Type.Object({ uid: text(), resourceVersion: text() }, { goType: 'Preconditions' }),
-        ),
-        orphanDependents: Type.Optional(Type.Boolean({ goType: 'bool' })),
-        propagationPolicy: text(),
-        dryRun: Type.Optional(Type.Array(Type.String({ goType: 'string' }), { goType: '[]string' })),
-        [IGNORE_READ_ERROR]: Type.Optional(Type.Boolean({ goType: 'bool' })),
-      },
-      { goType: 'DeleteOptions' },
-    ),
+    struct('DeleteOptions', '', {
+      kind: text(),
+      apiVersion: text(),
+      gracePeriodSeconds: Type.Optional(Type.Integer({ goType: 'int64' })),
+      preconditions: part('Preconditions', '', { uid: text(), resourceVersion: text() }),
+      orphanDependents: Type.Optional(Type.Boolean({ goType: 'bool' })),
+      propagationPolicy: text(),
+      dryRun: list(Type.String({ goType: 'string' })),
+      [IGNORE_READ_ERROR]: Type.Optional(Type.Boolean({ goType: 'bool' })),
+    }),
   ),
 };
 
