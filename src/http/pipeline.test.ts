@@ -67,7 +67,7 @@ describe('what is checked first', () => {
     expect((await send({ path: `${CLUSTERS_PATH}?access_token=admin`, token: '' })).code).toBe(401);
   });
 
-  test('decision 12: without permission the answer is 403, whatever exists', async () => {
+  test('C-15, decision 12: without permission the answer is 403, whatever exists', async () => {
     const { send, handled } = await startFixture();
     const reply = await send({ ...post, token: 'nobody' });
     expect(reply.code).toBe(403);

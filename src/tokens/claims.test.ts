@@ -37,7 +37,7 @@ describe('claims', () => {
     );
   });
 
-  test('K-08: no warnafter, whatever the lifetime and the binding', () => {
+  test('K-08, K-22: no warnafter, whatever the lifetime and the binding', () => {
     const claims = buildClaims(grantOf({ pod: POD, expirationSeconds: 3607 }));
     expect(claims['kubernetes.io']).not.toHaveProperty('warnafter');
     expect(claims.exp - claims.iat).toBe(3607);

@@ -1,15 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, notFound } from './support/expect-status.ts';
-import {
-  addCluster,
-  listAs,
-  namesIn,
-  PUBLIC_LIST,
-  removeCluster,
-  revisionNow,
-  revisionOf,
-  touch,
-} from './support/fleet.ts';
+import { addCluster, namesIn, PUBLIC_LIST, removeCluster, revisionNow, revisionOf, touch } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
 import type { Answer, Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
@@ -39,157 +30,6 @@ describe('options', () => {
   function expectBadRequest(answer: Answer, message: string): void {
     expectStatus(answer, { code: 400, reason: 'BadRequest', message });
   }
-
-  describe('C-G, L-20, L-26, V-04: an option that cannot be parsed is 400, with the message of Go', () => {
-    it.each([
-      ['limit=abc', 'strconv.ParseInt: parsing "abc": invalid syntax'],
-      ['limit=', 'strconv.ParseInt: parsing "": invalid syntax'],
-      ['limit=9223372036854775808', 'strconv.ParseInt: parsing "9223372036854775808": value out of range'],
-      ['limit=1.5', 'strconv.ParseInt: parsing "1.5": invalid syntax'],
-      ['timeoutSeconds=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
-      // C-G: stricter than kube-apiserver.
-      ['limit=-1', 'limit: Invalid value: -1: must be greater than or equal to 0'],
-      ['timeoutSeconds=-1', 'timeoutSeconds: Invalid value: -1: must be greater than or equal to 0'],
-    ])('%s', async (query, message) => {
-      expectBadRequest(await list(query), message);
-      expectBadRequest(await list(`watch=true&${query}`), message);
-      // Also for a caller who may see nothing: the filter comes after the options.
-      expectBadRequest(await listAs(server, 'nobody', `?${query}`), message);
-    });
-
-    it.each(['limit', 'watch', 'continue', 'labelSelector', 'fieldSelector', 'resourceVersion', 'timeoutSeconds'])(
-      '%s given twice: which one was meant?',
-      async (name) => {
-        const message = `the query parameter "${name}" must be given once`;
-        expectBadRequest(await list(`${name}=1&${name}=1`), message);
-        expectBadRequest(await list(`${name}=1&x=1&%${name.charCodeAt(0).toString(16)}${name.slice(1)}=2`), message);
-      },
-    );
-
-    it.each([
-      ['labelSelector=%ff', 'the query is not valid UTF-8 when decoded'],
-      ['labelSelector=%ed%a0%80', 'the query is not valid UTF-8 when decoded'],
-      ['labelSelector=a%zz', 'the query contains an invalid percent-escape'],
-      ['labelSelector=a%', 'the query contains an invalid percent-escape'],
-    ])('%s is an error, and not replaced by a default', async (query, message) => {
-      expectBadRequest(await list(query), message);
-    });
-  });
-
-  describe('L-21: booleans', () => {
-    it.each(['watch=0', 'watch=false', 'watch=FALSE'])('%s is a list', async (query) => {
-      expect((await list(query)).json.kind).toBe('ClusterList');
-    });
-
-    it.each(['watch=maybe', 'watch=no', 'watch=f', 'watch=00', 'watch=1&allowWatchBookmarks=2'])(
-      '%s is refused',
-      async (query) => {
-        const [name, value] = query.split('&').at(-1)?.split('=') ?? [];
-        expectBadRequest(await list(query), `${name}: Invalid value: "${value}": must be "true" or "false"`);
-      },
-    );
-
-    it.each(['watch', 'watch=', 'watch=1', 'watch=TRUE'])('%s is a watch', async (query) => {
-      const watch = await Watch.open(server, `${PUBLIC_LIST}?${query}&timeoutSeconds=1`);
-      expect((await watch.rest()).map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual([
-        'ADDED a',
-        'ADDED b',
-        'ADDED c',
-        'ADDED d',
-      ]);
-    });
-  });
-
-  describe('L-22: which fault is reported', () => {
-    it.each([
-      ['numbers before label selectors', 'labelSelector=,&limit=x', 'strconv.ParseInt: parsing "x": invalid syntax'],
-      [
-        'label before field selectors',
-        'fieldSelector=x&labelSelector=,',
-        "found ',', expected: !, identifier, or 'end of string'",
-      ],
-      [
-        'reading before combining',
-        'resourceVersionMatch=x&fieldSelector=x',
-        "invalid selector: 'x'; can't understand 'x'",
-      ],
-    ])('%s', async (_, query, message) => expectBadRequest(await list(query), message));
-
-    it('a combination of options before unsupported fields', async () => {
-      expect((await list('fieldSelector=spec.foo%3Dx&resourceVersionMatch=Exact')).code).toBe(422);
-    });
-
-    it('unsupported fields before the resource version', async () => {
-      expectBadRequest(await list('fieldSelector=spec.foo%3Dx&continue=x'), 'field label not supported: spec.foo');
-    });
-  });
-
-  const MATCH = 'resourceVersionMatch';
-  const forbidden = (field: string, message: string) => ({
-    reason: 'FieldValueForbidden',
-    message: `Forbidden: ${message}`,
-    field,
-  });
-  const unsupported = (value: string, ...supported: string[]) => ({
-    reason: 'FieldValueNotSupported',
-    message: `Unsupported value: "${value}": supported values: ${supported.map((one) => `"${one}"`).join(', ')}`,
-    field: MATCH,
-  });
-  const UNLESS_VERSION = forbidden(MATCH, 'resourceVersionMatch is forbidden unless resourceVersion is provided');
-  const WITH_CONTINUE = forbidden(MATCH, 'resourceVersionMatch is forbidden when continue is provided');
-  const EXACT_ZERO = forbidden(MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
-  const FOR_LIST = forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list');
-  const NEEDS_MATCH = forbidden(MATCH, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
-  const UNLESS_INITIAL = forbidden(
-    MATCH,
-    'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-  );
-
-  describe('C-G, L-23: options that cannot be combined are 422', () => {
-    it.each([
-      ['resourceVersionMatch=Exact', [UNLESS_VERSION]],
-      ['resourceVersionMatch=NotOlderThan', [UNLESS_VERSION]],
-      ['resourceVersionMatch=Exact&resourceVersion=1&continue=x', [WITH_CONTINUE]],
-      ['resourceVersionMatch=X&resourceVersion=1', [unsupported('X', 'Exact', 'NotOlderThan', '')]],
-      ['resourceVersionMatch=Exact&resourceVersion=0', [EXACT_ZERO]],
-      ['sendInitialEvents=true', [FOR_LIST]],
-      ['sendInitialEvents=false', [FOR_LIST]],
-      [
-        'resourceVersionMatch=X&continue=x',
-        [UNLESS_VERSION, WITH_CONTINUE, unsupported('X', 'Exact', 'NotOlderThan', '')],
-      ],
-      ['watch=1&resourceVersionMatch=NotOlderThan', [UNLESS_INITIAL]],
-      ['watch=1&resourceVersionMatch=NotOlderThan&continue=x', [UNLESS_INITIAL, WITH_CONTINUE]],
-      ['watch=1&sendInitialEvents=true', [NEEDS_MATCH]],
-      [
-        'watch=1&sendInitialEvents=true&resourceVersionMatch=Exact',
-        [NEEDS_MATCH, unsupported('Exact', 'NotOlderThan')],
-      ],
-      ['watch=1&resourceVersionMatch=X', [UNLESS_INITIAL, unsupported('X', 'NotOlderThan')]],
-    ])('%s', async (query, causes) => {
-      const texts = causes.map(({ field, message }) => `${field}: ${message}`);
-      expectStatus(await list(query), {
-        code: 422,
-        reason: 'Invalid',
-        message: `ListOptions.meta.k8s.io "" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`,
-        details: { group: 'meta.k8s.io', kind: 'ListOptions', causes },
-      });
-    });
-  });
-
-  describe('C-G, L-25: a resource version that is no number', () => {
-    it.each([
-      ['abc', 'invalid syntax'],
-      ['-1', 'invalid syntax'],
-      ['1.0', 'invalid syntax'],
-      ['18446744073709551616', 'value out of range'],
-    ])('%s', async (version, why) => {
-      const message = `invalid resource version: resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": ${why}`;
-      expectBadRequest(await list(`resourceVersion=${version}`), message);
-      expectBadRequest(await list(`resourceVersion=${version}&watch=true`), message);
-      expectBadRequest(await server.call('GET', `${CLUSTERS}/a?resourceVersion=${version}`), message);
-    });
-  });
 
   describe('C-G, L-30, L-31, L-32: continue', () => {
     const REFUSED = 'invalid continue token: continue key is not valid: it was not issued for this list';
@@ -311,19 +151,6 @@ describe('forms', () => {
       ]);
     });
 
-    it("B-01: kubectl's header gets a table", async () => {
-      const headers = {
-        Accept:
-          'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json',
-      };
-      expect((await server.call('GET', CLUSTERS, { headers })).json.kind).toBe('Table');
-    });
-
-    it('N-07: an unknown form is ignored', async () => {
-      const headers = { Accept: 'application/json;as=Chart;v=v1;g=meta.k8s.io,application/json' };
-      expect((await server.call('GET', CLUSTERS, { headers })).json.kind).toBe('ClusterList');
-    });
-
     it('B-04: includeObject', async () => {
       const items = (await server.call('GET', CLUSTERS)).json.items;
       const rows = async (query: string) => (await get(`${CLUSTERS}${query}`, 'Table')).json.rows;
@@ -367,31 +194,6 @@ describe('forms', () => {
       const order = ['name', 'uid', 'resourceVersion', 'generation', 'creationTimestamp', 'labels', 'managedFields'];
       expect(Object.keys(json.metadata), 'the order of built-in types').toEqual(order);
     });
-
-    it.each([
-      [
-        CLUSTERS,
-        'PartialObjectMetadata',
-        'you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)',
-      ],
-      [
-        `${CLUSTERS}/a`,
-        'PartialObjectMetadataList',
-        'you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)',
-      ],
-      [
-        `${CLUSTERS}?watch=true`,
-        'PartialObjectMetadataList',
-        'you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)',
-      ],
-      [
-        '/orchestrator/a/api/v1/namespaces',
-        'PartialObjectMetadata',
-        'you requested PartialObjectMetadata, but the requested object is a list (*core.NamespaceList)',
-      ],
-    ])('B-06: %s as %s is 406', async (path, as, message) => {
-      expectStatus(await get(path, as), { code: 406, reason: 'NotAcceptable', message });
-    });
   });
 
   describe('watches in other forms', () => {
@@ -418,15 +220,6 @@ describe('forms', () => {
         expect(object.rows[0].object.metadata.resourceVersion).toBe(object.metadata.resourceVersion);
       }
       watch.close();
-    });
-
-    it('B-05: two tables at once each name their columns', async () => {
-      const watches = await Promise.all([open('', 'Table'), open('', 'Table')]);
-      for (const watch of watches) {
-        const events = await watch.take(2);
-        expect(events.map(({ object }) => object.columnDefinitions === null)).toEqual([false, true]);
-        watch.close();
-      }
     });
 
     it('B-05: errors are not converted', async () => {
@@ -459,15 +252,6 @@ describe('forms', () => {
         },
       });
       watch.close();
-    });
-
-    it('V-03: YAML cannot be streamed', async () => {
-      const headers = { Accept: 'application/yaml' };
-      expectStatus(await server.call('GET', `${CLUSTERS}?watch=true`, { headers }), {
-        code: 406,
-        reason: 'NotAcceptable',
-        message: 'only the following media types are accepted: application/json;stream=watch',
-      });
     });
   });
 
@@ -579,8 +363,6 @@ describe('the resource and its schema', () => {
       server.call('POST', `${CLUSTERS}${query}`, {
         body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name }, spec },
       });
-    const causesOf = ({ json }: Answer): string[] =>
-      json.details.causes.map(({ reason, field }: { reason: string; field: string }) => `${field} ${reason}`);
 
     it('stores every known field, and no other', async () => {
       const created = await make('whole', SPEC, '?fieldValidation=Strict');
@@ -598,54 +380,6 @@ describe('the resource and its schema', () => {
         400,
         'Cluster in version "v1alpha1" cannot be handled as a Cluster: strict decoding error: unknown field "spec.authInfo.token", unknown field "spec.caBundle"',
       ]);
-    });
-
-    it.each<[string, unknown, string[]]>([
-      ['text as spec', 'x', ['spec FieldValueInvalid']],
-      [
-        'an object as addresses',
-        { orchestratorApiEndpoints: { serverEndpoints: {} } },
-        ['spec.orchestratorApiEndpoints.serverEndpoints FieldValueInvalid'],
-      ],
-      [
-        'a number as address',
-        { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 5 }] } },
-        ['spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress FieldValueInvalid'],
-      ],
-      [
-        'a bundle that is no base64',
-        { orchestratorApiEndpoints: { caBundle: '!!!' } },
-        ['spec.orchestratorApiEndpoints.caBundle FieldValueInvalid'],
-      ],
-      ['text as reference', { authInfo: { user: 'x' } }, ['spec.authInfo.user FieldValueInvalid']],
-      [
-        'a list as name',
-        { authInfo: { controller: { name: [] } } },
-        ['spec.authInfo.controller.name FieldValueInvalid'],
-      ],
-    ])('%s is 422', async (_, spec, causes) => {
-      const answer = await make('odd', spec);
-      expect([answer.code, causesOf(answer)]).toEqual([422, causes]);
-      expect((await server.call('GET', `${CLUSTERS}/odd`)).code).toBe(404);
-    });
-
-    it.each<[string, object, string[]]>([
-      ['without a type', { ...CONDITION, type: undefined }, ['status.conditions[0].type FieldValueRequired']],
-      ['without a status', { ...CONDITION, status: undefined }, ['status.conditions[0].status FieldValueRequired']],
-      [
-        'without either',
-        { reason: 'x' },
-        ['status.conditions[0].type FieldValueRequired', 'status.conditions[0].status FieldValueRequired'],
-      ],
-      ['with another status', { ...CONDITION, status: 'true' }, ['status.conditions[0].status FieldValueNotSupported']],
-      [
-        'with a time that is none',
-        { ...CONDITION, lastHeartbeatTime: 'yesterday' },
-        ['status.conditions[0].lastHeartbeatTime FieldValueInvalid'],
-      ],
-    ])('a condition %s is 422', async (_, condition, causes) => {
-      const answer = await patch('a/status', { status: { conditions: [condition] } });
-      expect([answer.code, causesOf(answer)]).toEqual([422, causes]);
     });
   });
 

@@ -243,22 +243,6 @@ describe('verbs', () => {
       expect((await server.call('GET', named(of, 'stepped'))).json).toEqual(answer.json);
     });
 
-    it.each([
-      ...(of.style === 'custom' ? ['application/strategic-merge-patch+json'] : []),
-      'application/apply-patch+cbor',
-      'application/json',
-    ])('X-16: is not patched with %s', async (type) => {
-      const answer = await server.call('PATCH', named(of, 'made'), { body: {}, headers: { 'Content-Type': type } });
-      const types = ['application/json-patch+json', 'application/merge-patch+json'];
-      if (of.style === 'builtin') types.push('application/strategic-merge-patch+json');
-      types.push('application/apply-patch+yaml', 'application/apply-patch+json');
-      expectStatus(answer, {
-        code: 415,
-        reason: 'UnsupportedMediaType',
-        message: `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`,
-      });
-    });
-
     it('is deleted, and the response has its name and UID', async () => {
       const { metadata } = await create(server, of.path, objectOf(of, { name: 'deleted' }));
       const answer = await server.call('DELETE', named(of, 'deleted'));
@@ -360,16 +344,6 @@ describe('dry run', () => {
       expect(await stored(of)).toEqual(before);
     });
 
-    it('of create is 409 if the object exists', async () => {
-      await create(server, of.path, objectOf(of, { name: 'there' }));
-      expectStatus(await server.call('POST', `${of.path}${DRY}`, { body: objectOf(of, { name: 'there' }) }), {
-        code: 409,
-        reason: 'AlreadyExists',
-        message: `${qualified(of)} "there" already exists`,
-        details: details(of, 'there'),
-      });
-    });
-
     it('of update and patch has the result in the response', async () => {
       const made = await create(server, of.path, objectOf(of, { name: 'stays' }));
       const body = { ...made, ...of.changed };
@@ -404,32 +378,6 @@ describe('dry run', () => {
       expect(waits.json.metadata.deletionTimestamp).toMatch(/Z$/);
       expect(waits.json.metadata.generation).toBe(of.countsGenerations ? 2 : undefined);
       expect((await server.call('GET', named(of, 'dry-held'))).json).toEqual(held);
-    });
-
-    it.each(['POST', 'PUT', 'PATCH', 'DELETE'])('Q-03: of %s must say All', async (method) => {
-      const path = method === 'POST' ? of.path : named(of, 'there');
-      const headers = method === 'PATCH' ? PATCH : {};
-      const body = method === 'DELETE' ? undefined : objectOf(of, { name: 'there' });
-      const options = { POST: 'Create', PUT: 'Update', PATCH: 'Patch', DELETE: 'Delete' }[method];
-      for (const [query, shown] of [
-        ['dryRun=', '[""]'],
-        ['dryRun=true', '["true"]'],
-        ['dryRun=All&dryRun=all', '["All","all"]'],
-      ]) {
-        const answer = await server.call(method, `${path}?${query}`, { ...(body ? { body } : {}), headers });
-        const message = `Unsupported value: ${shown}: supported values: "All"`;
-        expectStatus(answer, {
-          code: 422,
-          reason: 'Invalid',
-          message: `${options}Options.meta.k8s.io "" is invalid: dryRun: ${message}`,
-          details: {
-            group: 'meta.k8s.io',
-            kind: `${options}Options`,
-            causes: [{ reason: 'FieldValueNotSupported', message, field: 'dryRun' }],
-          },
-        });
-      }
-      expect((await server.call('GET', named(of, 'there'))).code).toBe(200);
     });
   });
 });
@@ -537,14 +485,6 @@ describe('preconditions', () => {
       },
     );
 
-    it('is refused with an invalid resourceVersion', async () => {
-      await create(server, of.path, objectOf(of, { name: 'odd' }));
-      for (const resourceVersion of ['abc', '-1', '1e3', '9'.repeat(40)]) {
-        const body = objectOf(of, { name: 'odd', resourceVersion }, of.changed);
-        expect((await server.call('PUT', named(of, 'odd'), { body })).code, resourceVersion).toBe(422);
-      }
-    });
-
     it('M-09: is not updated under another name or namespace', async () => {
       const { metadata } = await create(server, of.path, objectOf(of, { name: 'addressed' }));
       const { resourceVersion } = metadata;
@@ -594,34 +534,6 @@ describe('preconditions', () => {
       const without = await create(server, of.path, { ...objectOf(of, {}), metadata });
       expect(without.metadata.namespace).toBe('ci');
     });
-  });
-
-  it('one of many writers wins each version', async () => {
-    const of = kindCase('ServiceAccount');
-    const made = await create(server, of.path, objectOf(of, { name: 'contested' }));
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        server.call('PUT', named(of, 'contested'), {
-          body: { ...made, metadata: { ...made.metadata, labels: { writer: String(index) } } },
-        }),
-      ),
-    );
-    const codes = answers.map(({ code }) => code).sort();
-    expect(codes).toEqual([200, ...Array.from({ length: 19 }, () => 409)]);
-  });
-
-  it('patches without a version are all applied, one after the other', async () => {
-    const of = kindCase('ServiceAccount');
-    await create(server, of.path, objectOf(of, { name: 'busy' }));
-    const keys = Array.from({ length: 8 }, (_, index) => `k${index}`);
-    const answers = await Promise.all(
-      keys.map((key) =>
-        server.call('PATCH', named(of, 'busy'), { body: { metadata: { labels: { [key]: 'x' } } }, headers: PATCH }),
-      ),
-    );
-    expect(answers.map(({ code }) => code)).toEqual(keys.map(() => 200));
-    const { json } = await server.call('GET', named(of, 'busy'));
-    expect(Object.keys(json.metadata.labels).sort()).toEqual(keys);
   });
 
   it('B8: a caller reads its own writes, also in lists and over other connections', async () => {

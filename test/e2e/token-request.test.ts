@@ -87,23 +87,6 @@ describe('what is granted', () => {
       );
     });
 
-    it('T-07: an empty name, namespace or uid is an absent one', async () => {
-      const { code, json } = await post(server, { metadata: { name: '', namespace: '', uid: '' }, ...ASK });
-      expect(code).toBe(201);
-      expect(json.metadata).toMatchObject({ name: 'builder', namespace: 'ci', uid: uids.builder });
-    });
-
-    it('decision 7: managedFields are neither kept nor returned', async () => {
-      const { code, json, warnings } = await post(
-        server,
-        { metadata: { managedFields: [{ manager: 'me', operation: 'Update' }] }, ...ASK },
-        { path: `${tokenPath()}?fieldManager=me` },
-      );
-      expect(code).toBe(201);
-      expect(json.metadata).not.toHaveProperty('managedFields');
-      expect(warnings).toEqual([]);
-    });
-
     it('B10, T-10: the time in the answer is the time in the token, and jti never repeats', async () => {
       const answers = await Promise.all(Array.from({ length: 20 }, () => post(server, ASK)));
       const claims = answers.map(({ json }) => {
@@ -125,21 +108,6 @@ describe('what is granted', () => {
       expect(code).toBe(201);
       expect(json.spec.audiences).toEqual([issuer]);
       expect(decodeJwt(json.status.token).aud).toEqual([issuer]);
-    });
-
-    const many = Array.from({ length: 32 }, (_, index) => `a${index}`);
-    it.each<[string, string[], string[]]>([
-      ['duplicates are folded', ['b', 'a', 'b'], ['b', 'a']],
-      ['32 are allowed', many, many],
-      ['copies do not count', [...many, ...many], many],
-      ['1,024 characters are allowed', ['x'.repeat(1024)], ['x'.repeat(1024)]],
-      ['characters are counted, not bytes', ['\u{1f600}'.repeat(1024)], ['\u{1f600}'.repeat(1024)]],
-      ['spaces and markup are text like any other', [' ', '<&>', '"\\'], [' ', '<&>', '"\\']],
-    ])('%s', async (_, sent, granted) => {
-      const { code, json } = await post(server, { spec: { audiences: sent } });
-      expect(code).toBe(201);
-      expect(json.spec.audiences).toEqual(granted);
-      expect(decodeJwt(json.status.token).aud).toEqual(granted);
     });
   });
 
@@ -164,15 +132,6 @@ describe('what is granted', () => {
       expect(exp - iat).toBe(granted);
       expect(warnings).toEqual(expected);
     });
-
-    it('decision 6, T-28: 3607 seconds for a pod are 3607 seconds', async () => {
-      const { json } = await post(server, {
-        spec: { audiences: [], expirationSeconds: 3607, boundObjectRef: { kind: 'Pod', name: 'web-0' } },
-      });
-      const claims = decodeJwt(json.status.token);
-      expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(3607);
-      expect(claims['kubernetes.io'], 'K-08').not.toHaveProperty('warnafter');
-    });
   });
 
   describe('C-A, decision 3: dryRun=All', () => {
@@ -191,49 +150,11 @@ describe('what is granted', () => {
       expect(predicted).toBeLessThanOrEqual(Date.now() / 1000 + MAX);
       expect(warnings).toHaveLength(1);
     });
-
-    it.each<[string, string, object, number]>([
-      ['an absent account', tokenPath('nobody'), ASK, 404],
-      ['a lifetime that is too short', tokenPath(), { spec: { audiences: [], expirationSeconds: 1 } }, 422],
-      ['a missing pod', tokenPath(), { spec: { audiences: [], boundObjectRef: { kind: 'Pod', name: 'gone' } } }, 404],
-    ])('runs every check: %s', async (_, path, body, code) => {
-      expect((await post(server, body, { path: `${path}?dryRun=All` })).code).toBe(code);
-    });
   });
 });
 
 describe('what is refused, and in which order', () => {
   const GROUP = 'authentication.k8s.io';
-  /** T-14: errors of the request itself have an empty name. */
-  const invalid = (causes: readonly (readonly [reason: string, field: string, message: string])[]): ExpectedStatus => {
-    const texts = causes.map(([, field, message]) => `${field}: ${message}`);
-    return {
-      code: 422,
-      reason: 'Invalid',
-      message: `TokenRequest.${GROUP} "" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`,
-      details: {
-        group: GROUP,
-        kind: 'TokenRequest',
-        causes: causes.map(([reason, field, message]) => ({ reason, message, field })),
-      },
-    };
-  };
-
-  const tooShort = (seconds: number) =>
-    [
-      'FieldValueInvalid',
-      'spec.expirationSeconds',
-      `Invalid value: ${seconds}: may not specify a duration less than 10 minutes`,
-    ] as const;
-  const tooLong = (seconds: number) =>
-    [
-      'FieldValueInvalid',
-      'spec.expirationSeconds',
-      `Invalid value: ${seconds}: may not specify a duration larger than 2^32 seconds`,
-    ] as const;
-  const REQUIRED = ['FieldValueRequired', 'spec.audiences', 'Required value'] as const;
-  const audience = (index: number, value: string, problem: string) =>
-    ['FieldValueInvalid', `spec.audiences[${index}]`, `Invalid value: ${value}: ${problem}`] as const;
 
   const wrongName: ExpectedStatus = {
     code: 422,
@@ -334,56 +255,6 @@ describe('what is refused, and in which order', () => {
           ],
         },
       });
-    });
-  });
-
-  describe('C-A: the spec', () => {
-    const spec = (rest: object) => ({ spec: { audiences: [], ...rest } });
-    it.each<[string, object, Parameters<typeof invalid>[0]]>([
-      ['decision 2: no spec', {}, [REQUIRED]],
-      ['decision 2: a spec of null', { spec: null }, [REQUIRED]],
-      ['decision 2: no audiences', { spec: { expirationSeconds: 3600 } }, [REQUIRED]],
-      ['C-A: an empty audience', { spec: { audiences: ['a', ''] } }, [audience(1, '""', 'must not be empty')]],
-      ['C-A: null as an audience', { spec: { audiences: [null] } }, [audience(0, '""', 'must not be empty')]],
-      [
-        'C-A: 1,000 audiences',
-        { spec: { audiences: Array.from({ length: 1000 }, (_, index) => `a${index}`) } },
-        [['FieldValueTooMany', 'spec.audiences', 'Too many: 1000: must have at most 32 items']],
-      ],
-      [
-        'C-A: CR, LF and NUL in audiences',
-        { spec: { audiences: ['a\r\nb', '\0', '\u0085'] } },
-        [
-          audience(0, '"a\\r\\nb"', 'must not contain control characters'),
-          audience(1, '"\\x00"', 'must not contain control characters'),
-          audience(2, '"\\u0085"', 'must not contain control characters'),
-        ],
-      ],
-      [
-        'decision 2: 1,025 characters; the message shows no kilobyte of them',
-        { spec: { audiences: ['x'.repeat(1025)] } },
-        [audience(0, `"${'x'.repeat(61)}..."`, 'must be no more than 1024 characters')],
-      ],
-      [
-        'a message never holds half a character',
-        { spec: { audiences: [`x${'\u{1f600}'.repeat(1024)}`] } },
-        [audience(0, `"x${'\u{1f600}'.repeat(30)}..."`, 'must be no more than 1024 characters')],
-      ],
-      ['T-14: 599', spec({ expirationSeconds: 599 }), [tooShort(599)]],
-      ['T-26: 0 is not the default', spec({ expirationSeconds: 0 }), [tooShort(0)]],
-      ['T-14: -1', spec({ expirationSeconds: -1 }), [tooShort(-1)]],
-      ['T-15: 2^32 + 1', spec({ expirationSeconds: 4294967297 }), [tooLong(4294967297)]],
-      ['F-06: two errors', { spec: { expirationSeconds: 1 } }, [REQUIRED, tooShort(1)]],
-    ])('%s', async (_, body, causes) => {
-      expectStatus(await post(server, body), invalid(causes));
-    });
-
-    it.each([
-      ['9223372036854775807', tooLong(9007199254740991)],
-      ['-9223372036854775808', tooShort(-9007199254740991)],
-    ])('T-15: %s is out of range, and shown as the nearest safe integer', async (digits, cause) => {
-      const answer = await post(server, `{"spec":{"audiences":[],"expirationSeconds":${digits}}}`);
-      expectStatus(answer, invalid([cause]));
     });
   });
 

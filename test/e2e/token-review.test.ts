@@ -1,26 +1,15 @@
-import { createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { AuthenticationV1Api, KubeConfig } from '@kubernetes/client-node';
-import { CompactEncrypt, decodeJwt, exportJWK, SignJWT } from 'jose';
+import { decodeJwt, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
 import { b64, type Forger, inSeconds, inSeconds as now, openForger } from './support/forger.ts';
-import {
-  asUser,
-  codeFor,
-  createObjects,
-  createPod,
-  createSecret,
-  inNamespace,
-  issue,
-  remove,
-  tokenPath,
-} from './support/objects.ts';
+import { asUser, codeFor, createObjects, inNamespace, issue, tokenPath } from './support/objects.ts';
 import { envelope, message } from './support/protobuf.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
-import { type Server, TLS } from './support/server.ts';
+import type { Server } from './support/server.ts';
 import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** TokenReview, for genuine and for forged tokens. */
@@ -178,63 +167,11 @@ describe('TokenReview', () => {
   });
 
   describe('A3, C-E: the audience', () => {
-    const TOKENS: Readonly<Record<string, () => unknown>> = {
-      'a text': () => 'vault',
-      'a list': () => ['vault'],
-      'an empty list': () => [],
-      nothing: () => undefined,
-      'the API and another': () => [api, 'vault'],
-    };
-    // For the audiences none, the API, vault: what is common, or undefined for a refusal.
-    const CELLS: Readonly<Record<string, readonly (readonly string[] | undefined)[]>> = {
-      'a text': [undefined, undefined, ['vault']],
-      'a list': [undefined, undefined, ['vault']],
-      'an empty list': [undefined, undefined, undefined],
-      nothing: [undefined, undefined, undefined],
-      'the API and another': [['API'], ['API'], ['vault']],
-    };
-
-    it.each(Object.keys(TOKENS))('%s, reviewed without audiences, for the API and for a vault', async (name) => {
-      const token = forger.forge({ payload: forger.claims({ aud: TOKENS[name]?.() }) });
-      const answers = await Promise.all([ask(token), ask(token, [api]), ask(token, ['vault'])]);
-      const common = answers.map(({ authenticated, audiences }) => (authenticated === true ? audiences : undefined));
-      expect(common).toEqual(
-        CELLS[name]?.map((cell) => cell?.map((audience) => (audience === 'API' ? api : audience))),
-      );
-      // A bearer is accepted exactly if a review for the API accepts the token.
-      expect(await codeFor(server, token)).toBe(answers[0].authenticated === true ? 200 : 401);
-    });
-
     it('C-E: no audiences and an empty list of them both mean the API', async () => {
       for (const audiences of [undefined, []]) {
         expect(await ask(genuine, audiences)).toMatchObject({ authenticated: true, audiences: [api] });
       }
       expect((await ask(genuine, ['x'])).authenticated).toBeUndefined();
-    });
-
-    it.each<[string, string[], string]>([
-      [
-        'too many',
-        Array.from({ length: 33 }, (_, n) => `a${n}`),
-        'spec.audiences: Too many: 33: must have at most 32 items',
-      ],
-      ['an empty one', ['vault', ''], 'spec.audiences[1]: Invalid value: "": must not be empty'],
-      [
-        'one with a line break',
-        ['a\n'],
-        'spec.audiences[0]: Invalid value: "a\\n": must not contain control characters',
-      ],
-      ['a long one', ['x'.repeat(1_025)], 'must be no more than 1024 characters'],
-    ])('C-E: audiences are bounded as in a token request: %s', async (_, audiences, message) => {
-      const answer = await server.call('POST', PATH, { body: { spec: { token: genuine, audiences } }, token: vault });
-      expect(answer.code).toBe(422);
-      expect(answer.json.message).toContain('TokenReview.authentication.k8s.io "" is invalid: ');
-      expect(answer.json.message).toContain(message);
-    });
-
-    it('C-E: the largest list of audiences is answered, and repeated ones count once', async () => {
-      const audiences = Array.from({ length: 32 }, (_, n) => `${n}`.padEnd(1_024, 'x'));
-      expect(await isGood(genuine, [...audiences, ...audiences])).toBe(false);
     });
 
     it('K-14: the refusal names both sides; what is common comes in the order of the token', async () => {
@@ -248,33 +185,11 @@ describe('TokenReview', () => {
     });
   });
 
-  describe('A4: the bound object of a token', () => {
-    it.each(['Pod', 'Secret'])('%s: deleted, and also if another object has its name', async (kind) => {
-      const make = (name: string) =>
-        kind === 'Pod' ? createPod(server, name, { serviceAccountName: 'builder' }) : createSecret(server, name);
-      const name = `short-lived-${kind.toLowerCase()}`;
-      await make(name);
-      const token = await bound(kind, name);
-      expect(await isGood(token)).toBe(true);
-      await remove(server, inNamespace(`${kind.toLowerCase()}s/${name}`));
-      expect(await ask(token)).toEqual({ user: {}, error: 'service account token has been invalidated' });
-      await make(name);
-      expect((await ask(token)).error).toMatch(/UID \(.*\) does not match service account .* ref claim/);
-      expect(await isGood(await bound(kind, name))).toBe(true);
-    });
-  });
-
   describe('C-E: other encodings', () => {
     const sent = async (body: string | Uint8Array, type: string) => {
       const headers = { 'Content-Type': type, Accept: `${type},application/json` };
       return server.call('POST', PATH, { body, token: vault, headers });
     };
-
-    it('YAML', async () => {
-      const answer = await sent(`spec:\n  token: ${genuine}\n  audiences: [vault, "${api}"]\n`, 'application/yaml');
-      expect(answer.code).toBe(201);
-      expect(answer.text).toContain('authenticated: true');
-    });
 
     it('protobuf, with a status that is ignored', async () => {
       const asked = (spec: Record<number, string | string[]>) =>
@@ -286,20 +201,6 @@ describe('TokenReview', () => {
       expect([good.code, good.json.status.authenticated, good.json.metadata]).toEqual([201, true, { name: 'a' }]);
       expect((await asked({ 1: genuine, 2: ['vault'] })).json.status).toMatchObject({ user: {} });
       expect((await asked({ 2: ['vault'] })).code).toBe(400);
-    });
-
-    it('the official client', async () => {
-      const config = new KubeConfig();
-      config.loadFromOptions({
-        clusters: [{ name: 'a', server: api, caFile: TLS.caFile }],
-        users: [{ name: 'b', token: vault }],
-        contexts: [{ name: 'c', cluster: 'a', user: 'b' }],
-        currentContext: 'c',
-      });
-      const { status } = await config
-        .makeApiClient(AuthenticationV1Api)
-        .createTokenReview({ body: { spec: { token: genuine } } });
-      expect(status).toMatchObject({ authenticated: true, user: { username: 'system:serviceaccount:ci:builder' } });
     });
   });
 
@@ -368,16 +269,11 @@ describe('forged tokens', () => {
 
   const segments = (): [header: string, payload: string, signature: string] =>
     genuine.split('.') as [string, string, string];
-
-  const withSignature = (signature: Uint8Array): string => `${segments()[0]}.${segments()[1]}.${b64(signature)}`;
-  const kubernetes = (changes: object) => ({ ...(claims()['kubernetes.io'] as object), ...changes });
   const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
+  /** One of each sort: a header, a key, an issuer, an identity. src/tokens/hostile-tokens.test.ts has all. */
   const FORGERIES: readonly (readonly [string, () => string | Promise<string>])[] = [
-    ...['none', 'NoNe', ''].flatMap((alg) => [
-      [`alg ${alg || 'empty'}, no signature`, () => `${b64(JSON.stringify({ alg, kid }))}.${segments()[1]}.`] as const,
-      [`alg ${alg || 'empty'}, our signature`, () => forge({ header: { alg } })] as const,
-    ]),
+    ['alg none, no signature', () => `${b64(JSON.stringify({ alg: 'none', kid }))}.${segments()[1]}.`],
     [
       'HS256 keyed with the public PEM',
       () => {
@@ -385,109 +281,16 @@ describe('forged tokens', () => {
         return new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid }).sign(createSecretKey(Buffer.from(pem)));
       },
     ],
-    ['ES384 in the header', () => forge({ header: { alg: 'ES384' } })],
-    ['r = s = 0', () => withSignature(Buffer.alloc(64))],
-    [
-      'a DER signature',
-      () =>
-        withSignature(sign('sha256', Buffer.from(`${segments()[0]}.${segments()[1]}`), { key, dsaEncoding: 'der' })),
-    ],
-    ['a cut signature', () => withSignature(Buffer.from(segments()[2], 'base64url').subarray(0, 63))],
-    ['an empty signature', () => withSignature(Buffer.alloc(0))],
     [
       'a signature of another key under our kid',
       () => new SignJWT(claims()).setProtectedHeader({ alg: 'ES256', kid }).sign(stranger.privateKey),
     ],
-    [
-      'an embedded jwk',
-      async () => {
-        const jwk = await exportJWK(stranger.publicKey);
-        return new SignJWT(claims()).setProtectedHeader({ alg: 'ES256', jwk }).sign(stranger.privateKey);
-      },
-    ],
     ['jku', () => forge({ header: { jku: lureUrl } })],
     ['x5u', () => forge({ header: { x5u: lureUrl } })],
-    ...['../../etc/passwd', "' OR 1=1--", '__proto__', 'x'.repeat(1025), ''].map(
-      (odd) => [`kid ${odd.slice(0, 20)}`, () => forge({ header: { kid: odd } })] as const,
-    ),
-    ['crit', () => forge({ header: { crit: ['x'], x: 1 } })],
-    ['b64 false', () => forge({ header: { b64: false, crit: ['b64'] } })],
-    ['zip', () => forge({ header: { zip: 'DEF' } })],
-    ['typ at+jwt', () => forge({ header: { typ: 'at+jwt' } })],
-    ['typ dpop+jwt', () => forge({ header: { typ: 'dpop+jwt' } })],
-    [
-      'JWE',
-      () =>
-        new CompactEncrypt(Buffer.from(JSON.stringify(claims())))
-          .setProtectedHeader({ alg: 'ECDH-ES', enc: 'A128GCM' })
-          .encrypt(createPublicKey(key)),
-    ],
-    [
-      'PBES2 with 1e9 rounds',
-      () =>
-        `${b64(JSON.stringify({ alg: 'PBES2-HS256+A128KW', enc: 'A128GCM', p2c: 1e9, p2s: 'AAAA' }))}.AAAA.AAAA.AAAA.AAAA`,
-    ],
-    ['padding', () => `${genuine}==`],
-    [
-      'the other alphabet',
-      () => {
-        // Signatures differ each time: one that uses the two letters in which the alphabets differ comes soon.
-        let token = forge();
-        while (!/[-_]/.test(token)) token = forge();
-        return token.replaceAll('-', '+').replaceAll('_', '/');
-      },
-    ],
-    ['a second spelling of the last character', () => `${genuine.slice(0, -1)}${secondSpelling(genuine.at(-1) ?? '')}`],
     ['iss of another cluster', () => forge({ payload: claims({ iss: `${server.url}/orchestrator/beta` }) })],
-    ['iss with a trailing slash', () => forge({ payload: claims({ iss: `${decodeJwt(genuine).iss}/` }) })],
-    ['an unknown iss', () => forge({ payload: claims({ iss: 'https://elsewhere.example' }) })],
-    ['no exp', () => forge({ payload: claims({ exp: undefined }) })],
-    ['exp as text', () => forge({ payload: claims({ exp: String(now() + 600) }) })],
-    ['exp negative', () => forge({ payload: claims({ exp: -1 }) })],
-    ['exp long past', () => forge({ payload: claims({ exp: now() - 120 }) })],
-    ['nbf in two minutes', () => forge({ payload: claims({ nbf: now() + 120 }) })],
-    ['iat in two minutes', () => forge({ payload: claims({ iat: now() + 120 }) })],
-    ['no aud', () => forge({ payload: claims({ aud: undefined }) })],
-    ['aud empty', () => forge({ payload: claims({ aud: [] }) })],
-    ['aud a number', () => forge({ payload: claims({ aud: 1 }) })],
-    ['another aud as text', () => forge({ payload: claims({ aud: 'vault' }) })],
-    [
-      'no uid',
-      () => forge({ payload: claims({ 'kubernetes.io': kubernetes({ serviceaccount: { name: 'builder' } }) }) }),
-    ],
-    [
-      'another uid',
-      () =>
-        forge({ payload: claims({ 'kubernetes.io': kubernetes({ serviceaccount: { name: 'builder', uid: 'x' } }) }) }),
-    ],
-    [
-      'an account that does not exist',
-      () =>
-        forge({
-          payload: claims({
-            sub: 'system:serviceaccount:ci:root',
-            'kubernetes.io': kubernetes({ serviceaccount: { name: 'root', uid: 'x' } }),
-          }),
-        }),
-    ],
     ['K-23: sub and account differ', () => forge({ payload: claims({ sub: 'system:serviceaccount:ci:other' }) })],
-    ['no kubernetes.io', () => forge({ payload: claims({ 'kubernetes.io': undefined }) })],
-    [
-      'a name with slashes',
-      () => forge({ payload: claims({ 'kubernetes.io': kubernetes({ pod: { name: '../../x', uid: 'x' } }) }) }),
-    ],
-    ['repeated claims', () => forge({ payload: JSON.stringify(claims()).replace('{', '{"iss":"x",') })],
     ['not JSON', () => forge({ payload: 'no' })],
-    ['two dots', () => '..'],
-    ['four parts', () => `${genuine}.x`],
-    ['a token that starts with {', () => '{"alg":"none"}'],
   ];
-
-  /** Base64 of 64 bytes leaves four bits of the last character unused. */
-  function secondSpelling(last: string): string {
-    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    return alphabet[alphabet.indexOf(last) ^ 1] ?? '';
-  }
 
   const reviewed = (token: string) => review(server, inCluster(TOKEN), { spec: { token } }, server.adminToken);
 
@@ -519,14 +322,6 @@ describe('forged tokens', () => {
       const status = await reviewed(token);
       expect(status).toEqual({ user: {}, error: expect.stringMatching(/^.{5,300}$/) });
       expect(status.error).not.toContain(token);
-    });
-
-    it.each([
-      ['inside', () => `${genuine.slice(0, 40)}\n${genuine.slice(40)}`],
-      ['in the signature', () => `${genuine.slice(0, -5)}\r\n${genuine.slice(-5)}`],
-      ['at the end', () => `${genuine}\n`],
-    ])('a line break %s, which only a body can carry', async (_, make) => {
-      expect(await reviewed(make())).toEqual({ user: {}, error: expect.stringMatching(/^.{5,300}$/) });
     });
 
     it('no server was asked for a key, and Clusterpass still serves', async () => {

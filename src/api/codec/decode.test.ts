@@ -42,6 +42,11 @@ describe('bodies that cannot be decoded', () => {
       `${HANDLED}no kind "TokenRequest" is registered for version "v1"`,
     ],
     [
+      'T-12g',
+      '{"apiVersion":"authentication.k8s.io/v1beta1","kind":"TokenRequest"}',
+      'TokenRequest in version "v1beta1" cannot be handled as a TokenRequest: no kind "TokenRequest" is registered for version "authentication.k8s.io/v1beta1"',
+    ],
+    [
       'D-07',
       '{"kind":"TokenReview"}',
       'TokenReview in version "v1" cannot be handled as a TokenRequest: no kind "TokenReview" is registered for version "authentication.k8s.io/v1"',

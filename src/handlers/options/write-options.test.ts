@@ -88,7 +88,7 @@ test.each([
   ['127 characters', 'x'.repeat(127)],
   ['127 characters of two bytes each', '\u00e9'.repeat(127)],
   ['127 characters outside the basic plane', '\u{1f600}'.repeat(127)],
-])('fieldManager of a token request, which is not stored: %s are fewer than 128', (_, name) => {
+])('decision 4: fieldManager of a token request, which is not stored: %s are fewer than 128', (_, name) => {
   const parse = (fieldManager: string) => parseTokenRequestOptions(new URLSearchParams({ fieldManager }));
   expect(parse(name).fieldManager).toBe(name);
   expect(refusal(() => parse(`${name}x`)).details?.causes).toEqual(TOO_LONG);
