@@ -193,7 +193,7 @@ func (f flags) or(flag, variable string) (string, bool) {
 
 func parseFlags(args []string) (flags, error) {
 	found := flags{text: map[string]string{}, isSet: map[string]bool{}}
-	var unknown, operands []string
+	var operands []string
 	for at := 0; at < len(args); at++ {
 		arg := args[at]
 		if arg == "--" {
@@ -211,8 +211,8 @@ func parseFlags(args []string) (flags, error) {
 		if switches[name] {
 			isOn, isBoolean := boolean[value]
 			if isAttached && !isBoolean {
-				return found, misused("invalid argument %s for \"%s\": true or false\nSee 'clusterpass --help' for usage.",
-					quote(value), name)
+				return found, misused("invalid argument %s for \"%s\": true or false\n%s",
+					quote(value), name, usageHint)
 			}
 			found.isSet[name] = !isAttached || isOn
 			continue
@@ -223,8 +223,10 @@ func parseFlags(args []string) (flags, error) {
 		}
 		usage, isKnown := valueFlags[name]
 		if !isKnown {
-			unknown = append(unknown, arg)
-			continue
+			if arg[1] != '-' {
+				name = arg
+			}
+			return found, misused("unknown option '%s'\n%s", name, usageHint)
 		}
 		if !isAttached {
 			if at++; at == len(args) {
@@ -239,9 +241,6 @@ func parseFlags(args []string) (flags, error) {
 		if name == "--audience" {
 			found.audiences = append(found.audiences, value)
 		}
-	}
-	if len(unknown) > 0 {
-		return found, misused("unknown option '%s'\n%s", unknown[0], usageHint)
 	}
 	if len(operands) > 0 {
 		return found, misused("too many arguments for 'credential'. Expected 0 arguments but got %d: %s.\n%s",

@@ -58,8 +58,7 @@ if (task !== 'start' && !(task in SCRIPTS)) {
   process.exitCode = 1;
 } else if (task === 'start') {
   await setUpConsole(projectNode());
-  // Not `--demo`: the next argument would be taken for its value.
-  process.argv.splice(2, process.argv.length, 'serve', '--demo=true', ...args);
+  process.argv.splice(2, process.argv.length, 'serve', '--demo', ...args);
   await import('../bin/clusterpass.mjs');
 } else {
   endLike(await runScript(/** @type {string} */ (SCRIPTS[task])));

@@ -1,54 +1,82 @@
-import { expect, it } from 'vitest';
-import { commandLine } from './command-line.ts';
+import { describe, expect, it } from 'vitest';
+import { UsageError } from './command.ts';
+import { parseArguments } from './command-line.ts';
+import { COMMANDS } from './command-table/commands.ts';
+import { flagsOf } from './command-table/flags.ts';
 
-it.each([
-  ['get clusters -o=name', 'get clusters --output name'],
-  ['get cluster -wo=name', 'get cluster --watch --output name'],
-  ['get clusters -woname', 'get clusters --watch --output name'],
-  ['get clusters -l=a=b', 'get clusters --selector a=b'],
-  ['get clusters --watch --watch=false', 'get clusters'],
-  ['get clusters --no-headers=true x', 'get clusters --no-headers x'],
-  ['get clusters -w=1', 'get clusters --watch'],
-  ['-s=https://x get --token t clusters n', 'get clusters --server https://x --token t n'],
-  ['--insecure-skip-tls-verify whoami', 'whoami --insecure-skip-tls-verify'],
-  ['who-can -q=x', 'who-can -q=x'],
-  ['kubectl --cluster=a get pods -n x --server=y', 'kubectl --cluster a -- get pods -n x --server=y'],
-  // A value may look like a flag.
-  ['credential --cluster -o=name --as -w', 'credential --cluster -o=name --as -w'],
-  ['get clusters -- -o=name', 'get clusters -- -o=name'],
-  // exec: the flags of the command follow `--`.
-  ['exec --all -- kubectl get pods -o json', 'exec --all -- kubectl get pods -o json'],
-  ['exec --all --as ci/builder kubectl version', 'exec --all --as ci/builder kubectl version'],
-  // Not in the table of commands: left to commander.
-  ['get clusters -x=1 --bad=2', 'get clusters -x=1 --bad=2'],
-  ['get clusters -wh', 'get clusters --watch -h'],
-  ['serve --demo=true -o=x', 'serve --demo=true -o=x'],
-  ['--server x --help', '--server x --help'],
-  ['--version', '--version'],
-  ['constructor', 'constructor'],
-  ['get cluster/a cluster/b -o=name', 'get cluster cluster/a cluster/b --output name'],
-  ['describe Clusters.clusterregistry.k8s.io/a', 'describe clusters Clusters.clusterregistry.k8s.io/a'],
-  ['get pods/x', 'get pods/x'],
-  ['get', 'get'],
-])('%s: %s', (given, expected) => {
-  expect(commandLine(given.split(' '))).toEqual(expected.split(' '));
+/** What a command gets, without the defaults of its flags. */
+function parsed(line: string) {
+  const words = line.split(' ');
+  const command = COMMANDS.find(({ path }) => path.join(' ') === words.slice(0, path.length).join(' '));
+  if (command === undefined) throw new Error(`no command in ${line}`);
+  const { args, options } = parseArguments(words.slice(command.path.length), command, flagsOf(command));
+  const defaults = new Set(flagsOf(command).map((flag) => flag.default));
+  return [args, Object.fromEntries(Object.entries(options).filter(([, value]) => !defaults.has(value as string)))];
+}
+
+describe('flags', () => {
+  it.each<[string, string[], object]>([
+    ['get clusters -o=name', [], { output: 'name' }],
+    ['get clusters -wo=name', [], { watch: true, output: 'name' }],
+    ['get clusters -woname', [], { watch: true, output: 'name' }],
+    ['get clusters -l=a=b', [], { selector: 'a=b' }],
+    ['get clusters -l =a', [], { selector: '=a' }],
+    ['get clusters -l= -o=', [], { selector: '', output: '' }],
+    ['get clusters --watch --watch=false', [], {}],
+    ['get clusters --no-headers=true x', ['x'], { headers: false }],
+    ['get clusters -w=1 x', ['x'], { watch: true }],
+    ['get clusters -w=f', [], {}],
+    ['get clusters --token t n', ['n'], { token: 't' }],
+    ['get clusters -o json -o yaml', [], { output: 'yaml' }],
+    ['get clusters -- -o=name', ['-o=name'], {}],
+    ['kubectl --cluster=a get pods -n x --server=y', ['get', 'pods', '-n', 'x', '--server=y'], { cluster: 'a' }],
+    // A value may look like a flag.
+    ['credential --cluster -o=name --as -w', [], { cluster: '-o=name', as: '-w' }],
+    ['credential --audience a --audience=b=c', [], { audience: ['a', 'b=c'] }],
+    ['credential --no-cache --login', [], { cache: false, login: true }],
+    ['create token x --tracked --no-tracked', ['x'], { tracked: false }],
+    // Behind `--` flags are those of the command.
+    ['exec --all -- kubectl get pods -o json', ['kubectl', 'get', 'pods', '-o', 'json'], { all: true }],
+    ['exec --all --as ci/builder kubectl version', ['kubectl', 'version'], { all: true, as: 'ci/builder' }],
+  ])('%s', (line, args, options) => {
+    expect(parsed(line)).toEqual([args, options]);
+  });
 });
 
-it('refuses a switch that is neither true nor false', () => {
-  expect(() => commandLine(['get', 'clusters', '--watch=maybe'])).toThrow('invalid argument "maybe" for "-w, --watch"');
-});
+describe('wrong usage', () => {
+  it.each([
+    ['get clusters --watch=maybe', 'invalid argument "maybe" for "-w, --watch": true or false'],
+    ['get clusters -x=1', "unknown option '-x=1'"],
+    ['get clusters -wx', "unknown option '-wx'"],
+    ['get clusters --selectr a', "unknown option '--selectr'\n(Did you mean --selector?)"],
+    ['get clusters --constructor', "unknown option '--constructor'"],
+    ['get clusters -o', "option '-o, --output <format>' argument missing"],
+    ['describe cluster', "missing required argument 'NAME'"],
+    ['confirm a b', "too many arguments for 'confirm'. Expected 1 argument but got 2: a, b."],
+    ['credential x', "too many arguments for 'credential'. Expected 0 arguments but got 1: x."],
+    // Flags of which one would be ignored.
+    [
+      'sync export --once --metrics-listen x',
+      "option '--metrics-listen <address>' cannot be used with option '--once'",
+    ],
+    ['mirror --once --metrics-listen x', "option '--metrics-listen <address>' cannot be used with option '--once'"],
+    ['create token --as-me -n ci', "option '--as-me' cannot be used with option '-n, --namespace <namespace>'"],
+    ['create token --as-me --for-cluster', "option '--as-me' cannot be used with option '--for-cluster'"],
+    ['create token --as-me --audience x', "option '--as-me' cannot be used with option '--audience <audience>'"],
+    ['auth can-i --list -A', "option '--list' cannot be used with option '-A, --all-namespaces'"],
+    ['auth can-i --list -q', "option '--list' cannot be used with option '-q, --quiet'"],
+  ])('%s', (line, problem) => {
+    expect(() => parsed(line)).toThrow(new UsageError(problem));
+  });
 
-// `--all` after the command would select clusters, though it was meant for kubectl.
-it.each([
-  'exec --as-me kubectl get nodes -o json',
-  'exec --as-me kubectl delete pods --all',
-  'exec kubectl -n ci -- get',
-])('%s: the command belongs behind --', (given) => {
-  expect(() => commandLine(given.split(' '))).toThrow(
-    /^the command and its flags go behind --, as in: clusterpass exec \[flags\] -- kubectl/,
-  );
-});
-
-it('accepts an empty value', () => {
-  expect(commandLine(['get', 'clusters', '-o='])).toEqual(['get', 'clusters', '--output', '']);
+  // `--all` after the command would select clusters, though it was meant for kubectl.
+  it.each([
+    'exec --as-me kubectl get nodes -o json',
+    'exec --as-me kubectl delete pods --all',
+    'exec kubectl -n ci -- get',
+  ])('%s: the command belongs behind --', (line) => {
+    expect(() => parsed(line)).toThrow(
+      /^the command and its flags go behind --, as in: clusterpass exec \[flags\] -- kubectl/,
+    );
+  });
 });

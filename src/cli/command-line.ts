@@ -1,161 +1,185 @@
+import { nearest } from '../lib/nearest.ts';
 import { terminalSafe } from '../lib/text.ts';
-import { isClusterType } from './clusters.ts';
-import { CliError, type Command, type Flag } from './command.ts';
-import { COMMANDS, GROUPS } from './command-table/commands.ts';
-import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
+import { type Command, type Flag, optionName, UsageError } from './command.ts';
 
-/**
- * Converts a command line in kubectl's syntax to commander's: connection flags may precede the command, `-o=name` is
- * `-o name`, and `--watch=true` is `--watch`.
- */
-export function commandLine(args: readonly string[]): string[] {
-  const { words: given, early, rest: after } = findCommand(args);
-  const { words, name } = withoutName(given);
-  const rest = name === undefined ? after : [name, ...after];
-  const command = commandOf(words);
-  if (command === undefined) return [...words, ...early, ...rest];
-  return [...words, ...separateFlags([...early, ...rest], command)];
+/** Reads a command line in kubectl's syntax: `-o=name` is `-o name`, and `--watch=true` is `--watch`. */
+
+/** The flags of every command, and of the program. */
+export const HELP_FLAG: Flag = { flags: '-h, --help', doc: 'Show this help.' };
+export const VERSION_FLAG: Flag = { flags: '--version', doc: 'Print the version.' };
+
+/** A flag on a command line, as Node reads it. */
+interface GivenFlag {
+  readonly rawName: string;
+  readonly value: string | undefined;
+  readonly inlineValue: boolean | undefined;
 }
 
-/** `get cluster/NAME`: the command is `get cluster`, and `cluster/NAME` is its first argument. */
-function withoutName(words: readonly string[]): { words: readonly string[]; name?: string } {
-  const [group = '', second = ''] = words;
-  const [type = ''] = second.split('/', 1);
-  if (!Object.hasOwn(GROUPS, group)) return { words };
-  if (!isClusterType(type)) return { words };
-  const bare = [group, /s(\.|$)/i.test(type) ? 'clusters' : 'cluster'];
-  return second === type ? { words: bare } : { words: bare, name: second };
-}
-
-interface Name {
+/** A spelling of a flag in `Flag.flags`. */
+interface Spec {
   readonly flag: Flag;
+  /** `--dry-run` */
   readonly long: string;
+  readonly short: string | undefined;
   readonly takesValue: boolean;
 }
 
-/** By every spelling: `-o` and `--output`. */
-function namesOf(flags: readonly Flag[]): ReadonlyMap<string, Name> {
-  return new Map(
-    flags.flatMap((flag) => {
-      const [spelled = ''] = flag.flags.split(' <');
-      const names = spelled.split(', ');
-      const name = { flag, long: names.at(-1) ?? '', takesValue: spelled !== flag.flags };
-      return names.map((text): [string, Name] => [text, name]);
-    }),
+const specOf = (flag: Flag): Spec => {
+  const [spelled = ''] = flag.flags.split(/ [<[]/);
+  const names = spelled.split(', ');
+  const long = names.at(-1) ?? '';
+  return { flag, long, short: names.length > 1 ? names[0] : undefined, takesValue: flag.flags.includes(' <') };
+};
+
+/** The long name of a flag. */
+export const longName = (flag: Flag): string => specOf(flag).long;
+
+function tokensOf(args: readonly string[], specs: readonly Spec[]) {
+  const options = Object.fromEntries(
+    specs.map(({ long, short, takesValue }) => [
+      long.slice('--'.length),
+      { type: takesValue ? 'string' : 'boolean', ...(short === undefined ? {} : { short: short.slice(1) }) } as const,
+    ]),
   );
+  // `import` of it would read its every export, and the credential plugin has to start fast.
+  const { parseArgs } = process.getBuiltinModule('node:util');
+  return parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true }).tokens;
 }
 
-const CONNECTION_NAMES = namesOf(CONNECTION_FLAGS);
-
-interface Found {
+export interface Words {
   readonly words: readonly string[];
-  /** Connection flags before the last word of the command. */
-  readonly early: readonly string[];
+  /** Everything else, with the flags that precede the last word. */
   readonly rest: readonly string[];
 }
 
-function findCommand(args: readonly string[]): Found {
+/** The first words of a command line, as many as `isComplete` wants. `early` may precede them. */
+export function leadingWords(
+  args: readonly string[],
+  early: readonly Flag[],
+  isComplete: (words: readonly string[]) => boolean,
+): Words {
+  const specs = early.map(specOf);
   const words: string[] = [];
-  const early: string[] = [];
-  let at = 0;
-  while (at < args.length && !isComplete(words)) {
-    const arg = args[at] ?? '';
-    if (!arg.startsWith('-')) {
-      words.push(arg);
-      at += 1;
-      continue;
-    }
-    const attached = arg.startsWith('--') ? arg.includes('=') : arg.length > 2;
-    const known = CONNECTION_NAMES.get(arg.startsWith('--') ? (arg.split('=', 1)[0] ?? '') : arg.slice(0, 2));
-    if (known === undefined) break;
-    const length = known.takesValue && !attached ? 2 : 1;
-    early.push(...args.slice(at, at + length));
-    at += length;
+  const taken = new Set<number>();
+  for (const token of tokensOf(args, specs)) {
+    if (isComplete(words)) break;
+    if (token.kind === 'positional') {
+      words.push(token.value);
+      taken.add(token.index);
+    } else if (token.kind === 'option-terminator' || !specs.some((spec) => isNamed(spec, token.rawName))) break;
   }
-  return { words, early, rest: args.slice(at) };
+  return { words, rest: args.filter((_, at) => !taken.has(at)) };
 }
 
-const isComplete = ([first, second]: readonly string[]): boolean =>
-  second !== undefined || (first !== undefined && !Object.hasOwn(GROUPS, first));
+const isNamed = ({ long, short }: Spec, name: string): boolean => name === long || name === short;
 
-const commandOf = (words: readonly string[]): Command | undefined =>
-  COMMANDS.find(
-    ({ path, aliases = [] }) =>
-      path.length === words.length &&
-      path.every((word, at) => word === words[at] || (at === path.length - 1 && aliases.includes(words[at] ?? ''))),
-  );
+export interface Arguments {
+  readonly args: readonly string[];
+  /** By `optionName`. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
 
-/** Splits flags and values into separate arguments. The last occurrence of a switch wins. */
-function separateFlags(args: readonly string[], command: Command): string[] {
-  const names = namesOf(flagsOf(command));
-  const switches = new Map<string, boolean>();
-  const others: string[] = [];
-  let word: string | undefined;
-  for (let at = 0; at < args.length; at += 1) {
-    const arg = args[at] ?? '';
-    if (arg === '--') {
-      others.push(...args.slice(at));
-      break;
+/** The flags and arguments of a command line behind the words of its command. Throws a UsageError. */
+export function parseArguments(args: readonly string[], command: Command, flags: readonly Flag[]): Arguments {
+  const specs = [...flags, HELP_FLAG].map(specOf);
+  const options: Record<string, unknown> = {};
+  const words: string[] = [];
+  let isTerminated = false;
+  /** The argument whose last flag was read with its value. */
+  let done = -1;
+  const tokens = tokensOf(args, specs);
+  for (const [at, token] of tokens.entries()) {
+    if (token.index === done) continue;
+    if (token.kind === 'option-terminator') {
+      isTerminated = true;
+      continue;
     }
-    if (!/^-./s.test(arg)) {
+    if (token.kind === 'positional') {
       if (command.passesArguments === true) {
-        others.push('--', ...args.slice(at));
+        words.push(...args.slice(token.index));
         break;
       }
-      others.push(arg);
-      word ??= arg;
+      words.push(token.value);
       continue;
     }
+    const [word] = words;
     // The flag may be meant for that command, where `--all` or `-l` means something else.
-    if (command.runsCommand === true && word !== undefined) {
+    if (command.runsCommand === true && word !== undefined && !isTerminated) {
       const example = `clusterpass ${command.path.join(' ')} [flags] -- ${terminalSafe(word)} ...`;
-      throw new CliError(`the command and its flags go behind --, as in: ${example}`);
+      throw new UsageError(`the command and its flags go behind --, as in: ${example}`);
     }
-    for (const { name, text, value } of arg.startsWith('--') ? [longFlag(arg, names)] : shortFlags(arg, names)) {
-      if (name === undefined) others.push(text);
-      else if (!name.takesValue) switches.set(name.long, value === undefined || booleanOf(name, value));
-      else if (value !== undefined) others.push(name.long, value);
-      else {
-        // The next argument is the value, even if it starts with a dash.
-        others.push(name.long, ...args.slice(at + 1, at + 2));
-        at += 1;
-      }
-    }
+    const given = args[token.index] ?? '';
+    const spec = specs.find((each) => isNamed(each, token.rawName));
+    if (spec === undefined) throw unknownFlag(token.rawName, given, specs);
+    // For Node, `-w=true` is a group of flags, of which the second is `=`.
+    const next = tokens[at + 1];
+    if (next?.kind === 'option' && next.index === token.index && next.rawName === '-=') {
+      done = token.index;
+      setOption(options, spec, given.slice(given.indexOf('=') + 1));
+    } else setOption(options, spec, givenValue(token));
   }
-  return [...[...switches].flatMap(([long, isOn]) => (isOn ? [long] : [])), ...others];
+  if (options.help === true) return { args: words, options };
+  checkConflicts(options, specs);
+  checkArguments(words, command);
+  for (const { flag, long } of specs) if (flag.default !== undefined) options[optionName(long)] ??= flag.default;
+  return { args: words, options };
 }
 
-interface Given {
-  /** undefined: not a flag of the command; commander reports it. */
-  readonly name: Name | undefined;
-  readonly text: string;
-  readonly value: string | undefined;
+/** Node leaves the sign of `-o=name` in the value. */
+const givenValue = ({ rawName, value, inlineValue }: GivenFlag): string | undefined =>
+  inlineValue === true && !rawName.startsWith('--') ? value?.replace(/^=/, '') : value;
+
+function unknownFlag(name: string, given: string, specs: readonly Spec[]): UsageError {
+  const guess = name.startsWith('--')
+    ? nearest(
+        name,
+        specs.map(({ long }) => long),
+      )
+    : undefined;
+  const hint = guess === undefined ? '' : `\n(Did you mean ${guess}?)`;
+  return new UsageError(`unknown option '${terminalSafe(name.startsWith('--') ? name : given)}'${hint}`);
 }
 
-function longFlag(text: string, names: ReadonlyMap<string, Name>): Given {
-  const sign = text.indexOf('=');
-  const name = names.get(sign < 0 ? text : text.slice(0, sign));
-  return { name, text, value: sign < 0 ? undefined : text.slice(sign + 1) };
-}
-
-/** `-wo=name` is `-w -o name`, and so is `-woname`. */
-function shortFlags(text: string, names: ReadonlyMap<string, Name>): Given[] {
-  const found: Given[] = [];
-  for (let at = 1; at < text.length; at += 1) {
-    const name = names.get(`-${text[at]}`);
-    const after = text.slice(at + 1);
-    const rest = `-${text.slice(at)}`;
-    if (name === undefined) return [...found, { name, text: rest, value: undefined }];
-    if (after.startsWith('=')) return [...found, { name, text: rest, value: after.slice(1) }];
-    if (name.takesValue) return [...found, { name, text: rest, value: after === '' ? undefined : after }];
-    found.push({ name, text: rest, value: undefined });
-  }
-  return found;
+/** The last occurrence of a flag wins; those of a repeatable one are a list. */
+function setOption(
+  options: Record<string, unknown>,
+  { flag, long, takesValue }: Spec,
+  value: string | undefined,
+): void {
+  const isNegative = long.startsWith('--no-');
+  const name = optionName(isNegative ? long.replace('--no-', '--') : long);
+  if (takesValue && value === undefined) throw new UsageError(`option '${flag.flags}' argument missing`);
+  if (flag.repeatable === true) options[name] = [...((options[name] as string[] | undefined) ?? []), value];
+  else if (takesValue || flag.flags.endsWith(']')) options[name] = value ?? true;
+  else if (value === undefined || booleanOf(flag, value)) options[name] = !isNegative;
+  else delete options[name];
 }
 
 /** The spellings that kubectl accepts. */
-function booleanOf({ flag }: Name, value: string): boolean {
+function booleanOf({ flags }: Flag, value: string): boolean {
   if (/^(1|t|T|true|TRUE|True)$/.test(value)) return true;
   if (/^(0|f|F|false|FALSE|False)$/.test(value)) return false;
-  throw new CliError(`invalid argument ${JSON.stringify(value)} for "${flag.flags}": true or false`);
+  throw new UsageError(`invalid argument ${JSON.stringify(value)} for "${flags}": true or false`);
+}
+
+function checkConflicts(options: Readonly<Record<string, unknown>>, specs: readonly Spec[]): void {
+  for (const { flag, long } of specs) {
+    if (options[optionName(long)] === undefined) continue;
+    const other = specs.find(
+      (each) => flag.conflicts?.includes(each.long) && options[optionName(each.long)] !== undefined,
+    );
+    if (other !== undefined) {
+      throw new UsageError(`option '${flag.flags}' cannot be used with option '${other.flag.flags}'`);
+    }
+  }
+}
+
+function checkArguments(words: readonly string[], { path, arguments: expected = [] }: Command): void {
+  const required = expected.filter(({ name }) => name.startsWith('<'));
+  const missing = required[words.length];
+  if (missing !== undefined) throw new UsageError(`missing required argument '${missing.name.replace(/[<>.]/g, '')}'`);
+  const count = expected.length;
+  if (words.length <= count || expected.at(-1)?.name.includes('...')) return;
+  const wanted = `Expected ${count} argument${count === 1 ? '' : 's'} but got ${words.length}`;
+  throw new UsageError(`too many arguments for '${path.at(-1)}'. ${wanted}: ${words.map(terminalSafe).join(', ')}.`);
 }

@@ -18,6 +18,8 @@ export interface Command {
   readonly passesArguments?: boolean;
   /** kubectl and controllers start it, often at once for many clusters: an error causes no further requests. */
   readonly isPlugin?: boolean;
+  /** It takes options of the server, too: those of `serve`, or a part of them. */
+  readonly serverOptions?: 'serve' | 'store' | 'admin-token';
   /** False for commands that need no server. */
   readonly connects?: boolean;
   /** The exit code for wrong usage. 1 as of kubectl, unless it is set. */
@@ -36,7 +38,7 @@ export interface Argument {
 }
 
 export interface Flag {
-  /** In commander's notation: `-o, --output <format>`. */
+  /** `-o, --output <format>`, or `--demo [true|false]` for a switch with an optional value. */
   readonly flags: string;
   readonly doc: string;
   /** Commands read it with `Invocation.value`, `number` and `seconds`. */
@@ -50,9 +52,6 @@ export interface Flag {
   /** The field of the request that the flag sets. Errors of the server name the flag in its place. */
   readonly field?: RegExp;
 }
-
-/** What an error of the server needs to know of a flag. */
-export type FieldFlag = Pick<Flag, 'flags' | 'variable' | 'field'>;
 
 /** Runs a command and returns its exit code; undefined means 0. */
 export type Run = (context: Context, invocation: Invocation) => Promise<number | undefined>;
@@ -104,9 +103,9 @@ export const optionName = (long: string): string =>
 export class Invocation {
   readonly args: readonly string[];
   readonly #options: Readonly<Record<string, unknown>>;
-  readonly #flags: readonly FieldFlag[];
+  readonly #flags: readonly Flag[];
 
-  constructor(args: readonly string[], options: Readonly<Record<string, unknown>>, flags: readonly FieldFlag[] = []) {
+  constructor(args: readonly string[], options: Readonly<Record<string, unknown>>, flags: readonly Flag[] = []) {
     this.args = args;
     this.#options = options;
     this.#flags = flags;

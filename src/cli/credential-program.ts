@@ -1,32 +1,44 @@
 import { readFileSync, writeSync } from 'node:fs';
 import { programFile } from '../lib/program-files.ts';
-import { type Context, Invocation, UsageError } from './command.ts';
+import { type Context, type Flag, Invocation, UsageError } from './command.ts';
+import { type Arguments, parseArguments } from './command-line.ts';
+import { CREDENTIAL } from './command-table/credential-command.ts';
+import { flagsOf } from './command-table/flags.ts';
 import { run } from './commands/credential.ts';
-import { FIELDS, parseCredentialFlags, USAGE_EXIT_CODE } from './credential-flags.ts';
 import { failureText } from './describe-error.ts';
 import { NO_PROGRESS } from './progress.ts';
 
 /**
  * `clusterpass credential` alone, without the tables of commands and options: client-go starts it for every client. The
- * build makes one file of it. What it cannot parse is for the whole program, which explains usage.
+ * build makes one file of it. Wrong usage and `--help` are for the whole program, which explains usage.
  */
 export async function runCredential(args: readonly string[], runProgram: () => Promise<unknown>): Promise<void> {
-  const options = parseCredentialFlags(args);
-  if (options === undefined) {
+  const flags = flagsOf(CREDENTIAL);
+  const options = optionsIn(args, flags);
+  if (options === undefined || options.help === true) {
     await runProgram();
     return;
   }
   const context = contextOf();
-  const invocation = new Invocation([], options, FIELDS);
+  const invocation = new Invocation([], options, flags);
   let exitCode: number;
   try {
     exitCode = (await run(context, invocation)) ?? 0;
   } catch (error) {
     context.err.write(`${failureText(error, invocation, context.env)}\n`);
-    exitCode = error instanceof UsageError ? USAGE_EXIT_CODE : 1;
+    exitCode = error instanceof UsageError ? (CREDENTIAL.usageExitCode ?? 1) : 1;
   }
   // All is written. A connection to a proxy that does not answer would keep the process alive.
   process.exit(exitCode);
+}
+
+function optionsIn(args: readonly string[], flags: readonly Flag[]): Arguments['options'] | undefined {
+  try {
+    return parseArguments(args, CREDENTIAL, flags).options;
+  } catch (error) {
+    if (error instanceof UsageError) return undefined;
+    throw error;
+  }
 }
 
 /** Without the streams of stdin, stdout and stderr, which take long to load. */

@@ -1,152 +1,117 @@
-import { Command as Commander, Option } from 'commander';
 import { StatusError } from '../client/errors.ts';
-import {
-  CliError,
-  type Command,
-  type Context,
-  type Flag,
-  Invocation,
-  optionName,
-  type Run,
-  UsageError,
-} from './command.ts';
-import { commandLine } from './command-line.ts';
+import { nearest } from '../lib/nearest.ts';
+import { terminalSafe } from '../lib/text.ts';
+import { isClusterType } from './clusters.ts';
+import { type Command, type Context, type Flag, Invocation, type Run, UsageError } from './command.ts';
+import { HELP_FLAG, leadingWords, parseArguments, VERSION_FLAG, type Words } from './command-line.ts';
 import { COMMANDS, GROUPS } from './command-table/commands.ts';
-import { CONNECTION_FLAGS, docOf, flagsOf } from './command-table/flags.ts';
+import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
+import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
 import { failureText } from './describe-error.ts';
-import { HELP_LAYOUT } from './help-layout.ts';
 import { loadCommand } from './load-command.ts';
 import { ProgressLine } from './progress.ts';
 
-/** The program without its commands. */
-export const newProgram = ({ version, out, err }: Pick<Context, 'version' | 'out' | 'err'>): Commander =>
-  new Commander('clusterpass')
-    .description('Lists the Kubernetes clusters of a fleet and issues short-lived passes to them.')
-    .version(version, '--version')
-    .showHelpAfterError("See 'clusterpass --help' for usage.")
-    .configureHelp(HELP_LAYOUT)
-    .configureOutput({ writeOut: (text) => out.write(text), writeErr: (text) => err.write(text) });
+/** Runs a command that is no client: `serve`, `store`, `admin-token`. Their code is in server/, which cli/ is not. */
+export type RunLocal = (command: Command, flags: Readonly<Record<string, unknown>>) => Promise<number>;
 
-/** Adds the commands of the table that `args` can name to a program; `finish` gets the exit code. */
-export function addCommands(
-  program: Commander,
-  args: readonly string[],
-  context: Context,
-  finish: (code: number) => void,
-): void {
-  const groups = new Map<string, Commander>();
-  for (const command of commandsFor(program, args)) {
-    const parent = command.path.length === 1 ? program : groupOf(program, groups, command.path[0] ?? '');
-    const leaf = addCommand(parent, command);
-    // A command may have others below it: `servers`, `servers use`.
-    if (command.path.length === 1) groups.set(command.path[0] ?? '', leaf);
-    leaf.action(async () => {
-      const args = leaf.processedArgs.flat().filter((value) => value !== undefined);
-      const invocation = new Invocation(args.map(String), leaf.opts(), flagsOf(command));
-      const cluster = command.isPlugin === true ? undefined : clusterOf(command, invocation);
-      finish(await runCommand(() => loadCommand(command), context, invocation, command.usageExitCode, cluster));
-    });
-  }
-  addHelp(program);
-  program.addHelpText('after', connectionHelp);
-  // The only method of commander that gets the whole command line before it is parsed.
-  const parseOptions = program.parseOptions.bind(program);
-  program.parseOptions = (args) => parseOptions(normalized(program, args));
+/** Runs a command line and returns its exit code. */
+export async function runProgram(args: readonly string[], context: Context, runLocal: RunLocal): Promise<number> {
+  const found = withoutName(leadingWords(args, [...CONNECTION_FLAGS, HELP_FLAG, VERSION_FLAG], isComplete));
+  const { words, rest } = found;
+  if (words[0] === 'help') return help(context, rest);
+  const command = commandAt(words);
+  if (command === undefined) return withoutCommand(context, words, rest);
+  const isLocal = LOCAL_COMMANDS.includes(command);
+  const flags = isLocal
+    ? [...flagsOf(command), ...(await import('./option-flags.ts')).optionFlags(command)]
+    : flagsOf(command);
+  const parsed = parsedOrRefused(context, command, rest, flags);
+  if (typeof parsed === 'number') return parsed;
+  if (parsed.options.help === true) return help(context, words);
+  if (isLocal) return runLocal(command, parsed.options);
+  const invocation = new Invocation(parsed.args, parsed.options, flags);
+  const cluster = command.isPlugin === true ? undefined : clusterOf(command, invocation);
+  return runCommand(() => loadCommand(command), context, invocation, command.usageExitCode, cluster);
 }
+
+/** `get cluster/NAME`: the command is `get cluster`, and `cluster/NAME` is its first argument. */
+function withoutName({ words, rest }: Words): Words {
+  const [group = '', second = ''] = words;
+  const [type = ''] = second.split('/', 1);
+  if (!isClusterType(type)) return { words, rest };
+  const bare = [group, /s(\.|$)/i.test(type) ? 'clusters' : 'cluster'];
+  return second === type ? { words: bare, rest } : { words: bare, rest: [second, ...rest] };
+}
+
+const isComplete = ([first, second]: readonly string[]): boolean =>
+  second !== undefined || (first !== undefined && !Object.hasOwn(GROUPS, first));
+
+const commandAt = (words: readonly string[]): Command | undefined =>
+  [...COMMANDS, ...LOCAL_COMMANDS].find(
+    ({ path, aliases = [] }) =>
+      path.length === words.length &&
+      path.every((word, at) => word === words[at] || (at === path.length - 1 && aliases.includes(words[at] ?? ''))),
+  );
 
 /** Of a command for one cluster. */
 const clusterOf = ({ arguments: [argument] = [] }: Command, invocation: Invocation): string | undefined =>
   invocation.text('cluster') ?? (argument?.isCluster === true ? invocation.args[0] : undefined);
 
-/** The commands that start with the first word; all, if no command does. Adding all takes 20 ms of each start. */
-function commandsFor(program: Commander, [first]: readonly string[]): readonly Command[] {
-  const ofFirst = COMMANDS.filter(({ path: [word] }) => word === first);
-  const isNamed = ofFirst.length > 0 || program.commands.some((command) => command.name() === first);
-  return isNamed ? ofFirst : COMMANDS;
-}
-
-/** Adds one command to its parent, without an action. */
-export function addCommand(parent: Commander, command: Command): Commander {
-  const leaf = parent
-    .command(command.path.at(-1) ?? '')
-    .description(plain(command.summary))
-    .summary(plain(command.summary))
-    .aliases([...(command.aliases ?? [])])
-    .allowExcessArguments(false)
-    .showHelpAfterError(`See 'clusterpass ${command.path.join(' ')} --help' for usage.`);
-  for (const { name: argument, doc } of command.arguments ?? []) leaf.argument(argument, plain(doc));
-  for (const flag of flagsOf(command)) leaf.addOption(optionFor(flag));
-  const { usageExitCode: exitCode } = command;
-  if (exitCode !== undefined)
-    leaf.error = (text, options) => Commander.prototype.error.call(leaf, text, { ...options, exitCode });
-  return leaf.addHelpText('after', `\nExamples:\n${command.examples.map((line) => `  ${line}`).join('\n')}`);
-}
-
-function normalized(program: Commander, args: string[]): string[] {
+function parsedOrRefused(context: Context, command: Command, rest: readonly string[], flags: readonly Flag[]) {
   try {
-    return commandLine(args);
+    return parseArguments(rest, command, flags);
   } catch (error) {
-    const { usageExitCode: exitCode = 1 } = COMMANDS.find(({ path: [word = ''] }) => word === firstWord(args)) ?? {};
-    if (error instanceof CliError) program.error(`error: ${error.message}`, { exitCode });
-    throw error;
+    if (!(error instanceof UsageError)) throw error;
+    return refuse(context, command.path, error.message, command.usageExitCode);
   }
 }
 
-const firstWord = (args: readonly string[]): string | undefined => args.find((arg) => !arg.startsWith('-'));
-
-/** `help get clusters`: commander's own help command takes one word only. */
-function addHelp(program: Commander): void {
-  const help = program
-    .helpCommand(false)
-    .command('help')
-    .argument('[COMMAND...]', 'The command.')
-    .description('Show the help of a command.');
-  help.action(() => {
-    let found = program;
-    for (const word of help.args) {
-      const next = found.commands.find((command) => command.name() === word || command.aliases().includes(word));
-      if (next === undefined) found.error(`error: unknown command '${word}'`);
-      else found = next;
-    }
-    found.help();
-  });
+function refuse({ err }: Context, path: readonly string[], problem: string, exitCode = 1): number {
+  err.write(`error: ${problem}\nSee '${['clusterpass', ...path, '--help'].join(' ')}' for usage.\n`);
+  return exitCode;
 }
 
-/** Connection flags may precede the command, so the help of the program and of each group lists them. */
-function connectionHelp({ command }: { command: Commander }): string {
-  const helper = command.createHelp();
-  const options = CONNECTION_FLAGS.map(optionFor);
-  const width = Math.max(...options.map(({ flags }) => flags.length));
-  helper.prepareContext({ helpWidth: command.configureOutput().getOutHelpWidth?.() ?? 80 });
-  const lines = options.map(({ flags, description }) => helper.formatItem(flags, width, description, helper));
-  return `\nConnection options (before or after any command that connects to a server):\n${lines.join('\n')}`;
+/** The program itself, a group, or a command that does not exist. */
+async function withoutCommand(context: Context, words: readonly string[], rest: readonly string[]): Promise<number> {
+  const path = words.filter((word, at) => at === 0 && Object.hasOwn(GROUPS, word));
+  if (words.length > path.length) return refuse(context, path, unknownCommand(words, path));
+  const anything = { path, summary: '', examples: [], arguments: [{ name: '[WORD...]', doc: '' }] };
+  const parsed = parsedOrRefused(context, anything, rest, [...CONNECTION_FLAGS, VERSION_FLAG]);
+  if (typeof parsed === 'number') return parsed;
+  if (parsed.options.version === true) context.out.write(`${context.version}\n`);
+  else if (parsed.options.help === true) return help(context, words);
+  else {
+    context.err.write(await helpOf(words));
+    return 1;
+  }
+  return 0;
 }
 
-function groupOf(program: Commander, groups: Map<string, Commander>, name: string): Commander {
-  const known = groups.get(name);
-  if (known !== undefined) return known;
-  const group = program
-    .command(name)
-    .description(GROUPS[name] ?? '')
-    .showHelpAfterError(`See 'clusterpass ${name} --help' for usage.`)
-    .addHelpText('after', connectionHelp);
-  groups.set(name, group);
-  return group;
+function unknownCommand(words: readonly string[], path: readonly string[]): string {
+  const name = words.at(-1) ?? '';
+  const all = [...COMMANDS, ...LOCAL_COMMANDS].map((command) => command.path);
+  const known = all.filter(([first]) => path.length === 0 || first === path[0]).map((each) => each[path.length] ?? '');
+  const guess = nearest(name, ['help', ...known]);
+  return `unknown command '${terminalSafe(name)}'${guess === undefined ? '' : `\n(Did you mean ${guess}?)`}`;
 }
 
-const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
-
-function optionFor(flag: Flag): Option {
-  const { flags, repeatable, default: fallback, conflicts = [], variable } = flag;
-  const doc = docOf(flag);
-  const option = new Option(flags, plain(variable === undefined ? doc : `${doc} (variable: ${variable})`));
-  if (repeatable === true) option.argParser(collect);
-  if (fallback !== undefined) option.default(fallback);
-  return option.conflicts(conflicts.map(optionName));
+async function help(context: Context, words: readonly string[]): Promise<number> {
+  const at = words.findIndex((_, end) => !isKnown(words.slice(0, end + 1)));
+  if (at >= 0) return refuse(context, words.slice(0, at), unknownCommand(words.slice(0, at + 1), words.slice(0, at)));
+  context.out.write(await helpOf(words));
+  return 0;
 }
 
-/** The table is written in Markdown for docs/cli.md; a terminal shows no code spans. */
-const plain = (text: string): string => text.replaceAll('`', '');
+const isKnown = (words: readonly string[]): boolean =>
+  commandAt(words) !== undefined || (words.length === 1 && Object.hasOwn(GROUPS, words[0] ?? ''));
+
+async function helpOf(words: readonly string[]): Promise<string> {
+  const { commandHelp, groupHelp, programHelp } = await import('./help.ts');
+  const command = commandAt(words);
+  if (command === undefined) return words[0] === undefined ? programHelp() : groupHelp(words[0]);
+  const { optionFlags } = await import('./option-flags.ts');
+  return commandHelp(command, [...flagsOf(command), ...optionFlags(command)]);
+}
 
 /** Runs one command, for one cluster perhaps, and returns its exit code. */
 export async function runCommand(

@@ -3,9 +3,16 @@ import { ConnectionError, requestFailed, responseFailed, StatusError, statusFrom
 import { type Context, Invocation, UsageError } from './command.ts';
 import { connectionTo, credentialSource, serverUrl, tokenFor } from './connection/connection.ts';
 import { fetchFor } from './connection/fetch-for.ts';
+import { describeError } from './describe-error.ts';
+
+/** What `clusterpass store check --server` needs of a client: server/, whose command it is, has none. */
+export const storeClient = (context: Context) => ({
+  listAt: (server: string, flags: Readonly<Record<string, unknown>>) => servedLists(context, server, flags),
+  describeError: (error: unknown) => describeError(error)?.replace(/^error: /, ''),
+});
 
 /** Lists a path at the server of `clusterpass store check --server`. */
-export async function servedLists(
+async function servedLists(
   context: Context,
   given: string,
   flags: Readonly<Record<string, unknown>>,

@@ -1,9 +1,13 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command, CommanderError } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addServeFlags, addStoreFlags, loadServeOptions, loadStoreOptions, OptionsError } from './load-options.ts';
+import { UsageError } from '../cli/command.ts';
+import { parseArguments } from '../cli/command-line.ts';
+import { flagsOf } from '../cli/command-table/flags.ts';
+import { LOCAL_COMMANDS } from '../cli/command-table/local-commands.ts';
+import { optionFlags } from '../cli/option-flags.ts';
+import { loadServeOptions, loadStoreOptions, OptionsError } from './load-options.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'clusterpass-options-'));
 beforeAll(() => {
@@ -12,13 +16,15 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(cwd, { recursive: true }));
 
-const silent = { writeErr: () => {}, writeOut: () => {} };
-
-/** As main.ts does it: commander reads the flags, the loader the rest. */
-function load(args: string[] = [], env: Record<string, string> = {}) {
-  const command = addServeFlags(new Command('serve')).exitOverride().configureOutput(silent);
-  return loadServeOptions({ flags: command.parse(args, { from: 'user' }).opts(), env, cwd });
+/** As the program does it: the parser reads the flags, the loader the rest. */
+function flagsIn(name: string, args: readonly string[]) {
+  const command = LOCAL_COMMANDS.find(({ path }) => path.join(' ') === name);
+  if (command === undefined) throw new Error(`no command ${name}`);
+  return parseArguments(args, command, [...flagsOf(command), ...optionFlags(command)]).options;
 }
+
+const load = (args: string[] = [], env: Record<string, string> = {}) =>
+  loadServeOptions({ flags: flagsIn('serve', args), env, cwd });
 
 function problems(args: string[], env: Record<string, string> = {}): readonly string[] {
   try {
@@ -319,10 +325,7 @@ describe('decision 14: plain HTTP only on loopback', () => {
 });
 
 describe('loadStoreOptions', () => {
-  const loadStore = (args: string[]) => {
-    const command = addStoreFlags(new Command('store')).exitOverride().configureOutput(silent);
-    return loadStoreOptions({ flags: command.parse(args, { from: 'user' }).opts(), env: {}, cwd });
-  };
+  const loadStore = (args: string[]) => loadStoreOptions({ flags: flagsIn('store check', args), env: {}, cwd });
 
   it('has every option of the store', () => {
     const tls = ['--etcd-cafile', 'tls.crt', '--etcd-certfile', 'tls.crt', '--etcd-keyfile', 'tls.key'];
@@ -364,9 +367,9 @@ describe('a mistake is named with its source', () => {
   });
 
   it('an unknown flag, with the nearest known one', () => {
-    expect(() => load(['--lisen', 'x'])).toThrow(CommanderError);
+    expect(() => load(['--lisen', 'x'])).toThrow(UsageError);
     expect(() => load(['--lisen', 'x'])).toThrow(/unknown option '--lisen'[\s\S]*--listen/);
-    expect(() => load(['--demo', 'true', 'more'])).toThrow(CommanderError);
+    expect(() => load(['--demo', 'true', 'more'])).toThrow(UsageError);
   });
 
   it('an unknown variable is a warning, and those Kubernetes sets are none', () => {

@@ -1,7 +1,6 @@
-import type { Command } from 'commander';
 import { didYouMean } from '../lib/nearest.ts';
 import { readConfigFile } from './config-file.ts';
-import { type Option, placeholderOf } from './option.ts';
+import type { Option } from './option.ts';
 import { flagOf, keyOf, OPTION_NAMES, OPTIONS, type OptionName, type OptionValues, variableOf } from './options.ts';
 import { resolveOptions, type ServeOptions } from './serve-options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
@@ -18,7 +17,7 @@ export class OptionsError extends Error {
   }
 }
 
-/** Flags as commander parsed them, by option name: text, or true for a switch without a value. */
+/** Flags by option name: text, a list of a repeatable one, or true for a switch without a value. */
 type Flags = Readonly<Record<string, unknown>>;
 
 interface OptionSources {
@@ -39,43 +38,22 @@ interface Given {
   readonly source: string;
 }
 
-/** Options of `clusterpass store`, which opens a store without serving it. */
-const STORE_OPTION_NAMES = OPTION_NAMES.filter(
-  (name) => ['config', 'dataDir', 'productName', 'store'].includes(name) || name.startsWith('etcd'),
-);
-
-/** Options of `clusterpass admin-token`. */
-const DATA_DIR_OPTION_NAMES: readonly OptionName[] = ['config', 'dataDir'];
-
-/** Adds the flags of the table to a command, without defaults: commander would report those as given. */
-export const addServeFlags = (command: Command): Command => addFlags(command, OPTION_NAMES);
-export const addStoreFlags = (command: Command): Command => addFlags(command, STORE_OPTION_NAMES);
-
-export const addDataDirFlags = (command: Command): Command => addFlags(command, DATA_DIR_OPTION_NAMES);
-
-function addFlags(command: Command, names: readonly OptionName[]): Command {
-  for (const name of names) {
-    const option: Option = OPTIONS[name];
-    const { doc, default: text, defaultText, repeatable, separator = ',' } = option;
-    const value = placeholderOf(option);
-    const fallback = defaultText ?? text;
-    const help = fallback === undefined || fallback === 'false' ? doc : `${doc} (default: ${fallback})`;
-    const flag = value === undefined ? `${flagOf(name)} [true|false]` : `${flagOf(name)} <${value}>`;
-    const described = help.replaceAll('`', '');
-    if (repeatable === true) {
-      const joined = (next: string, before: string | undefined) =>
-        before === undefined ? next : `${before}${separator}${next}`;
-      command.option(flag, `${described} Can be given several times.`, joined);
-    } else command.option(flag, described);
-  }
-  return command;
-}
+/** The options of each command: `store` opens a store without serving it, `admin-token` changes a file. */
+export const OPTION_NAMES_OF = {
+  serve: OPTION_NAMES,
+  store: OPTION_NAMES.filter(
+    (name) => ['config', 'dataDir', 'productName', 'store'].includes(name) || name.startsWith('etcd'),
+  ),
+  'admin-token': ['config', 'dataDir'],
+} as const satisfies Record<string, readonly OptionName[]>;
 
 function fromFlags(flags: Flags): Map<OptionName, Given> {
   const given = new Map<OptionName, Given>();
   for (const name of OPTION_NAMES) {
     const value = flags[name];
-    if (value !== undefined) given.set(name, { text: String(value), source: flagOf(name) });
+    const { separator = ',' }: Option = OPTIONS[name];
+    const text = Array.isArray(value) ? value.join(separator) : String(value);
+    if (value !== undefined) given.set(name, { text, source: flagOf(name) });
   }
   return given;
 }
@@ -131,7 +109,7 @@ export function loadServeOptions(sources: OptionSources): LoadedOptions {
 
 /** The options of `clusterpass store`. */
 export function loadStoreOptions(sources: OptionSources): { store: StoreOptions; productName: string } {
-  const values = loadValues(sources, STORE_OPTION_NAMES) as OptionValues;
+  const values = loadValues(sources, OPTION_NAMES_OF.store) as OptionValues;
   const { store, problems } = resolveStore(values);
   if (problems.length > 0) throw new OptionsError(problems);
   return { store, productName: values.productName };
@@ -139,7 +117,7 @@ export function loadStoreOptions(sources: OptionSources): { store: StoreOptions;
 
 /** The data directory, for a command that works on its files. */
 export const loadDataDir = (sources: OptionSources): string =>
-  (loadValues(sources, DATA_DIR_OPTION_NAMES) as OptionValues).dataDir;
+  (loadValues(sources, OPTION_NAMES_OF['admin-token']) as OptionValues).dataDir;
 
 /** Flags over environment over file over defaults. Throws OptionsError with every problem found. */
 function loadValues(

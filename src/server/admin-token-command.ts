@@ -7,7 +7,7 @@ const NO_FILE =
   'is --data-dir the data directory of the server? If the file was removed, the next start makes a new one';
 
 /** `clusterpass admin-token rotate`. Exit codes: 0 success, 1 failure, 2 invalid options. */
-export async function runAdminTokenRotate(flags: Record<string, unknown>): Promise<number> {
+export async function runAdminTokenRotate(flags: Readonly<Record<string, unknown>>): Promise<number> {
   const say = (text: string): void => void process.stderr.write(`clusterpass: ${text}\n`);
   try {
     const dataDir = loadDataDir({ flags, env: process.env, cwd: process.cwd() });

@@ -21,7 +21,7 @@ import { startWorkers, WorkerFailed } from './workers/start-workers.ts';
 const FLUSH_MS = 1_000;
 
 /** Runs until it gets a signal to stop. Exit codes: 0 stopped by a signal, 1 failed to start, 2 invalid options. */
-export async function serve(flags: Record<string, unknown>, version: string): Promise<number> {
+export async function serve(flags: Readonly<Record<string, unknown>>, version: string): Promise<number> {
   let loaded: ReturnType<typeof loadServeOptions>;
   try {
     loaded = loadServeOptions({ flags, env: process.env, cwd: process.cwd() });

@@ -22,7 +22,7 @@ import { Retries } from '../transfer/retries.ts';
 import { type OpenedStore, type OpenOptions, openStore, seedStoreRevision } from './open-store.ts';
 
 /** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
-type StoreTask = 'backup' | 'export' | 'import' | 'check';
+export type StoreTask = 'backup' | 'export' | 'import' | 'check';
 
 /** How a task asks a running server: as a client of it, which this folder is not. */
 interface ServerClient {
@@ -41,7 +41,7 @@ interface StoreProcess {
 
 export async function runStoreCommand(
   task: StoreTask,
-  flags: Record<string, unknown>,
+  flags: Readonly<Record<string, unknown>>,
   client: ServerClient,
   { env, cwd, out, err }: StoreProcess,
 ): Promise<number> {

@@ -29,7 +29,6 @@ it('the help of serve fits into 80 columns', async () => {
   expect(stdout.split('\n').filter(({ length }) => length > 80)).toEqual([]);
 });
 
-// A command line that starts with the name of a command has only the commands of that name, and `help` has all.
 it('help COMMAND prints what COMMAND --help prints', async () => {
   const input = { env: {}, cwd: process.cwd(), stdin: '' };
   for (const { path } of [...COMMANDS, { path: ['get'] }, { path: [] }]) {
@@ -60,10 +59,10 @@ it.each([
   'credential --cluster a --namespace b --service-account c',
   'get clusters',
   'create token c -n b --cluster a',
-])('clusterpass %s loads no package but commander', (command) => {
+])('clusterpass %s loads no package', (command) => {
   const args = ['--import', PRINT_PACKAGES, PROGRAM, ...command.split(' '), '--server', 'http://127.0.0.1:1'];
   const env = { ...process.env, CLUSTERPASS_TOKEN: 'of-the-test-0123456789', HOME: '/nonexistent' };
   const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', env });
   expect(stderr).toContain('cannot be reached');
-  expect(JSON.parse(stdout)).toEqual(['commander']);
+  expect(JSON.parse(stdout)).toEqual([]);
 });

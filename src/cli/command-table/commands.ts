@@ -2,6 +2,7 @@ import type { Command } from '../command.ts';
 import { ACCESS_COMMANDS } from './access-commands.ts';
 import { ADMIN_COMMANDS } from './admin-commands.ts';
 import { AGENT_COMMANDS } from './agent-commands.ts';
+import { CREDENTIAL } from './credential-command.ts';
 import { output } from './flags.ts';
 import { JOIN_COMMANDS } from './join-commands.ts';
 import { PASS_COMMANDS } from './pass-commands.ts';
@@ -26,10 +27,11 @@ export const GROUPS: Readonly<Record<string, string>> = {
   store: 'Back up, export, import and check a store, without the API.',
 };
 
-/** The commands that are clients of a server. The program, its completions and docs/cli.md are made from this table. */
+/** The commands that are clients of a server. Program, help, completions and docs/cli.md are made from this table. */
 export const COMMANDS: readonly Command[] = [
   ...SESSION_COMMANDS,
   ...USER_COMMANDS,
+  CREDENTIAL,
   ...ACCESS_COMMANDS,
   ...REQUEST_COMMANDS,
   ...PASS_COMMANDS,

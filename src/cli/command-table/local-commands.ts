@@ -1,8 +1,18 @@
 import type { Command } from '../command.ts';
 import { STORE_COMMANDS } from './store-commands.ts';
 
-/** Its code is in server/admin-token-command.ts. */
-export const ROTATE_ADMIN_TOKEN: Command = {
+const SERVE: Command = {
+  path: ['serve'],
+  summary: 'Serve the API.',
+  details: 'Its flags are the options of the server, see [options.md](options.md).',
+  serverOptions: 'serve',
+  connects: false,
+  usageExitCode: 2,
+  notRun: 'it runs until it is stopped',
+  examples: ['clusterpass serve --data-dir /var/lib/clusterpass --manifests fleet/'],
+};
+
+const ROTATE_ADMIN_TOKEN: Command = {
   path: ['admin-token', 'rotate'],
   summary: 'Replace the admin token of a data directory.',
   details:
@@ -10,9 +20,10 @@ export const ROTATE_ADMIN_TOKEN: Command = {
     '(`--config`); see [options.md](options.md)). Run it on the machine of the server, as its user or as root. A running ' +
     'server accepts the new token within five seconds, and from then on refuses the old one; open watches of the old one ' +
     'end. To withdraw the token until the next start, remove the file.',
+  serverOptions: 'admin-token',
   connects: false,
   examples: ['clusterpass admin-token rotate --data-dir /var/lib/clusterpass'],
 };
 
-/** The commands that work on files or a store, without a server. */
-export const LOCAL_COMMANDS: readonly Command[] = [...STORE_COMMANDS, ROTATE_ADMIN_TOKEN];
+/** The commands that run a server, or work on its files or its store. Their code is in server/. */
+export const LOCAL_COMMANDS: readonly Command[] = [SERVE, ...STORE_COMMANDS, ROTATE_ADMIN_TOKEN];

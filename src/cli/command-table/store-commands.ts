@@ -1,20 +1,16 @@
 import type { Command, Flag } from '../command.ts';
 import { TLS_FLAGS } from './flags.ts';
 
-/** A command that opens a store itself, without a server. Its code is in server/store-command.ts. */
-export interface StoreCommand extends Command {
-  readonly task: 'backup' | 'export' | 'import' | 'check';
-}
-
 const STORE_OPTIONS =
   'Select the store with the options of `serve`: `--store` (with `--etcd-cafile` and the other etcd options) or ' +
   '`--data-dir`, as flags, environment variables or in a file (`--config`); see [options.md](options.md).';
 
 const file = (doc: string): Flag => ({ flags: '-f, --file <file>', doc });
 
-export const STORE_COMMANDS: readonly StoreCommand[] = [
+/** Commands that open a store themselves, without a server. */
+export const STORE_COMMANDS: readonly Command[] = [
   {
-    task: 'backup',
+    serverOptions: 'store',
     path: ['store', 'backup'],
     summary: 'Copy a SQLite database while the server runs.',
     details: `${STORE_OPTIONS} The file is a database with every write that was acknowledged before the command started. The command reads it back before it reports success. Run it on the machine of the server, as its user or as root. The data directory needs free space for one more copy of the database. An existing file is not overwritten. To restore, start a server on a copy of the file; see [backup.md](backup.md). For etcd use \`etcdctl snapshot save\`.`,
@@ -23,7 +19,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     examples: ['clusterpass store backup --data-dir /var/lib/clusterpass -f fleet.db'],
   },
   {
-    task: 'export',
+    serverOptions: 'store',
     path: ['store', 'export'],
     summary: 'Write all stored objects to a file.',
     details: `${STORE_OPTIONS} With etcd, servers may keep running: the file holds one revision. SQLite allows one process: stop the server first, or export a copy made by \`store backup\`. An existing file is not overwritten.`,
@@ -33,7 +29,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     examples: ['clusterpass store export --data-dir /var/lib/clusterpass -f fleet.jsonl'],
   },
   {
-    task: 'import',
+    serverOptions: 'store',
     path: ['store', 'import'],
     summary: 'Fill an empty store from a file.',
     details: `${STORE_OPTIONS} To restart an interrupted import, run the same command again; no server starts on an incomplete import. Resource versions continue after all that the exported store can have given out.`,
@@ -49,7 +45,7 @@ export const STORE_COMMANDS: readonly StoreCommand[] = [
     examples: ['clusterpass store import --store etcd://127.0.0.1:2379/clusterpass -f fleet.jsonl'],
   },
   {
-    task: 'check',
+    serverOptions: 'store',
     path: ['store', 'check'],
     summary: 'Read all stored objects and report inconsistencies.',
     details: `${STORE_OPTIONS} SQLite allows one process: stop the server first, or check a copy made by \`store backup\`. With etcd, servers may keep running. Prints the number of objects of each kind. Exits with 1 if it finds a problem.`,

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { CommanderError } from 'commander';
 import type { Context } from '../../../src/cli/command.ts';
-import { addCommands, newProgram } from '../../../src/cli/program.ts';
+import { runProgram } from '../../../src/cli/program.ts';
 import { NO_PROGRESS } from '../../../src/cli/progress.ts';
-import { addStoreCommands } from '../../../src/cli/store-program.ts';
+import { storeClient } from '../../../src/cli/served-lists.ts';
+import type { StoreTask } from '../../../src/server/store-command.ts';
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -50,23 +50,11 @@ export async function runCommand(
     progress: NO_PROGRESS,
     stopped: () => new AbortController().signal,
   };
-  let code: number | null = null;
-  const program = newProgram(context).exitOverride();
-  program.command('serve').description('Serve the API.');
-  const finish = (ended: number): void => {
-    code = ended;
-  };
-  if (args[0] === 'store') {
+  const code = await runProgram(args, context, async ({ path: [group, task] }, flags) => {
+    if (group !== 'store') throw new Error(`${group} is no client: use run() or startServer()`);
     const { runStoreCommand } = await import('../../../src/server/store-command.ts');
-    addStoreCommands(program.command('store'), context, runStoreCommand, finish);
-  }
-  addCommands(program, args, context, finish);
-  try {
-    await program.parseAsync(args, { from: 'user' });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    code = error.exitCode;
-  }
+    return runStoreCommand(task as StoreTask, flags, storeClient(context), context);
+  });
   return { code, ...said };
 }
 

@@ -1,0 +1,53 @@
+import type { Command } from '../command.ts';
+import { audience, cluster, namespace } from './flags.ts';
+
+/** Alone in its file: kubectl starts the plugin often, and it must not wait for the tables of the other commands. */
+export const CREDENTIAL: Command = {
+  path: ['credential'],
+  isPlugin: true,
+  // CP-99
+  usageExitCode: 2,
+  summary: 'Give kubectl a token, as an exec credential plugin.',
+  details:
+    'Writes only an ExecCredential to stdout, of the version that `KUBERNETES_EXEC_INFO` requests. Tokens are cached in ' +
+    '`$XDG_CACHE_HOME/clusterpass` or `~/.cache/clusterpass` (mode 0600) until four fifths of their lifetime are over; that time is ' +
+    'the `expirationTimestamp` for kubectl. Processes that start at the same time share one request. A cached token ' +
+    'that is older than a minute, or that the same process asks for again, is first checked at the server (or at the ' +
+    'cluster, if it issues its tokens itself) and replaced if it is refused: its key, its account or the token may have ' +
+    'been revoked. If there is no answer within two seconds, the cached token is used. `clusterpass login` and ' +
+    '`clusterpass logout` remove the cached tokens of the server, `clusterpass pass revoke` those of the pass.\n\nFor controllers ([inventory.md](inventory.md)): the ' +
+    'cluster can come from `spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`, which client-go takes from a ' +
+    'ClusterProfile. With `--token-file` nothing is cached on disk. The exit code is 2 if flags, variables or ' +
+    '`KUBERNETES_EXEC_INFO` are wrong, and 1 for any other failure.',
+  flags: [
+    cluster('Cluster of the service account. Defaults to the cluster of the ClusterProfile, if there is one.'),
+    { ...namespace, doc: 'Namespace of the service account.' },
+    { flags: '--service-account <name>', doc: 'Service account.' },
+    {
+      flags: '--as <namespace/name>',
+      doc: 'Short for `--namespace` and `--service-account`.',
+      variable: 'CLUSTERPASS_AS',
+    },
+    {
+      flags: '--as-me',
+      doc: 'Give a pass for yourself, in place of a service account.',
+    },
+    { ...audience, variable: 'CLUSTERPASS_AUDIENCE' },
+    {
+      flags: '--duration <duration>',
+      doc: 'Requested lifetime, e.g. `10m`.',
+      variable: 'CLUSTERPASS_DURATION',
+      field: /spec\.expirationSeconds/,
+    },
+    {
+      flags: '--pass <handle>',
+      doc: 'Redeem a pass of `clusterpass pass request` or of an agent. It determines account, audience and duration.',
+    },
+    { flags: '--no-cache', doc: 'Request a new token and do not write it to disk. The cached one is removed.' },
+    {
+      flags: '--login',
+      doc: 'Give the token of your login, for the API of Clusterpass itself. In place of a service account.',
+    },
+  ],
+  examples: ['clusterpass credential --cluster prod-eu-1 --as ci/builder', 'clusterpass credential --login'],
+};
