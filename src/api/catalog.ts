@@ -17,36 +17,7 @@ import { signingKeyKind } from './kinds/signing-key.ts';
 import { tokenReviewType } from './kinds/token-review.ts';
 
 /** The table of kinds. Serving, storage, discovery and OpenAPI are driven by it. */
-export interface Catalog {
-  readonly kinds: readonly Kind[];
-  /** The kinds that are stored: `kinds`, and those that are not served. */
-  readonly storedKinds: readonly Kind[];
-  /** Kinds that are served and computed from stored ones. */
-  readonly projections: readonly Kind[];
-  /** Types that are served and never stored. */
-  readonly virtualTypes: readonly VirtualType[];
-  readonly clusters: Kind;
-  readonly namespaces: Kind;
-  readonly serviceAccounts: Kind;
-  readonly pods: Kind;
-  readonly secrets: Kind;
-  readonly clusterRoles: Kind;
-  readonly clusterRoleBindings: Kind;
-  readonly roles: Kind;
-  readonly roleBindings: Kind;
-  readonly signingKeys: Kind;
-  readonly issuedTokens: Kind;
-  readonly accessRequests: Kind;
-  readonly bootstrapTokens: Kind;
-  readonly passes: Kind;
-  /** Not served. */
-  readonly revokedTokens: Kind;
-  /** The kind of a path; undefined when nothing is served there. */
-  find(path: { group: string; version: string; resource: string; inCluster: boolean }): Kind | undefined;
-  findVirtual(path: { group: string; version: string; resource: string }): VirtualType | undefined;
-  /** The kind of an object that can be stored, at the fleet or in a cluster. */
-  findKind(apiVersion: string, kind: string): Kind | undefined;
-}
+export type Catalog = ReturnType<typeof createCatalog>;
 
 interface CatalogOptions {
   readonly productName: string;
@@ -56,7 +27,7 @@ interface CatalogOptions {
   readonly inventory?: InventorySettings;
 }
 
-export function createCatalog({ productName, endpointChecks, inventory }: CatalogOptions): Catalog {
+export function createCatalog({ productName, endpointChecks, inventory }: CatalogOptions) {
   const named = {
     clusters: clusterKind(productName, endpointChecks),
     namespaces: namespaceKind,
@@ -94,13 +65,27 @@ export function createCatalog({ productName, endpointChecks, inventory }: Catalo
   const virtualByPath = new Map(virtualTypes.map((type) => [`${type.group}/${type.version}/${type.resource}`, type]));
   return {
     ...named,
+    /** Not served. */
     revokedTokens: revokedTokenKind,
     kinds,
-    storedKinds: [...kinds, revokedTokenKind],
-    projections,
+    /** The kinds that are stored: `kinds`, and those that are not served. */
+    storedKinds: [...kinds, revokedTokenKind] as readonly Kind[],
+    /** Kinds that are served and computed from stored ones. */
+    projections: projections as readonly Kind[],
+    /** Types that are served and never stored. */
     virtualTypes,
-    find: ({ group, version, resource, inCluster }) => byPath.get(pathKey(group, version, resource, inCluster)),
-    findVirtual: ({ group, version, resource }) => virtualByPath.get(`${group}/${version}/${resource}`),
-    findKind: (apiVersion, kind) => byKind.get(`${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`} ${kind}`),
-  };
+    /** The kind of a path; undefined when nothing is served there. */
+    find: ({ group, version, resource, inCluster }: ServedPath & { readonly inCluster: boolean }) =>
+      byPath.get(pathKey(group, version, resource, inCluster)),
+    findVirtual: ({ group, version, resource }: ServedPath) => virtualByPath.get(`${group}/${version}/${resource}`),
+    /** The kind of an object that can be stored, at the fleet or in a cluster. */
+    findKind: (apiVersion: string, kind: string) =>
+      byKind.get(`${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`} ${kind}`),
+  } as const;
+}
+
+interface ServedPath {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
 }

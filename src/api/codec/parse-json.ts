@@ -1,3 +1,4 @@
+import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 import { decodeUtf8, EncodingError, requireUnicode, wellFormed } from './utf8.ts';
 
@@ -272,29 +273,9 @@ function isLiteral(text: string): boolean {
   }
 }
 
-const BYTE_ESCAPES: ReadonlyMap<number, string> = new Map([
-  [0x07, '\\a'],
-  [0x08, '\\b'],
-  [0x09, '\\t'],
-  [0x0a, '\\n'],
-  [0x0b, '\\v'],
-  [0x0c, '\\f'],
-  [0x0d, '\\r'],
-  [0x27, "\\'"],
-  [0x5c, '\\\\'],
-]);
-
 /** Go scans bytes: of a character beyond ASCII it prints the first byte as if it were a character. */
 function quoteByte(codePoint: number): string {
-  const byte = firstUtf8Byte(codePoint);
-  const escaped = BYTE_ESCAPES.get(byte);
-  if (escaped !== undefined) return `'${escaped}'`;
-  if (byte < 0x20 || byte === 0x7f) return `'\\x${byte.toString(16).padStart(2, '0')}'`;
-  return `'${String.fromCharCode(byte)}'`;
-}
-
-function firstUtf8Byte(codePoint: number): number {
-  if (codePoint < 0x80) return codePoint;
-  if (codePoint < 0x800) return 0xc0 | (codePoint >> 6);
-  return codePoint < 0x1_0000 ? 0xe0 | (codePoint >> 12) : 0xf0 | (codePoint >> 18);
+  const char = String.fromCharCode(Buffer.from(String.fromCodePoint(codePoint))[0] ?? 0);
+  if (char === "'") return "'\\''";
+  return char === '"' ? `'"'` : `'${goQuote(char).slice(1, -1)}'`;
 }

@@ -3,7 +3,6 @@ import { validateDomainLabels } from '../domain-keys.ts';
 import { type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateLabels } from '../names.ts';
-import type { Verb } from '../request.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { kindSchema, part, SHORT, stringMap, struct, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
@@ -59,13 +58,11 @@ export function matchesPattern(name: string, pattern: string): boolean {
   return true;
 }
 
-/** The server writes the status. No caller updates a token. */
-const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'create', 'delete']);
-
 export const bootstrapTokenKind: Kind = {
   ...serverKind,
   nameRule: 'label',
-  verbs: VERBS,
+  // The server writes the status. No caller updates a token.
+  verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
   expiresAt: (object) => Date.parse(bootstrapSpec(object).expirationTimestamp ?? ''),
   selectableFields: { 'status.cluster': (object) => bootstrapStatus(object).cluster ?? '' },
   ...kindSchema('BootstrapToken', 'A token with which one new cluster registers itself, once.', {

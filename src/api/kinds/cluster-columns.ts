@@ -1,54 +1,32 @@
 import { addressFor } from '../clusters/choose-endpoint.ts';
 import { conditionOf } from '../clusters/conditions.ts';
 import { endpointsInForce } from '../clusters/confirmed-endpoint.ts';
-import type { TableColumn } from '../kind.ts';
+import type { ObjectMeta, TableColumn } from '../kind.ts';
 import { statusOf } from './cluster-spec.ts';
-import { ageColumn, nameColumn } from './columns.ts';
-
-const readyColumn: TableColumn = {
-  name: 'Ready',
-  type: 'string',
-  format: '',
-  description: 'Whether the cluster is reachable and healthy.',
-  priority: 0,
-  cell: (object) => conditionOf(statusOf(object), 'Ready')?.status ?? 'Unknown',
-};
-
-const statusColumn = (name: string, field: 'type' | 'version', description: string): TableColumn => ({
-  name,
-  type: 'string',
-  format: '',
-  description,
-  priority: 0,
-  cell: (object) => statusOf(object)[field] ?? null,
-});
-
-/** Shown with `-o wide` only. */
-const wideColumn = (name: string, description: string, cell: TableColumn['cell']): TableColumn => ({
-  name,
-  type: 'string',
-  format: '',
-  description,
-  priority: 1,
-  cell,
-});
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
 
 /** The columns of `kubectl get clusters`, apart from the schema of the kind: its library loads slowly in the CLI. */
 export const clusterColumns = (productName: string, clientAddress?: string): TableColumn[] => [
   nameColumn,
-  readyColumn,
-  statusColumn('Type', 'type', 'The kind of cluster.'),
-  statusColumn('Version', 'version', 'The version that the cluster runs.'),
+  textColumn(
+    'Ready',
+    'Whether the cluster is reachable and healthy.',
+    (object) => conditionOf(statusOf(object), 'Ready')?.status ?? 'Unknown',
+  ),
+  textColumn('Type', 'The kind of cluster.', (object) => statusOf(object).type ?? null),
+  textColumn('Version', 'The version that the cluster runs.', (object) => statusOf(object).version ?? null),
   ageColumn,
-  wideColumn(
+  textColumn(
     'Endpoint',
     'The address of the API server; of several, the one for every client.',
     (object) => addressFor(endpointsInForce(object, productName).serverEndpoints, clientAddress) ?? null,
+    1,
   ),
-  wideColumn('Labels', 'The labels of the cluster.', ({ metadata }) =>
-    Object.entries(metadata.labels ?? {})
-      .map(([key, value]) => `${key}=${value}`)
-      .sort()
-      .join(','),
-  ),
+  textColumn('Labels', 'The labels of the cluster.', ({ metadata }) => labelsText(metadata), 1),
 ];
+
+const labelsText = ({ labels = {} }: ObjectMeta): string =>
+  Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .sort()
+    .join(',');

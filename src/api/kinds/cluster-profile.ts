@@ -13,7 +13,6 @@ import {
 } from '../clusters/profile-of-cluster.ts';
 import { bodySchema } from '../codec/shape.ts';
 import type { ApiObject, Kind, ProjectedNamespace, Projection, TableColumn } from '../kind.ts';
-import type { Verb } from '../request.ts';
 import { ENDPOINTS_FIELD } from './cluster.ts';
 import { type ServerEndpoint, statusOf } from './cluster-spec.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
@@ -116,8 +115,6 @@ const COLUMNS: readonly TableColumn[] = [
   ageColumn,
 ];
 
-const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch']);
-
 /** The newest first: it is the preferred one in discovery. */
 const VERSIONS = ['v1alpha2', 'v1alpha1'];
 
@@ -156,7 +153,7 @@ export function clusterProfileKinds(
       hasStatus: true,
       countsGenerations: false,
       nameRule: 'subdomain',
-      verbs: VERBS,
+      verbs: new Set(['get', 'list', 'watch']),
       selectableFields: {},
       ...bodySchema(ProfileSchema),
       validate: () => [],

@@ -1,7 +1,6 @@
 import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { isTokenId } from '../names.ts';
-import type { Verb } from '../request.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { kindSchema, part, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
@@ -49,14 +48,12 @@ export const tokenIdErrors = (name: string): FieldError[] =>
         ),
       ];
 
-/** Created when a token is issued, removed when it expires, deleted to revoke it. It cannot be updated. */
-const VERBS: ReadonlySet<Verb> = new Set<Verb>(['get', 'list', 'watch', 'delete']);
-
 /** A record of an issued token, stored if the request asked for it. It does not contain the token. */
 export const issuedTokenKind: Kind = {
   ...serverKind,
   nameRule: 'subdomain',
-  verbs: VERBS,
+  // Created when a token is issued, removed when it expires, deleted to revoke it. It cannot be updated.
+  verbs: new Set(['get', 'list', 'watch', 'delete']),
   indexLabels: true,
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),
   selectableFields: {

@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { decodeBody } from '../../api/codec/decode.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
-import type { Shape } from '../../api/codec/shape.ts';
-import { goKindOf, type JsonNode, ObjectNode } from '../../api/codec/tree.ts';
+import { type JsonNode, ObjectNode } from '../../api/codec/tree.ts';
 import { textMember } from '../../api/codec/type-meta.ts';
 import { decodeUtf8, EncodingError } from '../../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
@@ -90,10 +89,7 @@ export function readAuthenticationConfig(
 const fingerprintOf = (entry: JwtEntry): string => JSON.stringify(entry);
 
 function decode(bytes: Uint8Array): AuthenticationConfiguration {
-  const root = rootOf(bytes);
-  const problems = new Problems();
-  addTypeProblems(root, AUTHENTICATION_CONFIGURATION.shape, problems);
-  if (problems.found.length > 0) throw new AuthenticationConfigError(problems.found.join('; '));
+  requireConfiguration(bytes);
   try {
     // JSON is a subset of YAML.
     const body = { bytes, mediaType: 'application/yaml' };
@@ -110,21 +106,20 @@ const API_VERSION = apiVersionOf(AUTHENTICATION_CONFIGURATION);
 const EXPECTED = `expected YAML with apiVersion: ${API_VERSION} and kind: ${KIND}, as for kube-apiserver`;
 
 /**
- * The parsed file, if it is an AuthenticationConfiguration at all; null for an empty one. The operator may have named a
+ * Throws if the file is no AuthenticationConfiguration at all; an empty one is one. The operator may have named a
  * file with a secret, which messages of the YAML parser and of the decoder would quote. kube-apiserver, too, refuses a
  * file without a kind.
  */
-function rootOf(bytes: Uint8Array): JsonNode {
+function requireConfiguration(bytes: Uint8Array): void {
   const { text, root } = parseFile(bytes);
   // A1: an emptied file withdraws all issuers.
-  if (firstLine(text) === 0) return null;
+  if (firstLine(text) === 0) return;
   if (!(root instanceof ObjectNode)) {
     throw new AuthenticationConfigError(`line ${firstLine(text)} is not a field: ${EXPECTED}`);
   }
   const version = textMember(root, 'apiVersion');
   const isOne = textMember(root, 'kind') === KIND && (version === API_VERSION || acceptsVersion(version));
   if (!isOne) throw new AuthenticationConfigError(`apiVersion or kind is missing, or another one: ${EXPECTED}`);
-  return root;
 }
 
 function parseFile(bytes: Uint8Array): { text: string; root: JsonNode } {
@@ -145,39 +140,6 @@ function parseProblem(error: unknown): string | undefined {
   if (error.line === undefined) return 'it must be a single YAML document';
   return `line ${error.line} is not valid YAML, or has an anchor, an alias, a directive or a tag`;
 }
-
-/** Adds every field of the wrong type. The decoder has only Go's words, for the first one. Null means absence. */
-function addTypeProblems(node: JsonNode, shape: Shape, problems: Problems): void {
-  if (node === null) return;
-  const found = goKindOf(node);
-  if (shape.type === 'struct' && node instanceof ObjectNode) {
-    for (const [at, key] of node.keys.entries()) {
-      const field = shape.byName.get(key);
-      if (field !== undefined) addTypeProblems(node.values[at] ?? null, field.shape, problems.at(key));
-    }
-  } else if (shape.type === 'array' && Array.isArray(node)) {
-    for (const [at, item] of node.entries()) addTypeProblems(item, shape.items, problems.at(`[${at}]`));
-  } else if (found !== GO_KINDS[shape.type]) {
-    const quotes = shape.type === 'string' && ['number', 'bool'].includes(found) ? ': put it in quotes' : '';
-    problems.add('', `must be ${WANTED[shape.type]}, not ${FOUND[found]}${quotes}`);
-  }
-}
-
-/** Of the types that the schema has. */
-const GO_KINDS: Partial<Record<Shape['type'], string>> = { string: 'string', boolean: 'bool' };
-const WANTED: Partial<Record<Shape['type'], string>> = {
-  struct: 'a mapping',
-  array: 'a list',
-  string: 'a string',
-  boolean: 'true or false',
-};
-const FOUND: Readonly<Record<string, string>> = {
-  object: 'a mapping',
-  array: 'a list',
-  string: 'a string',
-  number: 'a number',
-  bool: 'true or false',
-};
 
 /** The first line with content, counted from 1; 0 if there is none. */
 const firstLine = (text: string): number => text.split('\n').findIndex((line) => !/^\s*(?:#|$)/.test(line)) + 1;

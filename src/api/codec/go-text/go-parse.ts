@@ -64,39 +64,18 @@ function scanInt64(text: string): Integer | Fault {
   return value >= HALF_RANGE || value < -HALF_RANGE ? 'value out of range' : value;
 }
 
-/** Every integer of so many digits is exact as a number. */
+/** Every integer of so many digits is exact as a number, and most have fewer. */
 const EXACT_DIGITS = 15;
+const MAX_UINT64_DIGITS = 20;
 
 /** The first error counts: a number is out of range even if a letter follows the digit that makes it so. */
 function scanDigits(text: string, start: number): Integer | Fault {
-  if (start === text.length) return 'invalid syntax';
-  return text.length - start <= EXACT_DIGITS ? scanFewDigits(text, start) : scanManyDigits(text, start);
-}
-
-function scanFewDigits(text: string, start: number): number | Fault {
-  let value = 0;
-  for (let at = start; at < text.length; at++) {
-    const digit = digitAt(text, at);
-    if (digit < 0) return 'invalid syntax';
-    value = value * 10 + digit;
-  }
-  return value;
-}
-
-function scanManyDigits(text: string, start: number): bigint | Fault {
-  let value = 0n;
-  for (let at = start; at < text.length; at++) {
-    const digit = digitAt(text, at);
-    if (digit < 0) return 'invalid syntax';
-    value = value * 10n + BigInt(digit);
-    if (value > MAX_UINT64) return 'value out of range';
-  }
-  return value;
-}
-
-function digitAt(text: string, at: number): number {
-  const digit = text.charCodeAt(at) - 0x30;
-  return digit >= 0 && digit <= 9 ? digit : -1;
+  const [digits = ''] = /^[0-9]*/.exec(text.slice(start)) ?? [];
+  const significant = digits.replace(/^0+(?=.)/, '');
+  const isLong = significant.length > EXACT_DIGITS;
+  if (isLong && BigInt(significant.slice(0, MAX_UINT64_DIGITS + 1)) > MAX_UINT64) return 'value out of range';
+  if (digits === '' || start + digits.length < text.length) return 'invalid syntax';
+  return isLong ? BigInt(significant) : Number(significant);
 }
 
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
@@ -125,6 +104,9 @@ const NANOSECONDS: ReadonlyMap<string, bigint> = new Map([
   ['h', 3_600_000_000_000n],
 ]);
 
+/** A whole number, a fraction, and what comes before the next digit or point: the unit. */
+const DURATION_PART = /([0-9]*)(?:\.([0-9]*))?([^.0-9]*)/y;
+
 /** Go's `time.ParseDuration`: `300ms`, `-1.5h`, `2h45m`. Go counts nanoseconds, we give milliseconds. */
 export function parseGoDuration(text: string): DurationResult {
   const fault = (what: string): ParseFailure => ({
@@ -138,25 +120,20 @@ export function parseGoDuration(text: string): DurationResult {
 
   let total = 0n;
   while (at < text.length) {
-    const whole = digitsFrom(text, at);
-    const fraction = text[whole.end] === '.' ? digitsFrom(text, whole.end + 1) : undefined;
-    const hasDigits = whole.end > at || (fraction !== undefined && fraction.end > whole.end + 1);
-    if (!hasDigits || whole.overflow) return fault('invalid');
-
-    const unitStart = fraction?.end ?? whole.end;
-    at = unitStart;
-    while (at < text.length && text[at] !== '.' && digitAt(text, at) < 0) at++;
-    if (at === unitStart) return fault('missing unit in');
-    const unit = text.slice(unitStart, at);
+    DURATION_PART.lastIndex = at;
+    const [part = '', whole = '', fraction = '', unit = ''] = DURATION_PART.exec(text) ?? [];
+    const { value, used } = leadingDigits(whole);
+    if (`${whole}${fraction}` === '' || used < whole.length) return fault('invalid');
+    if (unit === '') return fault('missing unit in');
     const nanoseconds = NANOSECONDS.get(unit);
     if (nanoseconds === undefined) return fault(`unknown unit ${quoteForTime(unit)} in`);
 
-    total += whole.value * nanoseconds;
-    if (fraction !== undefined) {
-      // Floating point on purpose: Go computes the fraction so, and truncates it to a whole nanosecond.
-      total += BigInt(Math.trunc(Number(fraction.value) * (Number(nanoseconds) / 10 ** fraction.used)));
-    }
+    const rest = leadingDigits(fraction);
+    // Floating point on purpose: Go computes the fraction so, and truncates it to a whole nanosecond.
+    const ofFraction = Math.trunc(Number(rest.value) * (Number(nanoseconds) / 10 ** rest.used));
+    total += value * nanoseconds + BigInt(ofFraction);
     if (total > HALF_RANGE) return fault('invalid');
+    at += part.length;
   }
   // The most negative duration has no positive twin.
   if (!negative && total === HALF_RANGE) return fault('invalid');
@@ -164,25 +141,17 @@ export function parseGoDuration(text: string): DurationResult {
 }
 
 /**
- * Reads digits up to the first other character. After an overflow further digits are skipped without arithmetic, so
- * text of any length costs one step per character. A whole number must not overflow; a fraction that does is truncated.
+ * As many digits as do not overflow: text of any length costs one step per character. A whole number must not overflow;
+ * a fraction that does is truncated.
  */
-function digitsFrom(text: string, start: number): { value: bigint; used: number; end: number; overflow: boolean } {
+function leadingDigits(digits: string): { readonly value: bigint; readonly used: number } {
   let value = 0n;
-  let used = 0;
-  let overflow = false;
-  let end = start;
-  for (; end < text.length; end++) {
-    const digit = digitAt(text, end);
-    if (digit < 0) break;
-    if (overflow) continue;
-    const next = value * 10n + BigInt(digit);
-    overflow = next > HALF_RANGE;
-    if (overflow) continue;
+  for (let used = 0; used < digits.length; used++) {
+    const next = value * 10n + BigInt(digits[used] ?? '');
+    if (next > HALF_RANGE) return { value, used };
     value = next;
-    used++;
   }
-  return { value, used, end, overflow };
+  return { value, used: digits.length };
 }
 
 /** The quoting of package `time`, simpler than `strconv`'s: every byte outside ASCII as `\xNN`. */
