@@ -54,17 +54,27 @@ export interface Decision {
   readonly binding?: string;
   /** The content of that binding; absent when no binding was needed. */
   readonly grant?: Grant;
+  /** How long a pass may last, if the question was about tokens; absent when nothing bounds it. */
+  readonly passBounds?: PassBounds;
   /** Why some bindings could not be resolved, e.g. a role that does not exist; `""` otherwise (P-35). */
   readonly reason: string;
 }
 
+/** Of the binding that allows the longest pass of all that allow one. A pass lasts until the earlier of the two. */
+export interface PassBounds {
+  /** When the binding ends, in epoch milliseconds; Infinity when it does not. */
+  readonly expiresAt: number;
+  /** Infinity when the binding has no such bound. */
+  readonly maxPassSeconds: number;
+}
+
 /** A binding: a role, and the subjects that it is granted to. */
 export interface Grant {
-  readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
-  /** `""` for a ClusterRoleBinding. */
+  readonly kind: 'ClusterRoleBinding' | 'RoleBinding' | 'FleetRoleBinding';
+  /** The namespace of the object; `""` for one of the fleet. */
   readonly namespace: string;
   readonly name: string;
-  readonly roleRef: { readonly kind: string; readonly name: string };
+  readonly roleRef: { readonly kind: string; readonly namespace: string; readonly name: string };
   readonly subjects: readonly BoundSubject[];
 }
 

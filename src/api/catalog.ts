@@ -7,6 +7,7 @@ import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { clusterGrantReviewType } from './kinds/cluster-grant-review.ts';
 import { clusterProfileKinds, type InventorySettings } from './kinds/cluster-profile.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
+import { fleetRoleBindingKind } from './kinds/fleet-role-binding.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from './kinds/grant-reviews.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { passKind } from './kinds/pass.ts';
@@ -38,6 +39,7 @@ export function createCatalog({ productName, endpointChecks, inventory }: Catalo
     clusterRoleBindings: clusterRoleBindingKind,
     roles: roleKind,
     roleBindings: roleBindingKind,
+    fleetRoleBindings: fleetRoleBindingKind,
     signingKeys: signingKeyKind,
     issuedTokens: issuedTokenKind,
     accessRequests: accessRequestKind,

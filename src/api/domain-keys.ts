@@ -141,6 +141,10 @@ function isDomainKey(key: string): boolean {
   return prefix === DOMAIN || prefix.endsWith(`.${DOMAIN}`);
 }
 
+/** Whether a label is in our domain and is none that a cluster can have. */
+export const isReservedLabel = (key: string): boolean => isDomainKey(key) && !key.startsWith(PROTECTED_LABEL_PREFIX);
+export const RESERVED_LABEL = `no cluster has this label: the domain ${DOMAIN} is reserved`;
+
 /** Longer keys are refused by their length, or are of no kind that reads them. */
 const MAX_KEY = 512;
 

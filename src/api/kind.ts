@@ -56,6 +56,7 @@ export interface ApiObject {
  *   `format`   `date-time`, `byte` (base64)
  *   `keepNull` on fields: an explicit null is not the same as absence
  *   `refused`  on objects: unknown fields that must not be true, with the reason
+ *   `strict`   on objects of custom resources: unknown fields and nulls are errors in every mode
  *   `notKept`  on objects: fields that are dropped with a warning: names, or `others` for all that are not declared
  *   `computed` on fields of such objects: they are dropped, too, and `withComputedFields` sets them in answers
  *   `patchStrategy: 'merge'`, `patchMergeKey` on arrays: how strategic merge patch and server-side apply change them
@@ -153,7 +154,10 @@ export interface Kind extends ResourceType {
   readonly expiresAt?: (object: ApiObject) => number;
   /** An object whose stored value cannot be decoded exists with its name alone. Otherwise it counts as deleted. */
   readonly existsUnreadable?: boolean;
-  /** Fields of field selectors besides `metadata.name` and, for namespaced kinds, `metadata.namespace`. */
+  /**
+   * Fields of field selectors besides `metadata.name` and, for namespaced kinds, `metadata.namespace`. Several values
+   * are separated by NUL: an object is selected by each of them.
+   */
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Fields that handlers read often: computed once for each version of an object. Callers cannot select by them. */
   readonly derivedFields?: Readonly<Record<string, (object: ApiObject) => string>>;

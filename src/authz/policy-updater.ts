@@ -38,6 +38,7 @@ export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
   catalog.clusterRoleBindings,
   catalog.roles,
   catalog.roleBindings,
+  catalog.fleetRoleBindings,
 ];
 
 /**
@@ -150,7 +151,7 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
 }
 
 const removalOf = ({ kind, namespace, name }: StoredObject, revision: number): PolicyChange => ({
-  resource: kind.resource as PolicyChange['resource'],
+  kind: kind.kind as PolicyChange['kind'],
   namespace,
   name,
   object: undefined,

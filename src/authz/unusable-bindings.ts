@@ -4,7 +4,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
-import { bindingId, readReach } from './policy/rbac-objects.ts';
+import { bindingId, readBinding } from './policy/binding-facts.ts';
 
 /** For one read of all bindings. The others are counted. */
 const MAX_REPORTS = 20;
@@ -20,18 +20,19 @@ interface UnusableBinding {
  * them, so only the operator can find out.
  */
 export function reportUnusableBindings(
-  { clusterRoleBindings, roleBindings }: Pick<Catalog, 'clusterRoleBindings' | 'roleBindings'>,
+  catalog: Pick<Catalog, 'clusterRoleBindings' | 'roleBindings' | 'fleetRoleBindings'>,
   reader: Pick<ObjectReader, 'cache'>,
   logger: Pick<Logger, 'warn'>,
 ): ReflectorListener<StoredObject> {
-  const kinds = [clusterRoleBindings, roleBindings];
+  const kinds = [catalog.clusterRoleBindings, catalog.roleBindings, catalog.fleetRoleBindings];
   const report = (unusable: UnusableBinding) => logger.warn(unusable, 'a stored binding grants nothing: correct it');
   const unusable = (entry: StoredObject): UnusableBinding | undefined => {
     // Its deletion is no mistake. A finalizer keeps the object for a while.
     if (entry.deletionTimestamp !== undefined) return undefined;
-    const reach = readReach(entry.object());
+    const facts = readBinding(entry.object(), entry.namespace, entry.name);
+    const { reach } = facts;
     if (reach.kind !== 'nowhere') return undefined;
-    return { binding: bindingId(entry.namespace, entry.name), reason: reach.reason };
+    return { binding: bindingId(facts), reason: reach.reason };
   };
   return {
     onEvent: ({ after }) => {

@@ -71,7 +71,7 @@ async function pruneDemo(parts: ApplyParts, logger: Logger): Promise<void> {
 
 /** The groups of the demo have names that an identity provider may use, too. */
 function requireNoDemoGrants({ catalog, reader }: ApplyParts): void {
-  const grants = [catalog.clusterRoleBindings, catalog.roleBindings].flatMap((kind) => {
+  const grants = [catalog.clusterRoleBindings, catalog.roleBindings, catalog.fleetRoleBindings].flatMap((kind) => {
     const names = [...reader.cache(kind).current.scan(kindPrefix(kind))]
       // One that waits for its finalizers grants nothing.
       .filter((entry) => entry.object().metadata.deletionTimestamp === undefined)

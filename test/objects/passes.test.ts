@@ -41,7 +41,12 @@ async function openWorld(file: string) {
   const { reader, writer } = objects;
   const now = () => clock.now;
   const approval = { needed: 'none' as PassApproval };
-  const grant = { kind: 'ClusterRoleBinding' as const, ...BINDING, roleRef: { kind: '', name: '' }, subjects: [] };
+  const grant = {
+    kind: 'ClusterRoleBinding' as const,
+    ...BINDING,
+    roleRef: { namespace: '', kind: '', name: '' },
+    subjects: [],
+  };
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime: { read: async () => 900 }, now });
   const lifetimes: number[] = [];
   /** The UIDs in the token requests. */

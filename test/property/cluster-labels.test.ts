@@ -6,6 +6,7 @@ import type { ApiObject } from '../../src/api/kind.ts';
 import { refusalIfAny } from '../../src/api/refusal.fixture.ts';
 import type { ClusterLabels } from '../../src/api/visibility.ts';
 import { checkLabels } from '../../src/authz/admission/check-labels.ts';
+import { bindingId, readBinding } from '../../src/authz/policy/binding-facts.ts';
 import { viewCluster } from '../../src/authz/policy/cluster-selector.ts';
 import {
   account,
@@ -17,7 +18,7 @@ import {
   type Rules,
   role,
 } from '../../src/authz/policy/rbac.fixture.ts';
-import { bindingId, readBinding, readRules } from '../../src/authz/policy/rbac-objects.ts';
+import { readRules } from '../../src/authz/policy/rbac-objects.ts';
 import { effectiveRules, referenceDecide } from '../../src/authz/policy/reference-evaluator.ts';
 import type { Rule } from '../../src/authz/policy/rules.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
@@ -250,7 +251,7 @@ function boundRules(fleet: Fleet) {
         roleRef.kind === 'Role' ? snapshot.role(roleRef.namespace, roleRef.name) : snapshot.clusterRole(roleRef.name);
       const own =
         found === undefined ? [] : found.kind === 'Role' ? readRules(found.rules) : effectiveRules(found, snapshot);
-      return { id: bindingId(namespace, name), facts, rules: own, wanted: found === undefined ? EVERYTHING : own };
+      return { id: bindingId(facts), facts, rules: own, wanted: found === undefined ? EVERYTHING : own };
     });
 }
 

@@ -4,6 +4,7 @@ import type { Decision, PathQuestion, ResourceQuestion } from '../../src/api/aut
 import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { atRevision, type VisibilityRule } from '../../src/api/visibility.ts';
+import { bindingId } from '../../src/authz/policy/binding-facts.ts';
 import { clusterRule } from '../../src/authz/policy/cluster-rule.ts';
 import {
   account,
@@ -15,7 +16,6 @@ import {
   type Rules,
   role,
 } from '../../src/authz/policy/rbac.fixture.ts';
-import { bindingId } from '../../src/authz/policy/rbac-objects.ts';
 import { referenceDecide, referenceRuleSource } from '../../src/authz/policy/reference-evaluator.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
@@ -272,7 +272,7 @@ function expectSameHolders(fleet: Fleet, question: Question): void {
     const holds = grants.filter(({ subjects: named }) =>
       named.some((subject) => (subject.kind === 'user' ? subject.name === name : groups.includes(subject.name))),
     );
-    const found = holds.map((grant) => bindingId(grant.namespace, grant.name)).sort();
+    const found = holds.map((grant) => bindingId(grant)).sort();
     const { bindings } = referenceDecide(fleet.snapshot(), (each) => fleet.clusters.get(each), caller, question);
     if (print(found) !== print([...bindings].sort())) expect(found, print([caller.key, question])).toEqual(bindings);
   }

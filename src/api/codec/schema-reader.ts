@@ -80,9 +80,11 @@ export class SchemaReader {
       if (field === undefined) {
         const why = child === true ? shape.refused.get(key) : undefined;
         if (why === undefined) this.#options.onUnknown(here);
-        else if (this.fieldErrors.length < MAX_VIOLATIONS) this.fieldErrors.push(forbiddenField(pathText(here), why));
+        else this.#forbidden(here, why);
+        if (shape.isStrict) this.#forbidden(here, 'unknown field');
         continue;
       }
+      if (child === null && shape.isStrict) this.#mismatch(child, field.shape, here);
       if (values[field.index] !== UNSET) this.#options.duplicates?.duplicate(here);
       // S-09: the last one counts, also when it is null.
       if (child === null) values[field.index] = field.keepNull ? null : undefined;
@@ -204,6 +206,10 @@ export class SchemaReader {
     let top = at;
     while (top?.up !== undefined) top = top.up;
     return top?.key !== 'metadata';
+  }
+
+  #forbidden(at: Path, why: string): void {
+    if (this.fieldErrors.length < MAX_VIOLATIONS) this.fieldErrors.push(forbiddenField(pathText(at), why));
   }
 
   #fieldError(at: Path | undefined, value: string, problem: string): void {

@@ -26,6 +26,8 @@ export interface StructShape {
   readonly blank: readonly (typeof UNSET)[];
   /** Members that must not be true, and why. As unknown fields they would be ignored without an error. */
   readonly refused: ReadonlyMap<string, string>;
+  /** Unknown members and nulls are errors, whatever the request says about unknown fields. */
+  readonly isStrict: boolean;
   /** Members that are dropped with a warning: these, or all but `fields`. */
   readonly notKept: ReadonlySet<string> | 'others' | undefined;
   /** Whether this struct, or one inside, has `notKept`. */
@@ -96,6 +98,7 @@ export interface SchemaNode {
   readonly keepNull?: boolean;
   readonly computed?: boolean;
   readonly refused?: Readonly<Record<string, string>>;
+  readonly strict?: boolean;
   readonly notKept?: readonly string[] | 'others';
   readonly default?: string;
   readonly mapType?: 'atomic';
@@ -196,7 +199,8 @@ function struct(schema: SchemaNode): StructShape {
   const notKept = typeof schema.notKept === 'object' ? new Set(schema.notKept) : schema.notKept;
   const keepsPart = notKept !== undefined || fields.some(({ shape }) => keepsPartOf(shape));
   const isAtomic = schema.mapType === 'atomic';
-  return { type: 'struct', goType, fields, byName, byNumber, blank, refused, notKept, keepsPart, isAtomic };
+  const isStrict = schema.strict === true;
+  return { type: 'struct', goType, fields, byName, byNumber, blank, refused, isStrict, notKept, keepsPart, isAtomic };
 }
 
 function keepsPartOf(shape: Shape): boolean {

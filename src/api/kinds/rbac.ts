@@ -1,7 +1,8 @@
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { kindSchema, list, part, stringMap, struct, text, texts } from './meta.ts';
+import { labelSelectorSchema } from './label-selector-schema.ts';
+import { kindSchema, list, part, struct, text, texts } from './meta.ts';
 
 /** Kubernetes' own RBAC kinds, for the whole fleet: existing YAML applies unchanged. */
 
@@ -107,23 +108,6 @@ const RoleRefSchema = part(
     apiGroup: text('The group of the role.'),
     kind: text('`Role` or `ClusterRole`.'),
     name: text('The name of the role.'),
-  },
-  { mapType: 'atomic' },
-);
-
-const LabelSelectorSchema = struct(
-  'LabelSelector',
-  'Selects objects by their labels.',
-  {
-    matchLabels: stringMap('Labels that must all match.'),
-    matchExpressions: list(
-      struct('LabelSelectorRequirement', 'A requirement on one label.', {
-        key: text('The key of a label.'),
-        operator: text('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
-        values: texts('What the operator compares with.'),
-      }),
-      { description: 'Requirements that must all hold.' },
-    ),
   },
   { mapType: 'atomic' },
 );
@@ -273,7 +257,7 @@ const roleOf = (namespaced: boolean, schema: ReturnType<typeof kindSchema>): Kin
 });
 
 const AggregationRuleSchema = part('AggregationRule', 'Combines the rules of other cluster roles.', {
-  clusterRoleSelectors: list(LabelSelectorSchema, {
+  clusterRoleSelectors: list(labelSelectorSchema(), {
     description: 'Select the cluster roles whose rules are combined.',
   }),
 });

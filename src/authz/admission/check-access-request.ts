@@ -91,7 +91,9 @@ export function checkApproval(policy: RequestPolicy, caller: Caller, grant: Want
     policy.decide(caller, { ...roles, verb, namespace, name, cluster: undefined }).allowed;
   if (may('escalate', '') && may('bind', grant.role)) return;
   const view = viewCluster(cluster, grant.labels);
-  const held = scopesFor(namespace).flatMap((scope) => policy.rulesHeldIn(view, user, scope, until));
+  // The binding of an approval does not bound the passes through it.
+  const bounds = { expiresAt: until, maxPassSeconds: Number.POSITIVE_INFINITY };
+  const held = scopesFor(namespace).flatMap((scope) => policy.rulesHeldIn(view, user, scope, bounds));
   const where = ` in cluster ${goQuote(cluster)} until ${toTimestamp(until)}`;
   const why = escalationProblem(user, held, readRules(grant.rules), where);
   if (why !== undefined) throw forbidden({ group, resource }, grant.name, why);

@@ -68,14 +68,15 @@ function checkBeginning(policy: LabelPolicy, caller: Identity, before: ClusterVi
   const user = caller.as(name);
   const budget: ComparisonBudget = { left: MAX_COST };
   const wanted = grants.flatMap(({ rules }) => rules);
-  // By the expiry of the grants: nearly always there is one, that of bindings without an expiry.
-  const fleetWide = new Map<number, HeldRules>();
-  for (const { binding, role, namespace, rules, roleExists, until } of grants) {
-    const held = fleetWide.get(until) ?? new HeldRules(policy.rulesHeldIn(before, user, '', until), wanted, budget);
-    fleetWide.set(until, held);
+  // By the bounds of the grants: nearly always there are none.
+  const fleetWide = new Map<string, HeldRules>();
+  for (const { binding, role, namespace, rules, roleExists, bounds } of grants) {
+    const within = `${bounds.expiresAt} ${bounds.maxPassSeconds}`;
+    const held = fleetWide.get(within) ?? new HeldRules(policy.rulesHeldIn(before, user, '', bounds), wanted, budget);
+    fleetWide.set(within, held);
     let { missing, tooMany }: Coverage = coverageBy(held, rules);
     if (missing.length > 0 && !tooMany && namespace !== '') {
-      const local = new HeldRules(policy.rulesHeldIn(before, user, namespace, until), missing, budget);
+      const local = new HeldRules(policy.rulesHeldIn(before, user, namespace, bounds), missing, budget);
       ({ missing, tooMany } = coverageBy(local, missing));
     }
     if (missing.length === 0) continue;

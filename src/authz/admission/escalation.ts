@@ -1,14 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Authorizer } from '../../api/authorization.ts';
+import type { Authorizer, PassBounds } from '../../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX } from '../../api/kinds/access-request.ts';
+import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { type ApiError, forbidden, notFound } from '../../api/status.ts';
+import { readBinding } from '../policy/binding-facts.ts';
 import type { Reach } from '../policy/cluster-selector.ts';
 import type { Policy } from '../policy/policy.ts';
-import { field, readAggregation, readExpiry, readReach, readRoleRef, readRules } from '../policy/rbac-objects.ts';
+import { readAggregation, readRules } from '../policy/rbac-objects.ts';
 import type { Rule } from '../policy/rules.ts';
 import { compact, coverageOf, describeRule, goList } from './covers.ts';
 
@@ -37,23 +39,25 @@ interface GrantAttempt {
 export function checkGrant(
   policy: GrantPolicy,
   caller: Caller,
-  { group, resource }: Pick<Kind, 'group' | 'resource'>,
+  kind: Pick<Kind, 'group' | 'resource'>,
   object: ApiObject,
   old: ApiObject | undefined,
 ): void {
-  if (group !== RBAC_GROUP) return;
-  switch (resource) {
-    case 'roles':
-    case 'clusterroles':
-      checkRole({ policy, caller, object, old }, resource);
-      break;
-    case 'rolebindings':
-    case 'clusterrolebindings':
-      checkBinding({ policy, caller, object, old }, resource);
-      break;
+  const { group, resource } = kind;
+  if (isBindings(kind)) checkBinding({ policy, caller, object, old }, kind);
+  else if (group === RBAC_GROUP && (resource === 'roles' || resource === 'clusterroles')) {
+    checkRole({ policy, caller, object, old }, resource);
   }
 }
 
+/** Whether objects of this kind grant roles to subjects. */
+const isBindings = ({ group, resource }: Pick<Kind, 'group' | 'resource'>): boolean =>
+  group === RBAC_GROUP
+    ? resource === 'rolebindings' || resource === 'clusterrolebindings'
+    : group === fleetRoleBindingKind.group && resource === fleetRoleBindingKind.resource;
+
+/** Until no end, and for passes of any length. */
+const UNBOUNDED: PassBounds = { expiresAt: Number.POSITIVE_INFINITY, maxPassSeconds: Number.POSITIVE_INFINITY };
 const EVERYWHERE: Reach = { kind: 'everywhere' };
 /** All permissions: what an aggregation, or a role that does not exist yet, can come to grant. */
 export const FULL_AUTHORITY = readRules([
@@ -79,9 +83,9 @@ function checkRole({ policy, caller, object, old }: GrantAttempt, resource: 'clu
     cluster: undefined,
   };
   if (policy.decide(caller, escalate).allowed) return;
-  if (isGrant) throw grantNameForbidden(resource, name, 'escalate');
+  if (isGrant) throw grantNameForbidden({ group: RBAC_GROUP, resource }, name, 'escalate');
 
-  const held = policy.heldRules(user, namespace, EVERYWHERE, Number.POSITIVE_INFINITY);
+  const held = policy.heldRules(user, namespace, EVERYWHERE, UNBOUNDED);
   const refusal = escalationProblem(user, held, readRules(object.rules));
   if (refusal !== undefined) throw forbidden({ group: RBAC_GROUP, resource }, name, refusal);
   if (resource === 'clusterroles' && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
@@ -93,31 +97,29 @@ function checkRole({ policy, caller, object, old }: GrantAttempt, resource: 'clu
   }
 }
 
-function checkBinding(
-  { policy, caller, object, old }: GrantAttempt,
-  resource: 'clusterrolebindings' | 'rolebindings',
-): void {
+function checkBinding({ policy, caller, object, old }: GrantAttempt, kind: Pick<Kind, 'group' | 'resource'>): void {
   const user = caller.as(undefined);
-  const name = object.metadata.name ?? '';
-  const namespace = resource === 'rolebindings' ? (object.metadata.namespace ?? '') : '';
-  const roleRef = readRoleRef(object.roleRef, namespace);
+  const { name = '', namespace = '' } = object.metadata;
+  const { roleRef, scopes, reach, expiresAt, maxPassSeconds } = readBinding(object, namespace, name);
   const isGrant = isGrantName(name) || isGrantName(roleRef.name);
   if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return;
   const roleResource = { group: RBAC_GROUP, resource: roleRef.kind === 'Role' ? 'roles' : 'clusterroles' };
   const isKnownKind = roleRef.kind === 'Role' || roleRef.kind === 'ClusterRole';
-  if (isKnownKind && roleRef.name !== '' && field(object.roleRef, 'apiGroup') === RBAC_GROUP) {
-    const bind = { verb: 'bind', ...roleResource, subresource: '', namespace, name: roleRef.name, cluster: undefined };
-    if (policy.decide(caller, bind).allowed) return;
+  if (isKnownKind && roleRef.name !== '') {
+    const bind = { verb: 'bind', ...roleResource, subresource: '', name: roleRef.name, cluster: undefined };
+    if (scopes.every((scope) => policy.decide(caller, { ...bind, namespace: scope }).allowed)) return;
   }
-  if (isGrant) throw grantNameForbidden(resource, name, 'bind');
+  if (isGrant) throw grantNameForbidden(kind, name, 'bind');
 
   const rules = policy.rulesOf(roleRef);
   if (rules === undefined) throw notFound(roleResource, roleRef.name);
-  // Validation refuses an unreadable selector later; no held rule has the same one, so only unrestricted rules count.
-  const reach = readReach(object);
-  const held = policy.heldRules(user, namespace, reach.kind === 'nowhere' ? EVERYWHERE : reach, readExpiry(object));
-  const refusal = escalationProblem(user, held, rules);
-  if (refusal !== undefined) throw forbidden({ group: RBAC_GROUP, resource }, name, refusal);
+  // Validation refuses a binding that holds nowhere later: until then it counts as one that holds everywhere.
+  const wanted = reach.kind === 'nowhere' ? EVERYWHERE : reach;
+  for (const scope of scopes) {
+    const held = policy.heldRules(user, scope, wanted, { expiresAt, maxPassSeconds });
+    const refusal = escalationProblem(user, held, rules);
+    if (refusal !== undefined) throw forbidden(kind, name, refusal);
+  }
 }
 
 /**
@@ -127,9 +129,9 @@ function checkBinding(
  */
 const isGrantName = (name: string): boolean => name.startsWith(ACCESS_GRANT_PREFIX);
 
-function grantNameForbidden(resource: string, name: string, verb: 'bind' | 'escalate'): ApiError {
+function grantNameForbidden(kind: Pick<Kind, 'group' | 'resource'>, name: string, verb: 'bind' | 'escalate'): ApiError {
   const why = `names that begin with ${goQuote(ACCESS_GRANT_PREFIX)} belong to access requests: it needs the verb ${verb}`;
-  return forbidden({ group: RBAC_GROUP, resource }, name, why);
+  return forbidden(kind, name, why);
 }
 
 /** A role may exceed the held rules in tens of thousands of parts; the first ones are enough for a person. */

@@ -19,7 +19,7 @@ function grantsByNamespace(user: User, match: ResourceMatch, entriesOf: EntriesO
       const found: RuleGrant[] = [];
       for (const { role, facts } of bindings.all) {
         const { reach } = facts;
-        if (reach.kind === 'nowhere' || !match.admits(role.index)) continue;
+        if (reach.kind === 'nowhere' || !match.admits(role.index) || !match.counts(facts)) continue;
         found.push({ names: undefined, selector: reach.kind === 'clusters' ? reach.selector : undefined });
       }
       if (found.length > 0) grants.set(namespace, [...(grants.get(namespace) ?? []), ...found]);
@@ -33,10 +33,11 @@ export function approvalRule(
   { group, resource }: Pick<Kind, 'group' | 'resource'>,
   entriesOf: EntriesOf,
   labelsOf: (cluster: string) => ClusterLabels | undefined,
+  now: number,
 ): ApprovalRule {
   const { home } = caller;
   // A rule that is restricted to names permits to decide about these objects, not to list them.
-  const match = new ResourceMatch({ group, resource, verb: APPROVE_VERB, subresource: '', name: '' });
+  const match = new ResourceMatch({ group, resource, verb: APPROVE_VERB, subresource: '', name: '' }, now);
   const elsewhere = grantsByNamespace(caller.as(undefined), match, entriesOf);
   const atHome = home === undefined ? undefined : grantsByNamespace(caller.as(home), match, entriesOf);
   const ruleIn = (namespace: string): VisibilityRule => {

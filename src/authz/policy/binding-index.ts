@@ -78,7 +78,8 @@ class BindingIndex implements RoleHolder {
     for (const role of roles) {
       if (!match.admits(role.index)) continue;
       for (const binding of this.#byRole.get(role) ?? []) {
-        if (bindingAppliesIn(binding, view) && match.counts(binding.facts)) return binding;
+        const { facts } = binding;
+        if (bindingAppliesIn(binding, view) && match.counts(facts) && match.settles(facts)) return binding;
       }
     }
     return undefined;

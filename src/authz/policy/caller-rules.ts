@@ -1,4 +1,4 @@
-import type { CallerRules } from '../../api/authorization.ts';
+import type { CallerRules, PassBounds } from '../../api/authorization.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
@@ -66,18 +66,24 @@ function heldWithoutApproval(rule: Rule): { readonly rule: Rule; readonly isLess
 }
 
 /**
- * The rules of bindings that count as held: they do not expire before `until`, and need no approval for tokens. A
- * caller who needs an approval must not grant a binding without one, to itself or to others.
+ * The rules of bindings that count as held: they do not end earlier, allow passes that are as long, and need no
+ * approval for tokens. A caller who needs an approval must not grant a binding without one, to itself or to others.
  */
 export function rulesOfHeld(
   bindings: Iterable<CompiledBinding>,
-  until: number,
+  { expiresAt, maxPassSeconds }: PassBounds,
   isHeld: (binding: CompiledBinding) => boolean,
 ): Rule[] {
   const roles = new Set<CompiledRole>();
   for (const binding of bindings) {
     const { facts, role } = binding;
-    if (facts.expiresAt >= until && !isAlwaysReviewed(facts) && isHeld(binding)) roles.add(role);
+    if (
+      facts.expiresAt >= expiresAt &&
+      facts.maxPassSeconds >= maxPassSeconds &&
+      !isAlwaysReviewed(facts) &&
+      isHeld(binding)
+    )
+      roles.add(role);
   }
   return [...roles].flatMap(({ index }) => index.rules);
 }

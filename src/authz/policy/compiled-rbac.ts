@@ -1,15 +1,8 @@
 import type { ApiObject } from '../../api/kind.ts';
 import type { LabelSelector } from '../../objects/selectors/label-selector.ts';
+import { type BindingFacts, bindingId, resolutionError } from './binding-facts.ts';
 import { type Reach, type RequiredLabel, reachText } from './cluster-selector.ts';
-import {
-  type BindingFacts,
-  bindingId,
-  type RoleKey,
-  readAggregation,
-  readRules,
-  resolutionError,
-  roleLabels,
-} from './rbac-objects.ts';
+import { type RoleKey, readAggregation, readRules, roleLabels } from './rbac-objects.ts';
 import { RuleIndex } from './rule-index.ts';
 import { type Rule, rulesText } from './rules.ts';
 
@@ -95,17 +88,17 @@ export class CompiledBinding {
   readonly id: string;
   readonly facts: BindingFacts;
   readonly role: CompiledRole;
-  /** Equal for bindings of the same role, reach and approval: an update then concerns only changed subjects. */
+  /** Equal for bindings of the same role, scopes, reach and approval: an update then concerns only changed subjects. */
   readonly grantText: string;
   /** The index keys of a restricted binding; undefined for an unrestricted one. */
   readonly requiredLabels: readonly RequiredLabel[] | undefined;
 
   constructor(facts: BindingFacts, role: CompiledRole) {
-    this.id = bindingId(facts.namespace, facts.name);
+    this.id = bindingId(facts);
     this.facts = facts;
     this.role = role;
-    const { roleRef, reach, agents, approval } = facts;
-    this.grantText = JSON.stringify([roleRef.kind, roleRef.name, reachText(reach), agents, approval]);
+    const { roleRef, scopes, reach, agents, approval } = facts;
+    this.grantText = JSON.stringify([roleRef.kind, roleRef.name, scopes, reachText(reach), agents, approval]);
     this.requiredLabels = requiredLabelsOf(facts.reach);
   }
 

@@ -1,13 +1,14 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { compareMoments, type PolicyMoment } from '../../api/visibility.ts';
 import { Cache } from '../../lib/cache.ts';
+import { type BindingFacts, bindingId } from './binding-facts.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
-import { type BindingFacts, bindingId, readExpiry } from './rbac-objects.ts';
+import { readExpiry } from './rbac-objects.ts';
 
 /** Far more than expire within the history that watches can resume from. */
 const MAX_EXPIRED = 10_000;
 
-type Expiry = Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>;
+type Expiry = Pick<BindingFacts, 'kind' | 'namespace' | 'name' | 'expiresAt'>;
 
 /** Bindings with an expiry. Checking whether any has expired is one comparison. */
 export class ExpiringBindings {
@@ -105,7 +106,7 @@ export class ExpiringBindings {
     const to = moment();
     for (const facts of held) {
       const gap = this.#gaps.get(expiryKey(facts));
-      const hasExpiredAgain = this.#expired.has(bindingId(facts.namespace, facts.name));
+      const hasExpiredAgain = this.#expired.has(bindingId(facts));
       if (gap !== undefined && !hasExpiredAgain) this.#gaps.set(expiryKey(facts), { ...gap, to });
     }
     return held;
@@ -118,7 +119,9 @@ export class ExpiringBindings {
   ): boolean {
     const expiresAt = readExpiry(object);
     if (!Number.isFinite(expiresAt)) return expiresAt > 0;
-    const gap = this.#gaps.get(expiryKey({ namespace, name, expiresAt }));
+    const gap = this.#gaps.get(
+      expiryKey({ kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding', namespace, name, expiresAt }),
+    );
     if (gap === undefined || compareMoments(moment, gap.from) < 0) return true;
     return gap.to !== undefined && compareMoments(moment, gap.to) >= 0;
   }
@@ -131,4 +134,4 @@ export class ExpiringBindings {
 
 const NONE: readonly never[] = [];
 
-const expiryKey = ({ namespace, name, expiresAt }: Expiry): string => `${bindingId(namespace, name)} ${expiresAt}`;
+const expiryKey = (expiry: Expiry): string => `${bindingId(expiry)} ${expiry.expiresAt}`;

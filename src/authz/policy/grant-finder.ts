@@ -5,7 +5,7 @@ import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
 import type { Match } from './rule-index.ts';
 
 /**
- * The bindings of these namespaces (`""`: ClusterRoleBindings) that allow something in a cluster. Undefined for
+ * The bindings that hold in these namespaces (`""`: in all of them) and allow something in a cluster. Undefined for
  * every other one: the reader may pause anywhere.
  */
 export function* findGrants(
@@ -18,7 +18,9 @@ export function* findGrants(
     if (role.bindings.size > 0 && role.exists && match.admits(role.index)) {
       for (const binding of role.bindings) {
         const { facts } = binding;
-        yield namespaces.includes(facts.namespace) && bindingAppliesIn(binding, view) && match.counts(facts)
+        yield facts.scopes.some((scope) => namespaces.includes(scope)) &&
+        bindingAppliesIn(binding, view) &&
+        match.counts(facts)
           ? facts
           : undefined;
       }

@@ -12,13 +12,13 @@ export interface Grantees {
   readonly key: string;
 }
 
-export function* grantsOf({ isMaster, entries }: Grantees, verb: VisibilityVerb): Generator<RuleGrant> {
+export function* grantsOf({ isMaster, entries }: Grantees, verb: VisibilityVerb, now: number): Generator<RuleGrant> {
   if (isMaster) yield { names: undefined, selector: undefined };
-  const match = new ResourceMatch({ verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', name: '' });
+  const match = new ResourceMatch({ verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', name: '' }, now);
   for (const { scopes } of entries) {
     for (const { role, facts } of scopes.get('')?.all ?? []) {
       const { reach } = facts;
-      if (reach.kind === 'nowhere') continue;
+      if (reach.kind === 'nowhere' || !match.counts(facts)) continue;
       const selector = reach.kind === 'clusters' ? reach.selector : undefined;
       for (const names of role.index.namesFor(match)) yield { names, selector };
     }

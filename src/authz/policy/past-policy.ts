@@ -9,11 +9,11 @@ import {
   type VisibilityRule,
 } from '../../api/visibility.ts';
 import type { Cache } from '../../lib/cache.ts';
+import type { BindingFacts } from './binding-facts.ts';
 import { clusterRule } from './cluster-rule.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import type { ExpiringBindings } from './expiring-bindings.ts';
 import type { PolicyOptions } from './policy-options.ts';
-import type { BindingFacts } from './rbac-objects.ts';
 import { type PastRbacSnapshot, referenceDecide, referenceRuleSource, withBindings } from './reference-evaluator.ts';
 import { identities } from './subject-table.ts';
 

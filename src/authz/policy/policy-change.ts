@@ -1,9 +1,10 @@
+import type { Grant } from '../../api/authorization.ts';
 import type { ApiObject } from '../../api/kind.ts';
 
 /** A change of a stored role or binding. */
 export interface PolicyChange {
-  readonly resource: 'clusterroles' | 'clusterrolebindings' | 'roles' | 'rolebindings';
-  /** `""` for the two that are not namespaced. */
+  readonly kind: 'ClusterRole' | 'Role' | Grant['kind'];
+  /** `""` for those that are not namespaced. */
   readonly namespace: string;
   readonly name: string;
   /** Undefined: deleted, or `isOrphaned`. */

@@ -7,6 +7,7 @@ import type {
   GrantFinder,
   GrantInCluster,
   PassAuthorizer,
+  PassBounds,
   PassDecision,
   PassHolder,
   PastAuthorizer,
@@ -28,6 +29,7 @@ import {
 } from '../../api/visibility.ts';
 import { Cache } from '../../lib/cache.ts';
 import { approvalRule } from './approval-rule.ts';
+import { type BindingFacts, bindingId, readBinding } from './binding-facts.ts';
 import { bindingAppliesIn } from './binding-index.ts';
 import { collectRules, RULES_OF_MASTERS, rulesOfHeld } from './caller-rules.ts';
 import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
@@ -40,7 +42,7 @@ import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.
 import { createPastPolicy, type PastPolicy } from './past-policy.ts';
 import type { PolicyChange } from './policy-change.ts';
 import type { PolicyOptions } from './policy-options.ts';
-import { type BindingFacts, bindingId, type RoleKey, readBinding } from './rbac-objects.ts';
+import type { RoleKey } from './rbac-objects.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
@@ -59,10 +61,10 @@ export interface Policy
   apply(change: PolicyChange): void;
   /**
    * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings
-   * of the same reach as `reach`, that do not expire before `until` and need no approval for tokens. Incomplete on
-   * purpose: see escalation.ts.
+   * of the same reach as `reach`, within `bounds`, that need no approval for tokens. Incomplete on purpose: see
+   * escalation.ts.
    */
-  heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[];
+  heldRules(user: User, namespace: string, reach: Reach, bounds: PassBounds): Rule[];
   /** All changes of the store up to this revision have been applied, or do not concern the policy. */
   advanceTo(revision: number): void;
   /** Bindings that have expired and are still stored. */
@@ -72,10 +74,10 @@ export interface Policy
   /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(key: RoleKey): readonly Rule[] | undefined;
   /**
-   * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster and do not
-   * expire before `until`, and that need no approval for tokens.
+   * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster, within
+   * `bounds`, and that need no approval for tokens.
    */
-  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[];
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, bounds: PassBounds): Rule[];
   /**
    * What is granted in a cluster after a change of its labels, and was not before: one binding for each role, namespace
    * and expiry.
@@ -84,6 +86,7 @@ export interface Policy
 }
 
 const ALLOWED_AS_MASTER: Decision = { allowed: true, reason: '' };
+const allowedBy = (grant: BindingFacts): Decision => ({ allowed: true, binding: bindingId(grant), grant, reason: '' });
 const NO_VIEW = (): undefined => undefined;
 
 export const createPolicy = (options: PolicyOptions): Policy => new CompiledPolicy(options);
@@ -140,11 +143,10 @@ class CompiledPolicy implements Policy {
 
   apply(change: PolicyChange): void {
     this.#generation++;
-    const { resource, namespace, name } = change;
+    const { kind, namespace, name } = change;
     this.advanceTo(change.revision);
-    if (resource === 'clusterroles') this.#applyRole({ kind: 'ClusterRole', namespace: '', name }, change);
-    else if (resource === 'roles') this.#applyRole({ kind: 'Role', namespace, name }, change);
-    else this.#applyBinding(resource === 'rolebindings' ? namespace : '', change);
+    if (kind === 'ClusterRole' || kind === 'Role') this.#applyRole({ kind, namespace, name }, change);
+    else this.#applyBinding(kind, change);
   }
 
   #applyRole(key: RoleKey, { object, revision }: PolicyChange): void {
@@ -159,8 +161,11 @@ class CompiledPolicy implements Policy {
     }
   }
 
-  #applyBinding(namespace: string, { name, object, isOrphaned = false, revision }: PolicyChange): void {
-    const id = bindingId(namespace, name);
+  #applyBinding(
+    kind: BindingFacts['kind'],
+    { namespace, name, object, isOrphaned = false, revision }: PolicyChange,
+  ): void {
+    const id = bindingId({ kind, namespace, name });
     if (isOrphaned) this.#orphanedByCluster.set(id, { namespace, name });
     else this.#orphanedByCluster.delete(id);
     const before = this.#bindings.get(id);
@@ -244,10 +249,10 @@ class CompiledPolicy implements Policy {
     const user = caller.as(question.cluster);
     // P-19.
     if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
-    const match = new ResourceMatch(question);
+    const match = new ResourceMatch(question, this.#now());
     const decision = this.#decideBy(user, question, match);
     if (decision.allowed || !match.isAboutTokens) return decision;
-    const reviewed = new ResourceMatch(question, isAlwaysReviewed);
+    const reviewed = new ResourceMatch(question, this.#now(), isAlwaysReviewed);
     return withApprovalHint(decision, this.#decideBy(user, question, reviewed).allowed);
   }
 
@@ -257,7 +262,7 @@ class CompiledPolicy implements Policy {
     const decide = (through?: Through): Decision =>
       through === undefined
         ? this.decide(caller, question)
-        : this.#decideBy(user, question, new ResourceMatch(question, through));
+        : this.#decideBy(user, question, new ResourceMatch(question, this.#now(), through));
     return decidePass(decide, holder);
   }
 
@@ -272,7 +277,9 @@ class CompiledPolicy implements Policy {
 
   decidePath(caller: Identity, question: PathQuestion): Decision {
     const user = caller.as(undefined);
-    return user.groups.includes(MASTERS) ? ALLOWED_AS_MASTER : this.#decide(user, '', new PathMatch(question), NO_VIEW);
+    return user.groups.includes(MASTERS)
+      ? ALLOWED_AS_MASTER
+      : this.#decide(user, '', new PathMatch(question, this.#now()), NO_VIEW);
   }
 
   /** P-10: ClusterRoleBindings first, then the RoleBindings of the namespace, none when there is no namespace. */
@@ -281,9 +288,10 @@ class CompiledPolicy implements Policy {
     for (const scope of scopesFor(namespace)) {
       for (const entry of entries) {
         const binding = entry.scopes.get(scope)?.find(match, view);
-        if (binding !== undefined) return { allowed: true, binding: binding.id, grant: binding.facts, reason: '' };
+        if (binding !== undefined) return allowedBy(binding.facts);
       }
     }
+    if (match.longest !== undefined) return { ...allowedBy(match.longest), passBounds: match.longest };
     return { allowed: false, reason: reasonFor(entries, namespace) };
   }
 
@@ -292,10 +300,10 @@ class CompiledPolicy implements Policy {
     { isKnown }: Pick<ClusterLabelChange, 'isKnown'>,
   ): Iterable<Grant | undefined> {
     this.#dropExpired();
-    if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question), [''], undefined);
+    if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question, this.#now()), [''], undefined);
     const { cluster, namespace } = question;
     const view = cluster === undefined ? undefined : this.#viewOf(cluster, isKnown);
-    return findGrants(this.#roles.all(), new ResourceMatch(question), scopesFor(namespace), view);
+    return findGrants(this.#roles.all(), new ResourceMatch(question, this.#now()), scopesFor(namespace), view);
   }
 
   grantsIn({ cluster, isKnown, labels }: ClusterLabelChange): Iterable<GrantInCluster | undefined> {
@@ -326,12 +334,9 @@ class CompiledPolicy implements Policy {
 
     // By subjects and not by caller: the thousands of members of a group share one entry.
     const key = `now ${verb} ${elsewhere.key} ${local === undefined ? '' : `${local.key} ${home}`}`;
-    return this.#rules.getOrCompute(key, () =>
-      clusterRule({
-        elsewhere: grantsOf(elsewhere, verb),
-        home: home === undefined || local === undefined ? undefined : { cluster: home, grants: grantsOf(local, verb) },
-      }),
-    );
+    const grants = (grantees: Grantees) => grantsOf(grantees, verb, this.#now());
+    const atHome = () => home !== undefined && local && { home: { cluster: home, grants: grants(local) } };
+    return this.#rules.getOrCompute(key, () => clusterRule({ elsewhere: grants(elsewhere), ...atHome() }));
   }
 
   /**
@@ -351,7 +356,7 @@ class CompiledPolicy implements Policy {
   }
 
   approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule {
-    return approvalRule(caller, kind, (user) => this.#findUnexpired(user), this.#labelsOf);
+    return approvalRule(caller, kind, (user) => this.#findUnexpired(user), this.#labelsOf, this.#now());
   }
 
   changedAt(caller: Caller): PolicyMoment {
@@ -365,28 +370,30 @@ class CompiledPolicy implements Policy {
     if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
     // In a cluster that does not exist, only bindings hold that do not depend on labels.
     const view = cluster === undefined ? undefined : viewCluster(cluster, undefined);
-    return this.#decide(user, namespace, new ResourceMatch(question), () => view);
+    return this.#decide(user, namespace, new ResourceMatch(question, this.#now()), () => view);
   }
 
-  heldRules(user: User, namespace: string, reach: Reach, until: number): Rule[] {
+  heldRules(user: User, namespace: string, reach: Reach, bounds: PassBounds): Rule[] {
     const isWider = widerThan(reach);
     const bindings = scopesFor(namespace).flatMap((scope) => [...this.#bindingsOf(user, scope)]);
-    return rulesOfHeld(bindings, until, ({ facts }) => isWider(facts.reach));
+    return rulesOfHeld(bindings, bounds, ({ facts }) => isWider(facts.reach));
   }
 
   rulesOf(key: RoleKey): readonly Rule[] | undefined {
     return this.#roles.find(key)?.index.rules;
   }
 
-  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, until: number): Rule[] {
-    return rulesOfHeld(this.#bindingsOf(user, namespace), until, (binding) => bindingAppliesIn(binding, cluster));
+  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, bounds: PassBounds): Rule[] {
+    return rulesOfHeld(this.#bindingsOf(user, namespace), bounds, (binding) => bindingAppliesIn(binding, cluster));
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
     this.#dropExpired();
     for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
       const rules = role.exists ? role.index.rules : undefined;
-      yield { binding: id, role: role.key, namespace: facts.namespace, rules, until: facts.expiresAt };
+      for (const namespace of facts.scopes) {
+        yield { binding: id, role: role.key, namespace, rules, bounds: facts };
+      }
     }
   }
 }

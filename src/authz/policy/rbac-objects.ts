@@ -4,19 +4,14 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { unknownAnnotation, unknownAnnotationText, unknownLabel, unknownLabelText } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import {
-  AGENTS_ALLOWED,
-  AGENTS_ANNOTATION,
   APPROVAL_ANNOTATION,
-  type BindingApproval,
   BOUND_ANNOTATION,
   BOUND_WITHOUT_CLUSTERS,
   CLUSTERS_ANNOTATION,
   EXPIRES_ANNOTATION,
   parseApproval,
   parseExpiry,
-  RBAC_GROUP,
 } from '../../api/kinds/rbac.ts';
-import { qualified } from '../../api/status.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { makeRequirement } from '../../objects/selectors/label-requirement.ts';
 import {
@@ -69,40 +64,6 @@ export interface RoleKey {
   readonly namespace: string;
   readonly name: string;
 }
-
-export interface BindingFacts {
-  readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
-  /** `""` for a ClusterRoleBinding. */
-  readonly namespace: string;
-  readonly name: string;
-  readonly subjects: readonly Subject[];
-  readonly roleRef: RoleKey;
-  readonly reach: Reach;
-  /** When it expires, in epoch milliseconds; Infinity when it does not. */
-  readonly expiresAt: number;
-  /** Agents may ask for passes through it. */
-  readonly agents: boolean;
-  /** What a pass through it needs. */
-  readonly approval: BindingApproval;
-}
-
-export function readBinding(object: ApiObject, namespace: string, name: string): BindingFacts {
-  return {
-    kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding',
-    namespace,
-    name,
-    subjects: readSubjects(object.subjects, namespace),
-    roleRef: readRoleRef(object.roleRef, namespace),
-    reach: readReach(object),
-    expiresAt: readExpiry(object),
-    agents: field(object.metadata.annotations, AGENTS_ANNOTATION) === AGENTS_ALLOWED,
-    approval: parseApproval(field(object.metadata.annotations, APPROVAL_ANNOTATION)) ?? 'none',
-  };
-}
-
-/** How a decision names the binding that allowed it: `ClusterRoleBinding/x`, `RoleBinding/ns/x`. */
-export const bindingId = (namespace: string, name: string): string =>
-  namespace === '' ? `ClusterRoleBinding/${name}` : `RoleBinding/${namespace}/${name}`;
 
 /** A Role is looked up in the binding's namespace, so a ClusterRoleBinding never finds one. */
 export function readRoleRef(roleRef: unknown, bindingNamespace: string): RoleKey {
@@ -213,7 +174,7 @@ const OPERATORS: ReadonlyMap<unknown, LabelOperator> = new Map([
 ]);
 
 /** Strict: a requirement that is left out of a selector widens it. */
-function readSelector(value: unknown): LabelSelector {
+export function readSelector(value: unknown): LabelSelector {
   if (!isJsonObject(value)) throw new TypeError('not a selector');
   const matchLabels = field(value, 'matchLabels') ?? {};
   if (!isJsonObject(matchLabels)) throw new TypeError('not a map');
@@ -233,31 +194,11 @@ function readExpression(value: unknown): Requirement {
   return makeRequirement(key, operator, values);
 }
 
-/** Why a binding grants nothing to its subjects; undefined when its role is found. P-17: it is skipped, not fatal. */
-export function resolutionError(
-  { kind, name, reach, roleRef }: Pick<BindingFacts, 'kind' | 'name' | 'reach' | 'roleRef'>,
-  roleExists: boolean,
-): string | undefined {
-  if (reach.kind === 'nowhere') return `${qualified(RBAC_GROUP, kind.toLowerCase())} ${goQuote(name)}: ${reach.reason}`;
-  if (roleExists) return undefined;
-  if (roleRef.kind !== 'ClusterRole' && roleRef.kind !== 'Role') {
-    return `unsupported role reference kind: ${goQuote(roleRef.kind)}`;
-  }
-  return `${qualified(RBAC_GROUP, roleRef.kind.toLowerCase())} ${goQuote(roleRef.name)} not found`;
-}
-
-/** P-35: the reason of a refusal, without duplicates, in the form of Kubernetes' error aggregate. */
-export function reasonText(errors: readonly string[]): string {
-  const distinct = [...new Set(errors)];
-  if (distinct.length === 0) return '';
-  return distinct.length === 1 ? `RBAC: ${distinct[0]}` : `RBAC: [${distinct.join(', ')}]`;
-}
-
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-const isStrings = (value: unknown): value is string[] =>
+export const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
 
 function stringsOf(value: unknown): string[] {

@@ -127,13 +127,6 @@ export const ask = (question: Partial<ResourceQuestion> & { verb: string }): Res
 export const askCluster = (verb: string, name: string): ResourceQuestion =>
   ask({ verb, group: CLUSTER_GROUP, resource: 'clusters', name, cluster: name });
 
-const RESOURCES: Readonly<Record<string, PolicyChange['resource']>> = {
-  ClusterRole: 'clusterroles',
-  Role: 'roles',
-  ClusterRoleBinding: 'clusterrolebindings',
-  RoleBinding: 'rolebindings',
-};
-
 interface State {
   readonly objects: ReadonlyMap<string, ApiObject>;
   /** The same by kind and namespace, made when they are first read. */
@@ -191,15 +184,13 @@ export class Fleet {
   }
 
   #change({ kind, metadata: { namespace = '', name = '' } }: ApiObject, state: ApiObject | undefined): void {
-    const resource = RESOURCES[kind];
-    if (resource === undefined) throw new Error(`no such kind: ${kind}`);
     const objects = new Map(this.#state.objects);
     if (state === undefined) objects.delete(`${kind}/${namespace}/${name}`);
     else objects.set(`${kind}/${namespace}/${name}`, state);
     this.#state = { objects };
     this.revision++;
     this.#past.set(this.revision, this.#state);
-    this.policy.apply({ resource, namespace, name, object: state, revision: this.revision });
+    this.policy.apply({ kind: kind as PolicyChange['kind'], namespace, name, object: state, revision: this.revision });
   }
 
   snapshot(revision = this.revision): PastRbacSnapshot {

@@ -3,21 +3,11 @@ import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import type { ClusterLabels } from '../../api/visibility.ts';
+import { type BindingFacts, bindingId, readBinding, reasonText, resolutionError } from './binding-facts.ts';
 import type { RuleGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import { isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
-import {
-  type BindingFacts,
-  bindingId,
-  type RoleKey,
-  readAggregation,
-  readBinding,
-  readRules,
-  readSubjects,
-  reasonText,
-  resolutionError,
-  roleLabels,
-} from './rbac-objects.ts';
+import { type RoleKey, readAggregation, readRules, readSubjects, roleLabels } from './rbac-objects.ts';
 import { GRANTING_VERBS } from './rule-index.ts';
 import { ANY, pathMatches, type Rule } from './rules.ts';
 
@@ -163,9 +153,7 @@ export function referenceDecide(
   const isAboutToken = isAboutTokens(question);
   const isReviewed = isAboutToken || GRANTING_VERBS.has(question.verb);
   const reviewed = isReviewed ? matching.filter(({ facts }) => isAlwaysReviewed(facts)) : [];
-  const bindings = matching
-    .filter((each) => !reviewed.includes(each))
-    .map(({ facts }) => bindingId(facts.namespace, facts.name));
+  const bindings = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => bindingId(facts));
   const [binding] = bindings;
   if (binding !== undefined) return { allowed: true, binding, reason: '', bindings };
   const errors = bound.flatMap(({ error }) => (error === undefined ? [] : [error]));

@@ -1,5 +1,5 @@
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
-import type { BindingFacts } from './rbac-objects.ts';
+import type { BindingFacts } from './binding-facts.ts';
 import { ANY, contains, pathMatches, type Rule, type StringSet, stringSet } from './rules.ts';
 
 /** Which bindings count for a question, besides their roles and clusters. */
@@ -18,7 +18,10 @@ export class ResourceMatch {
   readonly name: string;
   /** The elements of `resources` that match (P-12): itself, any, or any resource's subresource of that name. */
   readonly elements: readonly string[];
+  /** Epoch milliseconds: what has ended counts no more. */
+  readonly #now: number;
   readonly #through: Through | undefined;
+  #longest: BindingFacts | undefined;
   #keys: readonly string[] | undefined;
 
   constructor(
@@ -29,9 +32,11 @@ export class ResourceMatch {
       readonly subresource: string;
       readonly name: string;
     },
+    now: number,
     through?: Through,
   ) {
     const { resource, subresource } = question;
+    this.#now = now;
     this.verb = question.verb;
     this.group = question.group;
     this.name = question.name;
@@ -59,9 +64,30 @@ export class ResourceMatch {
       : element === 'clusters/userpass' && this.group === CLUSTER_GROUP;
   }
 
-  counts(binding: Parameters<Through>[0]): boolean {
+  counts(binding: BindingFacts): boolean {
+    if (binding.expiresAt <= this.#now) return false;
     if (this.#through !== undefined) return this.#through(binding);
     return binding.approval !== 'review-always' || !(this.isAboutTokens || GRANTING_VERBS.has(this.verb));
+  }
+
+  /**
+   * Whether a binding that counts ends the search. Rights add up: of the bindings that allow tokens, the one that
+   * allows the longest pass decides. The match remembers it, until one allows passes of any length.
+   */
+  settles(binding: BindingFacts): boolean {
+    if (!this.isAboutTokens) return true;
+    const end = this.#passEnd(binding);
+    if (this.#longest === undefined || end > this.#passEnd(this.#longest)) this.#longest = binding;
+    return end === Number.POSITIVE_INFINITY;
+  }
+
+  /** The binding that allows the longest pass, of those that did not settle. */
+  get longest(): BindingFacts | undefined {
+    return this.#longest;
+  }
+
+  #passEnd({ expiresAt, maxPassSeconds }: BindingFacts): number {
+    return Math.min(expiresAt, this.#now + maxPassSeconds * 1000);
   }
 }
 
@@ -70,8 +96,11 @@ export class PathMatch {
   readonly verb: string;
   readonly path: string;
   readonly keys = PATH_KEYS;
+  readonly longest = undefined;
+  readonly #now: number;
 
-  constructor(question: { readonly verb: string; readonly path: string }) {
+  constructor(question: { readonly verb: string; readonly path: string }, now: number) {
+    this.#now = now;
     this.verb = question.verb;
     this.path = question.path;
   }
@@ -80,7 +109,11 @@ export class PathMatch {
     return role.allowsPath(this.verb, this.path);
   }
 
-  counts(): boolean {
+  counts({ expiresAt }: BindingFacts): boolean {
+    return expiresAt > this.#now;
+  }
+
+  settles(): boolean {
     return true;
   }
 }

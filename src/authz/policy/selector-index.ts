@@ -1,3 +1,4 @@
+import type { PassBounds } from '../../api/authorization.ts';
 import { type ClusterSelector, type ClusterView, labelText } from './cluster-selector.ts';
 import { type CompiledBinding, NO_LABEL } from './compiled-rbac.ts';
 import type { RoleKey } from './rbac-objects.ts';
@@ -12,8 +13,7 @@ export interface BeginningGrant {
   readonly role: RoleKey;
   /** Undefined when the role does not exist: it may be created later, with any rules. */
   readonly rules: readonly Rule[] | undefined;
-  /** When it expires, in epoch milliseconds; Infinity when it does not. */
-  readonly until: number;
+  readonly bounds: PassBounds;
 }
 
 /** The bindings with one selector, by what they grant: role, namespace and expiry. */
@@ -80,4 +80,4 @@ const requiredLabelsOf = ({ requiredLabels }: ClusterSelector): readonly string[
   (requiredLabels ?? [NO_LABEL]).map(labelText);
 
 const grantKey = ({ grantText, facts }: CompiledBinding): string =>
-  `${facts.namespace}\0${grantText}\0${facts.expiresAt}`;
+  `${grantText}\0${facts.expiresAt}\0${facts.maxPassSeconds}`;

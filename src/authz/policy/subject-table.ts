@@ -1,8 +1,9 @@
 import type { Caller, User } from '../../api/caller.ts';
 import { BEGINNING, laterMoment, type PolicyMoment } from '../../api/visibility.ts';
+import { reasonText } from './binding-facts.ts';
 import { ScopeBindings } from './binding-index.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
-import { reasonText, type Subject } from './rbac-objects.ts';
+import type { Subject } from './rbac-objects.ts';
 
 /** A version of the policy. `generation` counts changes; moments may arrive out of order while loading. */
 interface PolicyVersion {
@@ -14,7 +15,7 @@ interface PolicyVersion {
 export class SubjectEntry {
   /** Never reused. */
   readonly id: number;
-  /** By namespace; `""` holds the ClusterRoleBindings. */
+  /** By namespace; `""` holds the bindings that hold in all of them. */
   readonly scopes = new Map<string, ScopeBindings>();
   changed: PolicyVersion = INITIAL;
 
@@ -70,14 +71,15 @@ export class SubjectTable {
   }
 
   scopesOf(binding: CompiledBinding): ScopeBindings[] {
-    return binding.facts.subjects.flatMap((subject) => {
-      const scope = this.#mapOf(subject).get(subject.name)?.scopes.get(binding.facts.namespace);
-      return scope === undefined ? [] : [scope];
+    const { subjects, scopes } = binding.facts;
+    return subjects.flatMap((subject) => {
+      const entry = this.#mapOf(subject).get(subject.name);
+      return scopes.flatMap((scope) => entry?.scopes.get(scope) ?? []);
     });
   }
 
   add(binding: CompiledBinding): void {
-    const { namespace, subjects } = binding.facts;
+    const { scopes, subjects } = binding.facts;
     for (const subject of subjects) {
       const map = this.#mapOf(subject);
       let entry = map.get(subject.name);
@@ -86,23 +88,24 @@ export class SubjectTable {
         map.set(subject.name, entry);
       }
       this.#idle.delete(entry);
-      let scope = entry.scopes.get(namespace);
-      if (scope === undefined) {
-        scope = new ScopeBindings();
-        entry.scopes.set(namespace, scope);
+      for (const name of scopes) {
+        const scope = entry.scopes.get(name) ?? new ScopeBindings();
+        entry.scopes.set(name, scope);
+        scope.add(binding);
       }
-      scope.add(binding);
     }
   }
 
   remove(binding: CompiledBinding): void {
-    const { namespace, subjects } = binding.facts;
+    const { scopes, subjects } = binding.facts;
     for (const subject of subjects) {
       const entry = this.#mapOf(subject).get(subject.name);
-      const scope = entry?.scopes.get(namespace);
-      if (entry === undefined || scope === undefined) continue;
-      scope.remove(binding);
-      if (scope.all.size === 0) entry.scopes.delete(namespace);
+      if (entry === undefined) continue;
+      for (const name of scopes) {
+        const scope = entry.scopes.get(name);
+        scope?.remove(binding);
+        if (scope?.all.size === 0) entry.scopes.delete(name);
+      }
       if (entry.scopes.size === 0) this.#idle.set(entry, subject);
     }
   }

@@ -140,8 +140,8 @@ function newStatus(
   };
 
   function bindingRef({ kind, namespace, name }: NonNullable<typeof grant>): PassStatus['bindingRef'] & object {
-    const bindings = namespace === '' ? catalog.clusterRoleBindings : catalog.roleBindings;
-    const revision = reader.find(bindings, { cluster: '', namespace, name })?.revision;
+    const bindings = catalog.kinds.find((each) => each.kind === kind);
+    const revision = bindings && reader.find(bindings, { cluster: '', namespace, name })?.revision;
     return {
       kind,
       ...(namespace === '' ? {} : { namespace }),

@@ -208,8 +208,10 @@ export function annotate(request: Pick<ApiRequest, 'annotate'>, object: ApiObjec
 function hasBindingChanged({ catalog, reader }: AccountParts, { bindingRef, phase }: PassStatus): boolean {
   if (bindingRef === undefined || phase !== 'Pending') return false;
   const { namespace = '', name, resourceVersion } = bindingRef;
-  const kind = namespace === '' ? catalog.clusterRoleBindings : catalog.roleBindings;
-  return String(reader.find(kind, { cluster: '', namespace, name })?.revision) !== resourceVersion;
+  const kind = catalog.kinds.find((each) => each.kind === bindingRef.kind);
+  return (
+    kind === undefined || String(reader.find(kind, { cluster: '', namespace, name })?.revision) !== resourceVersion
+  );
 }
 
 function warnAfterDeletion(parts: PassParts, request: ApiRequest, pass: ApiObject, revoked: readonly string[]): void {

@@ -1,11 +1,19 @@
 import type { Authorizer, BoundSubject, Grant } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
+import type { Kind } from '../../api/kind.ts';
+import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
 import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';
-import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
+import { clusterRoleBindingKind, roleBindingKind } from '../../api/kinds/rbac.ts';
 
-const question = (resource: 'clusterrolebindings' | 'rolebindings', namespace: string, name: string) => ({
+const BINDINGS: Readonly<Record<Grant['kind'], Kind>> = {
+  ClusterRoleBinding: clusterRoleBindingKind,
+  RoleBinding: roleBindingKind,
+  FleetRoleBinding: fleetRoleBindingKind,
+};
+
+const question = ({ group, resource }: Pick<Kind, 'group' | 'resource'>, namespace: string, name: string) => ({
   verb: 'get',
-  group: RBAC_GROUP,
+  group,
   resource,
   subresource: '',
   namespace,
@@ -17,28 +25,31 @@ const question = (resource: 'clusterrolebindings' | 'rolebindings', namespace: s
 export const mayReadBinding = (
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
-  { namespace, name }: Pick<Grant, 'namespace' | 'name'>,
-): boolean =>
-  authorizer.decide(caller, question(namespace === '' ? 'clusterrolebindings' : 'rolebindings', namespace, name))
-    .allowed;
+  { kind, namespace, name }: Pick<Grant, 'kind' | 'namespace' | 'name'>,
+): boolean => authorizer.decide(caller, question(BINDINGS[kind], namespace, name)).allowed;
 
-/** Whether the caller may read all ClusterRoleBindings, whatever their names. */
-export const mayReadClusterRoleBindings = (authorizer: Pick<Authorizer, 'decide'>, caller: Caller): boolean =>
-  authorizer.decide(caller, question('clusterrolebindings', '', '')).allowed;
+/** Whether the caller may read all bindings without a namespace, whatever their names. */
+export const mayReadFleetBindings = (authorizer: Pick<Authorizer, 'decide'>, caller: Caller): boolean =>
+  [clusterRoleBindingKind, fleetRoleBindingKind].every(
+    (kind) => authorizer.decide(caller, question(kind, '', '')).allowed,
+  );
 
 /** Whether the caller may read all RoleBindings of a namespace (`""`: of all namespaces). */
 export const mayReadRoleBindings = (
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
   namespace: string,
-): boolean => authorizer.decide(caller, question('rolebindings', namespace, '')).allowed;
+): boolean => authorizer.decide(caller, question(roleBindingKind, namespace, '')).allowed;
 
 /** The binding and the role of a grant, as references. */
 export function grantPath({ kind, namespace, name, roleRef }: Grant): GrantPath {
-  const roleNamespace = roleRef.kind === 'Role' ? namespace : '';
   return {
     binding: { kind, ...(namespace === '' ? {} : { namespace }), name },
-    role: { kind: roleRef.kind, ...(roleNamespace === '' ? {} : { namespace: roleNamespace }), name: roleRef.name },
+    role: {
+      kind: roleRef.kind,
+      ...(roleRef.namespace === '' ? {} : { namespace: roleRef.namespace }),
+      name: roleRef.name,
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import {
   grantPath,
   HIDDEN,
   mayReadBinding,
-  mayReadClusterRoleBindings,
+  mayReadFleetBindings,
   mayReadRoleBindings,
   shownSubject,
 } from './grant-path.ts';
@@ -43,7 +43,7 @@ export const reviewClusterGrants: Review = async ({ authorizer }, request, sent)
       change: before === after ? '' : after ? 'Begins' : 'Ends',
     });
   }
-  const isHidden = !mayReadClusterRoleBindings(authorizer, caller) || !mayReadRoleBindings(authorizer, caller, '');
+  const isHidden = !mayReadFleetBindings(authorizer, caller) || !mayReadRoleBindings(authorizer, caller, '');
   const problems = [...(isHidden ? [HIDDEN] : []), ...(isShortened ? [SHORTENED] : [])];
   return {
     metadata: {},

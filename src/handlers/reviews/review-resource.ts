@@ -20,7 +20,7 @@ import {
   grantPath,
   HIDDEN,
   mayReadBinding,
-  mayReadClusterRoleBindings,
+  mayReadFleetBindings,
   mayReadRoleBindings,
   shownSubject,
 } from './grant-path.ts';
@@ -62,7 +62,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
     subjects.push({ kind: 'Group', name: MASTERS });
   }
   const isHidden =
-    !mayReadClusterRoleBindings(authorizer, caller) ||
+    !mayReadFleetBindings(authorizer, caller) ||
     (namespace !== '' && !mayReadRoleBindings(authorizer, caller, namespace));
   const problems = [...(isHidden ? [HIDDEN] : []), ...(isKnown ? [] : [NOT_SEEN]), ...(isShortened ? [SHORTENED] : [])];
   return {

@@ -24,10 +24,10 @@ export class FieldSelector {
     return this.requirements.length === 0;
   }
 
-  /** A field that the object does not have counts as empty. */
+  /** A field that the object does not have counts as empty; one with several values has each of them. */
   matches(fields: Fields): boolean {
     for (const { field, operator, value } of this.requirements) {
-      if ((lookUp(fields, field) === value) !== (operator === '=')) return false;
+      if (hasValue(lookUp(fields, field), value) !== (operator === '=')) return false;
     }
     return true;
   }
@@ -41,6 +41,12 @@ export class FieldSelector {
     return this.requirements.map(({ field, operator, value }) => `${field}${operator}${escapeValue(value)}`).join(',');
   }
 }
+
+/** Between the values of a field that has several: see `Kind.selectableFields`. */
+const VALUE_SEPARATOR = '\0';
+
+const hasValue = (field: string, value: string): boolean =>
+  field === value || (field.includes(VALUE_SEPARATOR) && field.split(VALUE_SEPARATOR).includes(value));
 
 function lookUp(fields: Fields, field: string): string {
   if (typeof fields === 'function') return fields(field) ?? '';

@@ -36,6 +36,14 @@ const bindingContent = (kind: string, users: readonly string[]): object => ({
   roleRef: { apiGroup: RBAC_GROUP, kind, name: 'nobody' },
 });
 
+const fleetBindingContent = (users: readonly string[]): object => ({
+  spec: {
+    subjects: users.map((name) => ({ kind: 'User', name })),
+    roleRef: { kind: 'ClusterRole', name: 'nobody' },
+    clusters: { names: ['alpha'] },
+  },
+});
+
 const endpoints = (address: string): object => ({
   spec: { orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }] } },
 });
@@ -126,6 +134,18 @@ export const KINDS: readonly KindCase[] = [
     path: `${RBAC}/namespaces/ci/rolebindings`,
     content: bindingContent('Role', ['jane']),
     changed: bindingContent('Role', ['jane', 'joe']),
+  },
+  {
+    kind: 'FleetRoleBinding',
+    resource: 'fleetrolebindings',
+    group: 'clusterpass.dev',
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    style: 'custom',
+    path: '/apis/clusterpass.dev/v1alpha1/fleetrolebindings',
+    content: fleetBindingContent(['jane']),
+    changed: fleetBindingContent(['jane', 'joe']),
+    hasStatus: true,
+    countsGenerations: true,
   },
 ];
 

@@ -1,0 +1,77 @@
+import { Type } from 'typebox';
+import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
+import { bindingErrors } from './fleet-role-binding-errors.ts';
+import { bindingSpec, bindingStatus, clustersText, SpecSchema, StatusSchema } from './fleet-role-binding-spec.ts';
+import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, kindSchema } from './meta.ts';
+
+/** Between the values of a field that has several: see `Kind.selectableFields`. */
+const SEPARATOR = '\0';
+
+const subjectsColumn = (name: string, description: string, kind: string): TableColumn =>
+  textColumn(
+    name,
+    description,
+    (object) =>
+      (bindingSpec(object).subjects ?? [])
+        .filter((subject) => subject.kind === kind)
+        .map(({ namespace = '', name = '' }) => (namespace === '' ? name : `${namespace}/${name}`))
+        .join(', '),
+    1,
+  );
+
+const roleText = (object: ApiObject): string => {
+  const { kind = '', name = '' } = bindingSpec(object).roleRef ?? {};
+  return `${kind}/${name}`;
+};
+
+/**
+ * Grants a role in some clusters, until some time, to people or to agents as well. A field that is misspelled, null or
+ * missing is an error: such a binding would hold in more clusters, or longer, than its author meant.
+ */
+export const fleetRoleBindingKind: Kind = {
+  group: CLUSTERPASS_GROUP,
+  version: CLUSTERPASS_VERSION,
+  shortNames: ['frb'],
+  style: 'custom',
+  inCluster: false,
+  namespaced: false,
+  hasStatus: true,
+  countsGenerations: true,
+  nameRule: 'path-segment',
+  selectableFields: {
+    'spec.roleRef.name': (object) => bindingSpec(object).roleRef?.name ?? '',
+    'spec.subjects.name': (object) => (bindingSpec(object).subjects ?? []).map(({ name = '' }) => name).join(SEPARATOR),
+  },
+  ...kindSchema(
+    'FleetRoleBinding',
+    'Grants a role to subjects, in some clusters.',
+    { spec: Type.Optional(SpecSchema), status: Type.Optional(StatusSchema) },
+    { strict: true },
+  ),
+  validate: bindingErrors,
+  columns: [
+    nameColumn,
+    textColumn('Role', 'The role that is granted.', roleText),
+    textColumn('Clusters', 'Where it holds.', (object) => clustersText(bindingSpec(object).clusters)),
+    {
+      name: 'Reaches',
+      type: 'integer',
+      format: '',
+      description: 'The number of clusters in which it holds now.',
+      priority: 0,
+      cell: (object) => bindingStatus(object).clusters ?? null,
+    },
+    textColumn('Namespaces', 'The namespaces in which it holds.', (object) =>
+      (bindingSpec(object).namespaces ?? ['<all>']).join(','),
+    ),
+    textColumn('Expires', 'When it ends.', (object) => bindingSpec(object).expiresAt ?? '<never>'),
+    textColumn('Problem', 'Why it grants nothing.', (object) =>
+      (bindingStatus(object).conditions ?? []).map(({ type = '' }) => type).join(','),
+    ),
+    ageColumn,
+    subjectsColumn('Users', 'The users that the role is granted to.', 'User'),
+    subjectsColumn('Groups', 'The groups that the role is granted to.', 'Group'),
+    subjectsColumn('ServiceAccounts', 'The service accounts that the role is granted to.', 'ServiceAccount'),
+  ],
+};

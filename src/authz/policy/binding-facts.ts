@@ -1,0 +1,175 @@
+import type { Grant, PassBounds } from '../../api/authorization.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { NAME_LABEL } from '../../api/domain-keys.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { AGENTS_ALLOW, type ClustersField } from '../../api/kinds/fleet-role-binding-spec.ts';
+import {
+  AGENTS_ALLOWED,
+  AGENTS_ANNOTATION,
+  APPROVAL_ANNOTATION,
+  type BindingApproval,
+  parseApproval,
+  RBAC_GROUP,
+} from '../../api/kinds/rbac.ts';
+import { qualified } from '../../api/status.ts';
+import { isJsonObject } from '../../lib/json.ts';
+import { LabelSelector } from '../../objects/selectors/label-selector.ts';
+import { ClusterSelector, type Reach } from './cluster-selector.ts';
+import {
+  field,
+  isStrings,
+  type RoleKey,
+  readExpiry as readAnnotatedExpiry,
+  readReach as readAnnotatedReach,
+  readRoleRef,
+  readSelector,
+  readSubjects,
+  type Subject,
+} from './rbac-objects.ts';
+
+export interface BindingFacts extends PassBounds {
+  readonly kind: Grant['kind'];
+  /** The namespace of the object; `""` for one of the fleet. */
+  readonly namespace: string;
+  /** The namespaces in which it holds; `""`: all of them, and objects without one. */
+  readonly scopes: readonly string[];
+  readonly name: string;
+  readonly subjects: readonly Subject[];
+  readonly roleRef: RoleKey;
+  readonly reach: Reach;
+  /** Agents may ask for passes through it. */
+  readonly agents: boolean;
+  /** What a pass through it needs. */
+  readonly approval: BindingApproval;
+}
+
+export function readBinding(object: ApiObject, namespace: string, name: string): BindingFacts {
+  if (object.kind === 'FleetRoleBinding') return readFleetBinding(object, name);
+  return {
+    kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding',
+    namespace,
+    scopes: [namespace],
+    name,
+    subjects: readSubjects(object.subjects, namespace),
+    roleRef: readRoleRef(object.roleRef, namespace),
+    reach: readAnnotatedReach(object),
+    expiresAt: readAnnotatedExpiry(object),
+    agents: field(object.metadata.annotations, AGENTS_ANNOTATION) === AGENTS_ALLOWED,
+    approval: parseApproval(field(object.metadata.annotations, APPROVAL_ANNOTATION)) ?? 'none',
+    maxPassSeconds: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** How a decision names the binding that allowed it: `ClusterRoleBinding/x`, `RoleBinding/ns/x`. */
+export const bindingId = ({ kind, namespace, name }: Pick<BindingFacts, 'kind' | 'namespace' | 'name'>): string =>
+  namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
+
+/**
+ * Reads a stored FleetRoleBinding. It was validated when it was written, but others can write to the store as well: a
+ * field that cannot be read makes the binding hold nowhere.
+ */
+function readFleetBinding({ spec, metadata }: ApiObject, name: string): BindingFacts {
+  const namespaces = field(spec, 'namespaces');
+  const scopes = isStrings(namespaces) && namespaces.length > 0 ? namespaces : [''];
+  const roleRef = field(spec, 'roleRef');
+  return {
+    kind: 'FleetRoleBinding',
+    namespace: '',
+    scopes,
+    name,
+    subjects: readSubjects(field(spec, 'subjects'), ''),
+    roleRef: readRoleRef(roleRef, scopes[0] ?? ''),
+    reach: metadata.deletionTimestamp === undefined ? readReach(spec) : { kind: 'nowhere', reason: BEING_DELETED },
+    expiresAt: readExpiry(spec),
+    agents: field(spec, 'agents') === AGENTS_ALLOW,
+    approval: readApproval(spec) ?? 'none',
+    maxPassSeconds: readMaxPassSeconds(spec) ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+const BEING_DELETED = 'it is being deleted';
+
+/** In epoch milliseconds. An expiry that cannot be parsed counts as expired. */
+function readExpiry(spec: unknown): number {
+  const text = field(spec, 'expiresAt');
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(time) ? Number.NEGATIVE_INFINITY : time;
+}
+
+const APPROVALS: ReadonlyMap<unknown, BindingFacts['approval']> = new Map([
+  ['Requester', 'confirm'],
+  ['Approver', 'review'],
+  ['ApproverAlways', 'review-always'],
+]);
+
+function readApproval(spec: unknown): BindingFacts['approval'] | undefined {
+  const approval = field(spec, 'approval');
+  return approval === undefined ? 'none' : APPROVALS.get(field(approval, 'by'));
+}
+
+function readMaxPassSeconds(spec: unknown): number | undefined {
+  const seconds = field(spec, 'maxPassSeconds') ?? Number.POSITIVE_INFINITY;
+  return typeof seconds === 'number' && seconds > 0 ? seconds : undefined;
+}
+
+/** Where the binding of this spec holds. */
+function readReach(spec: unknown): Reach {
+  const nowhere = (at: string, why: string): Reach => ({ kind: 'nowhere', reason: `spec.${at}: ${why}` });
+  const namespaces = field(spec, 'namespaces');
+  if (namespaces !== undefined && !(isStrings(namespaces) && namespaces.length > 0)) {
+    return nowhere('namespaces', 'not a list of names');
+  }
+  if (readApproval(spec) === undefined) return nowhere('approval', 'unknown value');
+  if (readMaxPassSeconds(spec) === undefined) return nowhere('maxPassSeconds', 'not a number of seconds');
+  try {
+    return reachOf(field(spec, 'clusters'));
+  } catch (error) {
+    return nowhere('clusters', error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** @throws TypeError if it cannot be read. */
+function reachOf(value: unknown): Reach {
+  if (!isJsonObject(value)) throw new TypeError('missing');
+  const { all, names, selector, uid, ...rest } = value as ClustersField & Record<string, unknown>;
+  const chosen = [all, names, selector].filter((choice) => choice !== undefined);
+  if (chosen.length !== 1 || Object.keys(rest).length > 0) throw new TypeError('not one of all, names and selector');
+  if (uid !== undefined && (typeof uid !== 'string' || names?.length !== 1))
+    throw new TypeError('a uid needs one name');
+  if (all !== undefined) {
+    if (all !== true) throw new TypeError('all is not true');
+    return { kind: 'everywhere' };
+  }
+  if (names !== undefined) {
+    if (!isStrings(names) || names.length === 0) throw new TypeError('not a list of names');
+    const requirement = { key: NAME_LABEL, operator: 'in', values: [...new Set(names)].sort() } as const;
+    return {
+      kind: 'clusters',
+      selector: new ClusterSelector(new LabelSelector([requirement])),
+      ...(uid === undefined ? {} : { bound: `${names[0]}/${uid}` }),
+    };
+  }
+  const labels = readSelector(selector);
+  if (labels.isEmpty) throw new TypeError('an empty selector');
+  return { kind: 'clusters', selector: new ClusterSelector(labels) };
+}
+/** Why a binding grants nothing to its subjects; undefined when its role is found. P-17: it is skipped, not fatal. */
+export function resolutionError(
+  { kind, name, reach, roleRef }: Pick<BindingFacts, 'kind' | 'name' | 'reach' | 'roleRef'>,
+  roleExists: boolean,
+): string | undefined {
+  if (reach.kind === 'nowhere') return `${qualified(RBAC_GROUP, kind.toLowerCase())} ${goQuote(name)}: ${reach.reason}`;
+  if (roleExists) return undefined;
+  if (roleRef.kind !== 'ClusterRole' && roleRef.kind !== 'Role') {
+    return `unsupported role reference kind: ${goQuote(roleRef.kind)}`;
+  }
+  return `${qualified(RBAC_GROUP, roleRef.kind.toLowerCase())} ${goQuote(roleRef.name)} not found`;
+}
+
+/** P-35: the reason of a refusal, without duplicates, in the form of Kubernetes' error aggregate. */
+export function reasonText(errors: readonly string[]): string {
+  const distinct = [...new Set(errors)];
+  if (distinct.length === 0) return '';
+  return distinct.length === 1 ? `RBAC: ${distinct[0]}` : `RBAC: [${distinct.join(', ')}]`;
+}
