@@ -24,7 +24,12 @@ const SOURCES = [
 ];
 
 /** The main module, and the entries of worker threads: see src/lib/program-files.ts. */
-const ENTRIES = ['main', 'storage/sqlite/worker', 'clusters/prober/probe-worker', 'tokens/keys/signing-worker'];
+const ENTRIES = [
+  'main',
+  'storage/sqlite/database-worker',
+  'clusters/prober/probe-worker',
+  'tokens/keys/signing-worker',
+];
 
 /** @param {string} hash */
 function isBundled(hash) {

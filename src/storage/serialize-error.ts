@@ -1,3 +1,4 @@
+import type { RpcOptions } from '../lib/worker-rpc.ts';
 import { type Revision, StorageError, type StorageErrorCode } from './contract.ts';
 
 /** An error on its way to another thread or process. */
@@ -17,3 +18,12 @@ export function deserializeError({ code, message, revision }: SerializedError): 
   if (code === undefined) return new Error(message);
   return new StorageError(code, message, revision === undefined ? {} : { revision });
 }
+
+/** How errors cross between a store and its callers. */
+export const STORAGE_ERRORS: NonNullable<RpcOptions['errors']> = { pack: serializeError, unpack: deserializeError };
+
+/** For a caller of a store. A write that was sent to a store that ended may have happened. */
+export const storeCalls = (endedText: string): RpcOptions => ({
+  lost: (cause, sent) => new StorageError(sent === 'write' ? 'unknown-outcome' : 'unavailable', endedText, { cause }),
+  errors: STORAGE_ERRORS,
+});

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { deserialize, serialize, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { type Port, Rpc } from '../../src/lib/worker-rpc.ts';
 import type { Store } from '../../src/storage/contract.ts';
-import type { ClientMessage, Link, OwnerMessage } from '../../src/storage/proxy/proxy-protocol.ts';
+import type { ClientMethods, OwnerMethods } from '../../src/storage/proxy/proxy-methods.ts';
 import { ProxyStore } from '../../src/storage/proxy/proxy-store.ts';
 import { StoreOwner } from '../../src/storage/proxy/store-owner.ts';
+import { storeCalls } from '../../src/storage/serialize-error.ts';
 import { seedSqliteRevision } from '../../src/storage/sqlite/database.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { bytes, create, failure } from './harness.ts';
@@ -15,34 +17,40 @@ import { storeConformance } from './store-conformance.ts';
 
 /** A link within the process: messages are serialized, and arrive in a later tick. */
 class LinkPair {
-  readonly #listeners: ((message: unknown) => void)[][] = [[], []];
-  readonly #closers: (() => void)[] = [];
+  readonly #listeners: ((messages: readonly unknown[]) => void)[][] = [[], []];
+  readonly #closers: ((cause: unknown) => void)[] = [];
   #open = true;
 
-  end(side: 0 | 1): Link {
+  end(side: 0 | 1): Port {
     return {
-      send: (message) => {
-        const sent = serialize(message);
+      post: (messages) => {
+        const sent = serialize(messages);
         setImmediate(() => {
           if (!this.#open) return;
           for (const listener of this.#listeners[1 - side] ?? []) listener(deserialize(sent));
         });
       },
-      onMessage: (listener) => void this.#listeners[side]?.push(listener),
+      onMessages: (listener) => void this.#listeners[side]?.push(listener),
       onClose: (listener) => void this.#closers.push(listener),
     };
   }
 
   close(): void {
     this.#open = false;
-    for (const close of this.#closers) close();
+    for (const close of this.#closers) close(undefined);
   }
 }
 
+const CALLS = storeCalls('the process that has the store open has ended');
+
 function connect(owner: StoreOwner): { store: ProxyStore; ends: LinkPair } {
   const ends = new LinkPair();
-  owner.serve(ends.end(0));
-  return { store: new ProxyStore(ends.end(1)), ends };
+  const client = new Rpc<ClientMethods>(ends.end(0), CALLS);
+  client.serve(owner.methodsFor(client));
+  const remote = new Rpc<OwnerMethods>(ends.end(1), CALLS);
+  const store = new ProxyStore(remote);
+  remote.serve(store.methods);
+  return { store, ends };
 }
 
 interface Opened {
@@ -143,18 +151,19 @@ describe('processes that share a store', () => {
       collect();
       return process.memoryUsage().heapUsed;
     };
-    let deliver: (messages: readonly OwnerMessage[]) => void = () => {};
+    let deliver: (messages: readonly unknown[]) => void = () => {};
     let revision = 1;
-    const store = new ProxyStore({
-      send(messages) {
-        const next = (messages as readonly ClientMessage[]).flatMap((message) => ('id' in message ? [message.id] : []));
-        deliver(next.map((id) => ({ id, value: { changes: [], revision: revision++ } })));
+    const port: Port = {
+      post(messages) {
+        const calls = (messages as readonly (readonly number[])[]).flatMap(([id = 0]) => (id > 0 ? [id] : []));
+        deliver(calls.map((id) => [-id, { changes: [], revision: revision++ }]));
       },
-      onMessage(listener) {
+      onMessages(listener) {
         deliver = listener;
       },
       onClose() {},
-    });
+    };
+    const store = new ProxyStore(new Rpc(port, CALLS));
     const batches = store.watch('/a/', 0, new AbortController().signal)[Symbol.asyncIterator]();
     const take = async (count: number): Promise<void> => {
       for (let taken = 0; taken < count; taken += 1) await batches.next();

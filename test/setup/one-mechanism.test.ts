@@ -35,6 +35,17 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\bclass \w*(?:Status|Keyed|Condition)Writer\b/,
     ['src/objects/keyed-writer.ts'],
   ],
+  [
+    'work in another thread or process',
+    /\bnew Worker\(|\bparentPort\b|\bworkerData\b[^:]*from|\bnew MessageChannel\(/,
+    ['src/lib/worker-rpc.ts'],
+  ],
+  ['worker processes', /\bcluster\.fork\(/, ['src/server/workers/start-workers.ts']],
+  [
+    'messages between threads, worker processes and tabs',
+    /\.postMessage\(|\bworker\.send\(/,
+    ['console/src/fleet/shared-watch.ts', 'src/lib/worker-rpc.ts', 'src/server/workers/worker-methods.ts'],
+  ],
 ];
 
 describe('one mechanism for each idea', () => {

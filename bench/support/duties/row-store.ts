@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { openDatabase } from '../../../src/storage/sqlite/database.ts';
-import { packValues } from '../../../src/storage/sqlite/worker-protocol.ts';
+import { packValues } from '../../../src/storage/sqlite/database-methods.ts';
 import type { RowsMessage } from './sqlite-thread.ts';
 
 export interface Row {

@@ -10,8 +10,7 @@ import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import type { Reflector } from '../../storage/reflector.ts';
 import { describeCluster } from '../upstream/upstream-contract.ts';
 import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './keep-alive-connections.ts';
-import { openProbeWorker, type ProbeWorkerOptions } from './probe-worker-client.ts';
-import type { ProbeWorkerSettings } from './probe-worker-protocol.ts';
+import { openProbeWorker, type ProbeWorkerOptions, type ProbeWorkerSettings } from './probe-worker-client.ts';
 import { Prober, type ProberClock } from './prober.ts';
 
 export interface ProberParts {

@@ -4,15 +4,14 @@ import { openProbeWorker, type ProbeWorker } from './probe-worker-client.ts';
 
 /** A worker that answers by the name of the cluster. */
 const SCRIPT = `
-  import { parentPort } from 'node:worker_threads';
-  parentPort.on('message', ({ type, probes = [] }) => {
-    for (const { id, cluster } of probes) {
-      if (cluster.name === 'silent') continue;
-      if (cluster.name === 'die') process.exit(1);
-      if (cluster.name === 'broken') parentPort.postMessage([{ id, problem: 'an error of ours' }]);
-      else parentPort.postMessage([{ id, outcome: { ready: true, version: cluster.name } }]);
-    }
-  });`;
+  import { serveStarter } from '${import.meta.resolve('../../lib/worker-rpc.ts')}';
+  const probe = async ({ cluster }) => {
+    if (cluster.name === 'silent') return new Promise(() => {});
+    if (cluster.name === 'die') process.exit(1);
+    if (cluster.name === 'broken') throw new Error('an error of ours');
+    return { ready: true, version: cluster.name };
+  };
+  serveStarter(() => ({ probe }), {});`;
 
 let worker: ProbeWorker;
 let time = 0;

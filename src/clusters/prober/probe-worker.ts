@@ -1,22 +1,16 @@
 import { constants, setPriority } from 'node:os';
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { Cache } from '../../lib/cache.ts';
 import { interfaceAddresses, readNetwork } from '../../lib/network.ts';
 import { readMountedSecret } from '../../lib/secret-file.ts';
+import { serveStarter } from '../../lib/worker-rpc.ts';
 import { createCredentials } from '../upstream/credentials.ts';
 import { systemResolve } from '../upstream/dial.ts';
 import { createUpstream } from '../upstream/upstream.ts';
 import type { UpstreamCluster } from '../upstream/upstream-contract.ts';
 import { createDnsCache } from './dns-cache.ts';
 import { createProbe } from './probe.ts';
-import type {
-  FromProbeWorker,
-  ProbeRequest,
-  ProbeResponse,
-  ProbeWorkerSettings,
-  ToProbeWorker,
-} from './probe-worker-protocol.ts';
+import type { ProbeMethods, ProbeWorkerSettings } from './probe-worker-client.ts';
 
 /** The entry of the worker thread that runs the probes. It composes the parts of the thread. */
 
@@ -33,21 +27,7 @@ const IDLE_MS = 300_000;
 /** Responses are collected this long, because every message wakes the main thread. */
 const RESPONSE_DELAY_MS = 10;
 
-/** Sends the values that were added within `ms` as one list. */
-function batched<T>(ms: number, send: (list: readonly T[]) => void): (value: T) => void {
-  let list: T[] = [];
-  return (value) => {
-    list.push(value);
-    if (list.length > 1) return;
-    setTimeout(() => {
-      send(list);
-      list = [];
-    }, ms);
-  };
-}
-
-function run(port: MessagePort, settings: ProbeWorkerSettings): void {
-  const { clusterNetworks, credentialsDir, ownPort, keepAliveConnections } = settings;
+function open({ clusterNetworks, credentialsDir, ownPort, keepAliveConnections }: ProbeWorkerSettings): ProbeMethods {
   // On Linux this lowers the priority of the calling thread only: requests take precedence over probes.
   if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
   const dns = createDnsCache(systemResolve, DNS_TTL_MS);
@@ -70,30 +50,17 @@ function run(port: MessagePort, settings: ProbeWorkerSettings): void {
     },
   });
   const probe = createProbe({ upstream, hasCredentials: credentialsDir !== undefined });
-  const running = new Map<number, AbortController>();
-
-  const respondTo = async ({ id, cluster, refreshToken }: ProbeRequest): Promise<ProbeResponse> => {
-    const abort = new AbortController();
-    running.set(id, abort);
-    try {
-      const outcome = await probe(cluster, abort.signal, refreshToken);
+  return {
+    async probe({ cluster, refreshToken }, signal = new AbortController().signal) {
+      const outcome = await probe(cluster, signal, refreshToken);
       if (!outcome.ready) {
         // The next probe resolves the name and connects again, as a new client would.
         upstream.forget(cluster);
         for (const hostname of hostnamesOf(cluster)) dns.forget(hostname);
       }
-      return { id, outcome };
-    } catch (error) {
-      return abort.signal.aborted ? { id } : { id, problem: error instanceof Error ? error.message : String(error) };
-    } finally {
-      running.delete(id);
-    }
+      return outcome;
+    },
   };
-  const respond = batched<ProbeResponse>(RESPONSE_DELAY_MS, (list) => port.postMessage(list satisfies FromProbeWorker));
-  port.on('message', (message: ToProbeWorker) => {
-    if (message.type === 'abort') running.get(message.id)?.abort();
-    else for (const request of message.probes) void respondTo(request).then(respond);
-  });
 }
 
 const hostnamesOf = ({ endpoints }: UpstreamCluster): string[] =>
@@ -101,4 +68,4 @@ const hostnamesOf = ({ endpoints }: UpstreamCluster): string[] =>
     URL.canParse(serverAddress) ? [new URL(serverAddress).hostname] : [],
   );
 
-if (parentPort !== null) run(parentPort, workerData as ProbeWorkerSettings);
+serveStarter(open, { schedule: (flush) => setTimeout(flush, RESPONSE_DELAY_MS) });

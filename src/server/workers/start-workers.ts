@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { ServeOptions } from '../../config/serve-options.ts';
 import { backoff, pause } from '../../lib/backoff.ts';
+import type { Rpc } from '../../lib/worker-rpc.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { Link } from '../../storage/proxy/proxy-protocol.ts';
+import type { OwnerMethods } from '../../storage/proxy/proxy-methods.ts';
 import { StoreOwner } from '../../storage/proxy/store-owner.ts';
 import type { Program } from '../compose.ts';
 import { openStore } from '../open-store.ts';
 import { WorkerCatchUp } from './worker-catch-up.ts';
-import type { FromWorker, ToWorker } from './worker-messages.ts';
+import { type PrimaryMethods, rpcWith, type WorkerMethods } from './worker-methods.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 
 /** A worker failed to start; the message is for the operator. */
@@ -30,9 +31,9 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
   const opened =
     options.store.engine === 'sqlite' ? await openStore(options.store, logger, { serves: true }) : undefined;
   const owner = opened && new StoreOwner(opened.store);
-  const metrics = new WorkerMetrics(send);
-  const catchUp = new WorkerCatchUp(send);
-  const workers = new Set<Worker>();
+  const metrics = new WorkerMetrics();
+  const catchUp = new WorkerCatchUp();
+  const workers = new Map<Worker, Rpc<WorkerMethods>>();
   const stopping = new AbortController();
   let failures = 0;
 
@@ -44,19 +45,22 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
 
   const start = (): Promise<string> => {
     const worker = cluster.fork();
-    workers.add(worker);
-    owner?.serve(linkTo(worker));
-    metrics.add(worker);
-    catchUp.add(worker);
+    const rpc = rpcWith<WorkerMethods>(worker);
+    workers.set(worker, rpc);
+    metrics.add(rpc);
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     let serves = false;
-    worker.on('message', (message: FromWorker) => {
-      if ('ready' in message) {
+    const methods: Omit<PrimaryMethods, keyof OwnerMethods> = {
+      scrape: metrics.gather,
+      ...catchUp.methodsFor(rpc),
+      ready(baseUrl) {
         serves = true;
         failures = 0;
-        resolve(message.ready);
-      } else if ('failed' in message) reject(new WorkerFailed(message.failed));
-    });
+        resolve(baseUrl);
+      },
+      failed: (text) => reject(new WorkerFailed(text)),
+    };
+    rpc.serve({ ...owner?.methodsFor(rpc), ...methods });
     worker.on('exit', (code, signal) => {
       workers.delete(worker);
       reject(new WorkerFailed(`a worker exited with ${signal ?? code} before it served`));
@@ -86,8 +90,8 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
     stopping.abort();
     const timeoutMs = options.shutdownDelayMs + STOP_MS;
     await Promise.all(
-      [...workers].map(async (worker) => {
-        if (!(await stopWorker(worker, timeoutMs))) return;
+      [...workers].map(async ([worker, rpc]) => {
+        if (!(await stopWorker(worker, rpc, timeoutMs))) return;
         const text = 'a worker did not stop in time and was killed: requests in flight were lost';
         logger.error({ worker: worker.id, timeoutMs }, text);
       }),
@@ -99,7 +103,7 @@ export async function startWorkers(options: ServeOptions, logger: Logger): Promi
     const urls = await Promise.all(Array.from({ length: options.workers }, start));
     return { baseUrl: urls[0] ?? '', stop };
   } catch (error) {
-    for (const worker of workers) worker.process.kill('SIGKILL');
+    for (const worker of workers.keys()) worker.process.kill('SIGKILL');
     await stop();
     throw error;
   }
@@ -117,10 +121,10 @@ async function addressOf({ host, port }: ServeOptions['listen']): Promise<string
 }
 
 /** True if the worker had to be killed. */
-async function stopWorker(worker: Worker, timeoutMs: number): Promise<boolean> {
+async function stopWorker(worker: Worker, rpc: Rpc<WorkerMethods>, timeoutMs: number): Promise<boolean> {
   if (worker.isDead()) return false;
   const exited = once(worker, 'exit');
-  send(worker, { stop: true });
+  rpc.tell('stop', undefined);
   let wasKilled = false;
   const late = setTimeout(() => {
     wasKilled = worker.process.kill('SIGKILL');
@@ -128,20 +132,4 @@ async function stopWorker(worker: Worker, timeoutMs: number): Promise<boolean> {
   await exited;
   clearTimeout(late);
   return wasKilled;
-}
-
-/** A message to a worker that has exited is dropped; the exit handler does the rest. */
-function send(worker: Worker, message: ToWorker): void {
-  if (worker.isConnected()) worker.send(message, () => undefined);
-}
-
-function linkTo(worker: Worker): Link {
-  return {
-    send: (store) => send(worker, { store }),
-    onMessage: (listener) =>
-      void worker.on('message', (message: FromWorker) => {
-        if ('store' in message) listener(message.store);
-      }),
-    onClose: (listener) => void worker.on('disconnect', listener),
-  };
 }

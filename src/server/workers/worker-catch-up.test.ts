@@ -1,4 +1,3 @@
-import type { Worker } from 'node:cluster';
 import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,37 +5,39 @@ import { join } from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Port, Rpc } from '../../lib/worker-rpc.ts';
 import type { Store } from '../../storage/contract.ts';
 import { Freshness } from '../../storage/freshness.ts';
 import { RevisionWaiters } from '../../storage/revision-waiters.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
-import { joinSiblings, type Siblings, WorkerCatchUp } from './worker-catch-up.ts';
-import type { FromWorker, ToWorker } from './worker-messages.ts';
+import { Siblings, WorkerCatchUp } from './worker-catch-up.ts';
 
 /** The channel of a worker, within one process: messages are serialized and arrive in a later tick, in order. */
-class Channel extends EventEmitter {
+class Channel {
+  readonly inPrimary = new EventEmitter();
   readonly inWorker = new EventEmitter();
   #connected = true;
 
-  isConnected(): boolean {
-    return this.#connected;
+  end(own: EventEmitter, other: EventEmitter): Port {
+    return {
+      post: (messages) => {
+        const sent = serialize(messages);
+        setImmediate(() => {
+          if (this.#connected) other.emit('message', deserialize(sent));
+        });
+      },
+      onMessages: (listener) => void own.on('message', listener),
+      onClose: (listener) => void own.on('exit', listener),
+    };
   }
-
-  toPrimary = (message: FromWorker): void => this.#deliver(this, message);
-  toWorker = (message: ToWorker): void => this.#deliver(this.inWorker, message);
 
   exit(): void {
     this.#connected = false;
-    this.emit('exit');
-  }
-
-  #deliver(receiver: EventEmitter, message: unknown): void {
-    const sent = serialize(message);
-    setImmediate(() => {
-      if (this.#connected) receiver.emit('message', deserialize(sent));
-    });
+    this.inPrimary.emit('exit');
   }
 }
+
+const lost = (): Error => new Error('the other process has ended');
 
 interface Process {
   readonly channel: Channel;
@@ -57,7 +58,7 @@ describe('B30: a write of one worker', () => {
   let keys: number;
   const setMaxMs = (ms: number): void => {
     maxMs = ms;
-    primary = new WorkerCatchUp((channel, message) => (channel as unknown as Channel).toWorker(message), ms);
+    primary = new WorkerCatchUp(ms);
   };
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'clusterpass-workers-'));
@@ -72,8 +73,12 @@ describe('B30: a write of one worker', () => {
 
   async function start({ decides = true } = {}): Promise<Process> {
     const channel = new Channel();
-    primary.add(channel as unknown as Worker);
-    const siblings = joinSiblings(channel.inWorker as never, channel.toPrimary, maxMs);
+    const { inPrimary, inWorker } = channel;
+    const toWorker = new Rpc<Siblings['methods']>(channel.end(inPrimary, inWorker), { lost });
+    toWorker.serve(primary.methodsFor(toWorker));
+    const toPrimary = new Rpc<ReturnType<WorkerCatchUp['methodsFor']>>(channel.end(inWorker, inPrimary), { lost });
+    const siblings = new Siblings(toPrimary, maxMs);
+    toPrimary.serve(siblings.methods);
     const position = new RevisionWaiters();
     position.moveTo(await store.revision());
     if (decides) await siblings.decideFrom(new Freshness({ store, parts: [position] }));

@@ -1,52 +1,42 @@
-import type { Worker } from 'node:cluster';
+import { firstWithin } from '../../lib/first-within.ts';
+import type { Rpc } from '../../lib/worker-rpc.ts';
 import { countsOf, type MetricsReport } from '../../observability/metrics/merge-metrics.ts';
-import type { FromWorker, ToWorker } from './worker-messages.ts';
-import { WorkerPoll } from './worker-poll.ts';
+import type { WorkerMethods } from './worker-methods.ts';
 
 /** Shorter than the scrape timeout of Prometheus (ten seconds). */
 const RESPONSE_TIMEOUT_MS = 4_000;
 
 /**
- * The primary's side: a scraped worker receives the metrics of all workers, and the counters of those that have exited.
- * For a worker that does not respond, its last report counts.
+ * For the primary: the metrics of all workers, and the counters of those that have exited. For a worker that does not
+ * respond, its last report counts.
  */
 export class WorkerMetrics {
-  readonly #send: (worker: Worker, message: ToWorker) => void;
-  readonly #reports = new Map<Worker, MetricsReport>();
-  readonly #poll = new WorkerPoll();
+  readonly #reports = new Map<Rpc<WorkerMethods>, MetricsReport>();
   #exited: Promise<MetricsReport> = Promise.resolve([]);
 
-  constructor(send: (worker: Worker, message: ToWorker) => void) {
-    this.#send = send;
-  }
-
-  add(worker: Worker): void {
+  add(worker: Rpc<WorkerMethods>): void {
     this.#reports.set(worker, []);
-    worker.on('message', (message: FromWorker) => {
-      if ('measured' in message) {
-        this.#reports.set(worker, message.report);
-        this.#poll.answered(message.measured, worker);
-      } else if ('scrape' in message) {
-        void this.#gather().then((reports) => this.#send(worker, { scraped: message.scrape, reports }));
-      }
-    });
-    worker.on('exit', () => {
+    worker.onClose(() => {
       const last = this.#reports.get(worker) ?? [];
       this.#reports.delete(worker);
       this.#exited = this.#exited.then((before) => countsOf([before, last]));
-      this.#poll.exited(worker);
     });
   }
 
-  async #gather(): Promise<MetricsReport[]> {
-    const polled = [...this.#reports.keys()].filter((worker) => worker.isConnected());
-    const missing = await this.#poll.run(
-      polled,
-      (worker, measure) => this.#send(worker, { measure }),
+  readonly gather = async (): Promise<MetricsReport[]> => {
+    const responded = await Promise.all([...this.#reports.keys()].map((worker) => this.#measure(worker)));
+    return [...this.#reports.values(), await this.#exited, workersGauge(responded.filter(Boolean).length)];
+  };
+
+  /** Whether the worker responded. One that fails to report must not block the scrape of the others. */
+  async #measure(worker: Rpc<WorkerMethods>): Promise<boolean> {
+    const report = await firstWithin(
       RESPONSE_TIMEOUT_MS,
+      worker.call('measure', undefined).catch(() => undefined),
     );
-    const workers = polled.filter((worker) => !missing.has(worker) && this.#reports.has(worker)).length;
-    return [...this.#reports.values(), await this.#exited, workersGauge(workers)];
+    if (report === undefined || !this.#reports.has(worker)) return false;
+    this.#reports.set(worker, report);
+    return true;
   }
 }
 
@@ -59,33 +49,3 @@ const workersGauge = (value: number): MetricsReport => [
     values: [{ value, labels: {} }],
   },
 ];
-
-/** A worker's side: reports its own metrics, and requests those of all. */
-export function joinWorkers(
-  worker: Worker,
-  send: (message: FromWorker) => void,
-): (own: () => Promise<MetricsReport>) => () => Promise<readonly MetricsReport[]> {
-  return (own) => {
-    const waiting = new Map<number, (reports: readonly MetricsReport[]) => void>();
-    let ids = 0;
-    worker.on('message', (message: ToWorker) => {
-      if ('measure' in message) {
-        const { measure } = message;
-        // A worker that fails to report must not block the scrape of the others.
-        void own().then(
-          (report) => send({ measured: measure, report }),
-          () => send({ measured: measure, report: [] }),
-        );
-      } else if ('scraped' in message) {
-        waiting.get(message.scraped)?.(message.reports);
-        waiting.delete(message.scraped);
-      }
-    });
-    return () =>
-      new Promise((resolve) => {
-        const id = ++ids;
-        waiting.set(id, resolve);
-        send({ scrape: id });
-      });
-  };
-}

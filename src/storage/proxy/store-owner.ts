@@ -1,13 +1,6 @@
+import type { Rpc } from '../../lib/worker-rpc.ts';
 import type { Store, WatchBatch } from '../contract.ts';
-import { serializeError } from '../serialize-error.ts';
-import {
-  type ClientMessage,
-  type Link,
-  type OwnerMessage,
-  type Request,
-  SendQueue,
-  splitBatch,
-} from './proxy-protocol.ts';
+import type { ClientMethods, OwnerMethods } from './proxy-methods.ts';
 
 interface OpenWatch {
   readonly stop: AbortController;
@@ -16,76 +9,62 @@ interface OpenWatch {
   pieces: Iterator<WatchBatch> | undefined;
 }
 
+/** Larger batches are split: reading one message must not block a process for long. */
+const CHANGES_PER_MESSAGE = 500;
+
 /**
  * Serves the store of this process to other processes, and elects a leader among them: the first that campaigned and is
- * still connected. A leader's writes come over the link with which its leadership ends, so none of them can arrive
- * after another process leads. No fence is needed.
+ * still connected. A leader's writes come over the connection with which its leadership ends, so none of them can
+ * arrive after another process leads. No fence is needed.
  */
 export class StoreOwner {
   readonly #store: Store;
-  #candidates: SendQueue<OwnerMessage>[] = [];
+  #candidates: Rpc<ClientMethods>[] = [];
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  serve(link: Link): void {
-    const sendQueue = new SendQueue<OwnerMessage>(link);
+  /** What this client may call. */
+  methodsFor(client: Rpc<ClientMethods>): OwnerMethods {
+    const store = this.#store;
     const watches = new Map<number, OpenWatch>();
-    const receive = (message: ClientMessage): void => {
-      if ('method' in message) {
-        this.#respond(message, watches).then(
-          (value) => sendQueue.post({ id: message.id, value }),
-          (error: unknown) => sendQueue.post({ id: message.id, error: serializeError(error) }),
-        );
-      } else if (message.notify === 'watch') {
-        const stop = new AbortController();
-        const batches = this.#store.watch(message.prefix, message.after, stop.signal)[Symbol.asyncIterator]();
-        watches.set(message.watch, { stop, batches, pieces: undefined });
-      } else if (message.notify === 'unwatch') {
-        watches.get(message.watch)?.stop.abort();
-        watches.delete(message.watch);
-      } else if (message.notify === 'campaign') this.#campaign(sendQueue);
-      else this.#resign(sendQueue);
-    };
-    link.onMessage((messages) => {
-      for (const message of messages as readonly ClientMessage[]) receive(message);
-    });
-    link.onClose(() => {
+    client.onClose(() => {
       for (const { stop } of watches.values()) stop.abort();
       watches.clear();
-      this.#resign(sendQueue);
+      this.#resign(client);
     });
+    return {
+      get: ({ key, revision }) => store.get(key, revision),
+      list: (request) => store.list(request),
+      write: (write) => store.write(write),
+      revision: () => store.revision(),
+      compactedRevision: () => store.compactedRevision(),
+      compact: (revision) => store.compact(revision),
+      watch({ watch, prefix, after }) {
+        const stop = new AbortController();
+        const batches = store.watch(prefix, after, stop.signal)[Symbol.asyncIterator]();
+        watches.set(watch, { stop, batches, pieces: undefined });
+      },
+      next: (watch) => nextBatch(watches.get(watch)),
+      unwatch(watch) {
+        watches.get(watch)?.stop.abort();
+        watches.delete(watch);
+      },
+      campaign: () => this.#campaign(client),
+      resign: () => this.#resign(client),
+    };
   }
 
-  async #respond(request: Request, watches: ReadonlyMap<number, OpenWatch>): Promise<unknown> {
-    switch (request.method) {
-      case 'get':
-        return this.#store.get(request.key, request.revision);
-      case 'list':
-        return this.#store.list(request.request);
-      case 'write':
-        return this.#store.write(request.write);
-      case 'revision':
-        return this.#store.revision();
-      case 'compactedRevision':
-        return this.#store.compactedRevision();
-      case 'compact':
-        return this.#store.compact(request.revision);
-      case 'next':
-        return nextBatch(watches.get(request.watch));
-    }
-  }
-
-  #campaign(candidate: SendQueue<OwnerMessage>): void {
+  #campaign(candidate: Rpc<ClientMethods>): void {
     this.#candidates.push(candidate);
-    if (this.#candidates[0] === candidate) candidate.post({ leads: true });
+    if (this.#candidates[0] === candidate) candidate.tell('lead', undefined);
   }
 
-  #resign(candidate: SendQueue<OwnerMessage>): void {
+  #resign(candidate: Rpc<ClientMethods>): void {
     const [leader] = this.#candidates;
     this.#candidates = this.#candidates.filter((other) => other !== candidate);
-    if (leader === candidate) this.#candidates[0]?.post({ leads: true });
+    if (leader === candidate) this.#candidates[0]?.tell('lead', undefined);
   }
 }
 
@@ -98,4 +77,14 @@ async function nextBatch(watch: OpenWatch | undefined): Promise<WatchBatch | und
     if (batch.done === true) return undefined;
     watch.pieces = splitBatch(batch.value);
   }
+}
+
+/** The same changes in smaller batches. The revision of each is that of its last change. */
+function* splitBatch({ changes, revision }: WatchBatch): Generator<WatchBatch> {
+  for (let start = 0; start < changes.length; start += CHANGES_PER_MESSAGE) {
+    const piece = changes.slice(start, start + CHANGES_PER_MESSAGE);
+    const isLast = start + CHANGES_PER_MESSAGE >= changes.length;
+    yield { changes: piece, revision: isLast ? revision : (piece.at(-1)?.modRevision ?? revision) };
+  }
+  if (changes.length === 0) yield { changes, revision };
 }

@@ -11,13 +11,14 @@ import {
 import { prefixEnd } from '../prefix-end.ts';
 import { inTransaction } from './database.ts';
 import {
+  type ListCall,
   NO_VALUE,
   packValues,
   type Rows,
   type RowsResult,
   type WriteOutcomes,
   type WriteRequest,
-} from './worker-protocol.ts';
+} from './database-methods.ts';
 
 /** Limits of one page of the log, for a watch that catches up. */
 const CHANGES_ROWS = 1000;
@@ -131,12 +132,7 @@ export class LogTable {
     return { rows: rows.finish(), revision, more: false };
   }
 
-  list(request: {
-    prefix: string;
-    revision: Revision | undefined;
-    after: string | undefined;
-    limit: number | undefined;
-  }): RowsResult {
+  list(request: ListCall): RowsResult {
     const revision = this.#readable(request.revision);
     const { limit } = request;
     const rows = new RowBlock();

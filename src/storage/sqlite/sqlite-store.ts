@@ -1,3 +1,4 @@
+import type { Rpc } from '../../lib/worker-rpc.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
@@ -12,17 +13,16 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
-import { LogTail, type QueueLimits, watchLog } from './log-tail.ts';
-import { type QueuedWrite, WorkerChannel } from './worker-channel.ts';
 import {
-  type Call,
+  type DatabaseMethods,
   NO_VALUE,
   type Rows,
-  type RowsResult,
-  type StepResult,
   type WriteFailure,
   type WriteOutcomes,
-} from './worker-protocol.ts';
+} from './database-methods.ts';
+import { type DatabaseThread, startDatabase } from './database-thread.ts';
+import { LogTail, type QueueLimits, watchLog } from './log-tail.ts';
+import { type QueuedWrite, WriteQueue } from './write-queue.ts';
 
 export interface SqliteStoreOptions {
   /** Its directory must exist. */
@@ -44,16 +44,18 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
 }
 
 class SqliteStore implements Store {
-  readonly #channel: WorkerChannel;
+  readonly #thread: DatabaseThread;
+  readonly #writes: WriteQueue;
   readonly #tail: LogTail;
   #oldest: Revision;
   #compaction: Promise<void> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
-  private constructor(channel: WorkerChannel, tail: LogTail, oldest: Revision) {
-    this.#channel = channel;
+  private constructor(thread: DatabaseThread, writes: WriteQueue, tail: LogTail) {
+    this.#thread = thread;
+    this.#writes = writes;
     this.#tail = tail;
-    this.#oldest = oldest;
+    this.#oldest = thread.oldest;
   }
 
   static async open({
@@ -66,25 +68,12 @@ class SqliteStore implements Store {
   }: SqliteStoreOptions): Promise<Store> {
     let tail: LogTail | undefined;
     let failing = false;
-    const opened = await WorkerChannel.open(
+    const thread = await startDatabase(
       { file, maxBytes, existing, restoresBackup },
       {
-        written(writes, outcomes, revision, error) {
-          if (tail === undefined) return;
-          const changes = outcomes === undefined ? [] : committedChanges(writes, outcomes);
-          // Each change is one revision. More revisions mean that a rejected write has happened, which the contract
-          // allows; a watch must not miss it.
-          if (revision - tail.revision === changes.length) tail.append(changes, revision);
-          else tail.skipTo(revision);
-          // Logged when it begins and when it ends: with a full disk a thousand transactions fail each second.
-          if (failing !== (error !== undefined)) {
-            failing = error !== undefined;
-            if (error === undefined) logger?.info({ file }, 'the store accepts writes again');
-            else logger?.warn({ file, err: error }, 'the store does not accept writes');
-          }
-        },
-        noBackups(error) {
-          logger?.warn({ file, err: error }, 'no backup can be made: the socket beside the database cannot be opened');
+        noBackups(message) {
+          const err = new Error(message);
+          logger?.warn({ file, err }, 'no backup can be made: the socket beside the database cannot be opened');
         },
         died(error) {
           logger?.warn({ file, err: error }, error.message);
@@ -92,22 +81,35 @@ class SqliteStore implements Store {
         },
       },
     );
-    tail = new LogTail(opened.revision, queueLimits);
-    logger?.info({ file, revision: opened.revision }, 'store opened');
-    return new SqliteStore(opened.channel, tail, opened.oldest);
+    const end = new LogTail(thread.revision, queueLimits);
+    tail = end;
+    const writes = new WriteQueue(thread.rpc, (written, outcomes, revision, error) => {
+      const changes = outcomes === undefined ? [] : committedChanges(written, outcomes);
+      // Each change is one revision. More revisions mean that a rejected write has happened, which the contract
+      // allows; a watch must not miss it.
+      if (revision - end.revision === changes.length) end.append(changes, revision);
+      else end.skipTo(revision);
+      // Logged when it begins and when it ends: with a full disk a thousand transactions fail each second.
+      if (failing === (error !== undefined)) return;
+      failing = error !== undefined;
+      if (error === undefined) logger?.info({ file }, 'the store accepts writes again');
+      else logger?.warn({ file, err: error }, 'the store does not accept writes');
+    });
+    logger?.info({ file, revision: thread.revision }, 'store opened');
+    return new SqliteStore(thread, writes, end);
   }
 
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {
     checkKey(key);
     checkRevision(revision);
-    const { rows } = await this.#read({ op: 'get', key, revision });
+    const { rows } = await this.#rpc.call('get', { key, revision });
     return toKeyValues(rows)[0];
   }
 
   async list(request: ListRequest): Promise<ListResult> {
     checkList(request);
     const { prefix, revision, after, limit } = request;
-    const result = await this.#read({ op: 'list', prefix, revision, after, limit });
+    const result = await this.#rpc.call('list', { prefix, revision, after, limit });
     return { items: toKeyValues(result.rows), revision: result.revision, more: result.more };
   }
 
@@ -117,7 +119,7 @@ class SqliteStore implements Store {
     // Copied: the caller may reuse its buffer, and watches deliver these bytes.
     const owned = write.value === null ? write : { ...write, value: new Uint8Array(write.value) };
     const outcome = await new Promise<Revision | WriteFailure>((resolve, reject) => {
-      this.#channel.write({ write: owned, resolve, reject });
+      this.#writes.write({ write: owned, resolve, reject });
     });
     if (typeof outcome === 'number') return { ok: true, revision: outcome };
     return { ok: false, key: outcome.failedKey, current: outcome.current, revision: outcome.revision };
@@ -129,7 +131,7 @@ class SqliteStore implements Store {
     this.#requireOpen();
     const readLog = async (under: string, position: Revision) => {
       if (this.#closed !== undefined) return undefined;
-      const { rows, revision } = await this.#read({ op: 'changes', prefix: under, after: position });
+      const { rows, revision } = await this.#rpc.call('changes', { prefix: under, after: position });
       return { changes: toChanges(rows), revision };
     };
     yield* watchLog({ tail: this.#tail, readLog }, prefix, after, signal);
@@ -143,12 +145,12 @@ class SqliteStore implements Store {
   async revision(): Promise<Revision> {
     this.#requireOpen();
     // A health check calls this: it must fail when the thread is dead.
-    if (this.#channel.dead !== undefined) throw this.#channel.dead;
+    if (this.#thread.rpc.lost !== undefined) throw this.#thread.rpc.lost;
     return this.#tail.revision;
   }
 
   knownRevision(): Revision | undefined {
-    return this.#closed === undefined && this.#channel.dead === undefined ? this.#tail.revision : undefined;
+    return this.#closed === undefined && this.#thread.rpc.lost === undefined ? this.#tail.revision : undefined;
   }
 
   async compactedRevision(): Promise<Revision> {
@@ -172,7 +174,8 @@ class SqliteStore implements Store {
 
   async #close(): Promise<void> {
     try {
-      await this.#channel.close();
+      await this.#writes.settled();
+      await this.#thread.close();
     } finally {
       this.#tail.end();
     }
@@ -181,22 +184,16 @@ class SqliteStore implements Store {
   async #compactNow(revision: Revision): Promise<void> {
     // There are no states before the first revision.
     if (revision <= 1) return;
-    const { oldest } = await this.#step({ op: 'compact-begin', revision });
-    this.#oldest = oldest;
-    // Each step is a separate request, behind the writes that are queued.
-    while ((await this.#step({ op: 'compact-sweep' })).more);
-    while ((await this.#step({ op: 'compact-vacuum' })).more);
-    await this.#step({ op: 'compact-checkpoint' });
+    this.#oldest = await this.#rpc.call('compactBegin', revision);
+    // Each step is a separate call, so that writes go in between.
+    while (await this.#rpc.call('compactSweep', undefined));
+    while (await this.#rpc.call('compactVacuum', undefined));
+    await this.#rpc.call('compactCheckpoint', undefined);
   }
 
-  async #read(call: Call): Promise<RowsResult> {
+  get #rpc(): Rpc<DatabaseMethods> {
     this.#requireOpen();
-    return (await this.#channel.call(call)) as RowsResult;
-  }
-
-  async #step(call: Call): Promise<StepResult> {
-    this.#requireOpen();
-    return (await this.#channel.call(call)) as StepResult;
+    return this.#thread.rpc;
   }
 
   #requireOpen(): void {

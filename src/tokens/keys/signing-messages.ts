@@ -7,6 +7,11 @@ export interface SigningWorkerData {
   readonly key: KeyObject;
 }
 
+export type SigningMethods = {
+  /** The signatures of these inputs, in their order. */
+  readonly sign: (inputs: string) => string;
+};
+
 /** One text is cloned faster than a list of them. Segments of a JWS are base64url and have no spaces. */
 export const joinTexts = (texts: readonly string[]): string => texts.join(' ');
 

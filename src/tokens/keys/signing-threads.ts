@@ -1,26 +1,15 @@
 import type { KeyObject } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { Worker } from 'node:worker_threads';
 import { endOfTick } from '../../lib/event-loop.ts';
 import { workerEntry } from '../../lib/program-files.ts';
+import { Rpc, startThread, type Thread } from '../../lib/worker-rpc.ts';
 import { type Algorithm, batchSize } from './algorithms.ts';
-import { joinTexts, type SigningWorkerData, splitTexts } from './signing-messages.ts';
+import { joinTexts, type SigningMethods, type SigningWorkerData, splitTexts } from './signing-messages.ts';
 
 interface Waiting {
   readonly input: string;
   readonly resolve: (signature: string) => void;
   readonly reject: (error: Error) => void;
-}
-
-/** As much of a `Worker` as is used here. */
-export interface Thread {
-  postMessage(inputs: string): void;
-  on(event: 'message', listener: (signatures: string) => void): unknown;
-  on(event: 'error', listener: (error: unknown) => void): unknown;
-  on(event: 'exit', listener: (code: number) => void): unknown;
-  ref(): void;
-  unref(): void;
-  terminate(): Promise<unknown>;
 }
 
 interface SigningThreadsOptions {
@@ -34,7 +23,7 @@ interface SigningThreadsOptions {
 const HEAP = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 };
 
 const startWorker = (workerData: SigningWorkerData): Thread =>
-  new Worker(workerEntry('tokens/keys/signing-worker'), { name: 'signer', workerData, resourceLimits: HEAP });
+  startThread(workerEntry('tokens/keys/signing-worker'), { name: 'signer', workerData, resourceLimits: HEAP });
 
 /**
  * Signs with one key, in separate threads, so that the event loop serves requests meanwhile (A23). Inputs of one tick
@@ -87,7 +76,9 @@ export class SigningThreads {
     const waiting = this.#waiting;
     this.#waiting = [];
     const size = batchSize(this.#data.algorithm);
-    for (let at = 0; at < waiting.length; at += size) this.#leastBusy(size).sign(waiting.slice(at, at + size));
+    for (let at = 0; at < waiting.length; at += size) {
+      void this.#leastBusy(size).sign(waiting.slice(at, at + size));
+    }
     if (this.#isClosed) this.close();
   };
 
@@ -103,8 +94,7 @@ export class SigningThreads {
 
 class SigningThread {
   readonly #thread: Thread;
-  /** In the order in which they were sent, which is that of the replies. */
-  readonly #batches: (readonly Waiting[])[] = [];
+  readonly #rpc: Rpc<SigningMethods>;
   #pending = 0;
   #isClosing = false;
 
@@ -112,13 +102,11 @@ class SigningThread {
     this.#thread = thread;
     // Only a signature that someone waits for keeps the process alive.
     thread.unref();
-    thread.on('message', (signatures) => this.#receive(splitTexts(signatures)));
-    const end = (cause: unknown): void => {
-      onEnd();
-      for (const batch of this.#batches.splice(0)) rejectAll(batch, new Error('the signing thread ended', { cause }));
-    };
-    thread.on('error', end);
-    thread.on('exit', end);
+    this.#rpc = new Rpc(thread, {
+      lost: (cause) => new Error('the signing thread ended', { cause }),
+      schedule: (flush) => flush(),
+    });
+    this.#rpc.onClose(onEnd);
   }
 
   /** How many inputs have no signature yet. */
@@ -126,31 +114,26 @@ class SigningThread {
     return this.#pending;
   }
 
-  sign(batch: readonly Waiting[]): void {
+  async sign(batch: readonly Waiting[]): Promise<void> {
     if (this.#pending === 0) this.#thread.ref();
     this.#pending += batch.length;
-    this.#batches.push(batch);
-    this.#thread.postMessage(joinTexts(batch.map(({ input }) => input)));
+    try {
+      const signatures = splitTexts(await this.#rpc.call('sign', joinTexts(batch.map(({ input }) => input))));
+      if (signatures.length !== batch.length) {
+        throw new Error(`the signing thread returned ${signatures.length} signatures for ${batch.length}`);
+      }
+      for (const [index, { resolve }] of batch.entries()) resolve(signatures[index] as string);
+    } catch (error) {
+      for (const { reject } of batch) reject(error as Error);
+    } finally {
+      this.#pending -= batch.length;
+      if (this.#pending === 0) this.#thread.unref();
+      if (this.#isClosing) this.close();
+    }
   }
 
   close(): void {
     this.#isClosing = true;
     if (this.#pending === 0) void this.#thread.terminate();
   }
-
-  #receive(signatures: readonly string[]): void {
-    const batch = this.#batches.shift() ?? [];
-    this.#pending -= batch.length;
-    if (this.#pending === 0) this.#thread.unref();
-    if (this.#isClosing) this.close();
-    if (signatures.length !== batch.length) {
-      rejectAll(batch, new Error(`the signing thread returned ${signatures.length} signatures for ${batch.length}`));
-      return;
-    }
-    for (const [index, { resolve }] of batch.entries()) resolve(signatures[index] as string);
-  }
-}
-
-function rejectAll(batch: readonly Waiting[], error: Error): void {
-  for (const { reject } of batch) reject(error);
 }

@@ -6,43 +6,43 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { endOfTick } from '../../lib/event-loop.ts';
 import type { Revision, StorageError } from '../contract.ts';
-import { WorkerChannel } from './worker-channel.ts';
-import type { WriteFailure } from './worker-protocol.ts';
+import type { WriteFailure } from './database-methods.ts';
+import { type DatabaseThread, startDatabase } from './database-thread.ts';
+import { WriteQueue } from './write-queue.ts';
 
-describe('WorkerChannel', () => {
+describe('WriteQueue', () => {
   let folder: string;
-  let channel: WorkerChannel;
+  let queue: WriteQueue;
+  let database: DatabaseThread;
   let thread: Worker;
   /** How many writes each transaction had. */
   const transactions: number[] = [];
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-channel-'));
-    const events = {
-      written: (writes: readonly unknown[]) => void transactions.push(writes.length),
-      noBackups: () => {},
-      died: () => {},
-    };
     transactions.length = 0;
     process.once('worker', (started: Worker) => {
       thread = started;
     });
-    ({ channel } = await WorkerChannel.open(
+    database = await startDatabase(
       { file: join(folder, 'a.db'), maxBytes: undefined, existing: false, restoresBackup: false },
-      events,
-      { writes: 6_000, bytes: 10_000 },
-    ));
+      { noBackups: () => {}, died: () => {} },
+    );
+    queue = new WriteQueue(database.rpc, (writes) => transactions.push(writes.length), {
+      writes: 6_000,
+      bytes: 10_000,
+    });
   });
 
   afterEach(async () => {
-    await channel.close();
+    await database.close();
     await rm(folder, { recursive: true });
   });
 
   const write = (key: string, size = 1): Promise<Revision | WriteFailure> =>
     new Promise((resolve, reject) => {
       const value = new Uint8Array(size);
-      channel.write({ write: { key, value, expect: { absent: true } }, resolve, reject });
+      queue.write({ write: { key, value, expect: { absent: true } }, resolve, reject });
     });
 
   it('writers that started apart share transactions from the second on, though each writes again one tick later', async () => {
@@ -64,7 +64,7 @@ describe('WorkerChannel', () => {
     const sent = Array.from({ length: 5_000 }, (_, i) => write(`/sent/${i}`));
     // In the tick in which the writes are sent: so many are not done by then.
     const waiting = new Promise((resolve) => {
-      endOfTick.handOver(() => {
+      endOfTick.work(() => {
         resolve(write('/waits').catch((error: StorageError) => error.code));
         void thread.terminate();
       });
