@@ -61,9 +61,10 @@ export function fillIn(template, { version, downloads, checksumOf }) {
  * Throws ReleaseError unless such a release can be made.
  * @param {string} version
  * @param {readonly string[]} platforms
+ * @param {string} changelog
  * @returns the manifest of the package and the notes of the release
  */
-function checkRelease(version, platforms) {
+function checkRelease(version, platforms, changelog) {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   if (version !== manifest.version) {
     throw new ReleaseError(`package.json has version ${manifest.version}: run npm version ${version} first`);
@@ -72,7 +73,7 @@ function checkRelease(version, platforms) {
   if (unknown !== undefined) {
     throw new ReleaseError(`unknown platform "${unknown}": expected ${Object.keys(PLATFORMS).join(', ')}`);
   }
-  return { manifest, notes: sectionOf(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), version) };
+  return { manifest, notes: sectionOf(changelog, version) };
 }
 
 /**
@@ -84,9 +85,19 @@ function checkRelease(version, platforms) {
  * @param {string} [options.go] the program of Go; without it the plugin in Go is left out
  * @param {number} [options.level] of gzip
  * @param {boolean} [options.typesChecked] the build does not check types again
+ * @param {string} options.changelog its section of the version becomes the notes
  */
-export function makeRelease({ version, output, platforms, nodes = {}, go, level = 6, typesChecked = false }) {
-  const { manifest, notes } = checkRelease(version, platforms);
+export function makeRelease({
+  version,
+  output,
+  platforms,
+  nodes = {},
+  go,
+  level = 6,
+  typesChecked = false,
+  changelog,
+}) {
+  const { manifest, notes } = checkRelease(version, platforms, changelog);
   rmSync(output, { recursive: true, force: true });
   mkdirSync(output, { recursive: true });
   const program = join(output, 'program');
@@ -137,12 +148,13 @@ function main() {
   if (version === undefined) throw new ReleaseError('which version? npm run release -- VERSION');
   if (more.length > 0) throw new ReleaseError(`one version only, not ${positionals.join(' and ')}`);
   const platforms = values.platforms.split(',');
-  checkRelease(version, platforms);
+  const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
+  checkRelease(version, platforms, changelog);
   setUpUmoci();
   const output = join(ROOT, 'build/release');
   const go = spawnSync('go', ['version']).status === 0 ? 'go' : undefined;
   if (go === undefined) console.error('There is no Go on the PATH: clusterpass-credential is left out.');
-  const options = { version, output, platforms, ...(go === undefined ? {} : { go }) };
+  const options = { version, output, platforms, changelog, ...(go === undefined ? {} : { go }) };
   for (const file of makeRelease(options)) {
     console.log(`build/release/${file}`);
   }

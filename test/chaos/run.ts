@@ -70,7 +70,7 @@ const CONTENDERS = 3;
 const SETTLE_MS = 1_000;
 /** A replica that reaches etcd again notices it with its next request. */
 const CUT_OFF_MS = 2_000;
-/** docs/reliability.md: another replica leads within ten seconds after a death. A busy machine is given more. */
+/** docs/promises.md: another replica leads within ten seconds after a death. A busy machine is given more. */
 const TAKEOVER_MS = 20_000;
 /** All replicas accept writes this soon after a fault, from the moment at which etcd answers. */
 const RECOVERY_MS = 10_000;

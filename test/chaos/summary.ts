@@ -1,7 +1,7 @@
 import type { ProblemKind } from './history-checker.ts';
 import type { Outcome } from './run.ts';
 
-/** The result as a table, for docs/reliability.md. */
+/** The result as a table, for docs/promises.md. */
 export function summaryOf({ checker, tokens, unknown, faults, seconds, memory }: Outcome): string {
   const { checked, problems } = checker;
   const count = (key: string): string => thousands(checked[key] ?? 0);

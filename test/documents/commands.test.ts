@@ -23,7 +23,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/connect/ci.md': 'test/documents/connect-ci.test.ts',
   'docs/connect/monitoring.md': 'test/documents/connect-monitoring.test.ts',
   'docs/first-clusters.md': 'test/documents/first-clusters.test.ts',
-  'docs/kubernetes-install.md': 'test/documents/kubernetes-install.test.ts',
+  'docs/install.md': 'test/documents/install.test.ts',
   'docs/rbac.md': 'test/documents/rbac.test.ts',
   'docs/security.md': 'test/setup/supply-chain.test.ts',
   'docs/troubleshooting.md': 'test/documents/troubleshooting.test.ts',
@@ -34,7 +34,7 @@ const RUN_HERE = [
   'docs/trust.md',
   'docs/kubectl.md',
   'docs/connect/identity-providers.md',
-  'docs/exchange.md',
+  'docs/passes.md',
   'docs/cli.md',
 ];
 

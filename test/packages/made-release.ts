@@ -49,7 +49,8 @@ export class MadeRelease {
     const { version, output } = release;
     const platforms = Object.keys(PLATFORMS);
     const nodes = await otherNodes(folder);
-    makeRelease({ version, output, platforms, nodes, level: 0, typesChecked: true });
+    const changelog = `# Changelog\n\n## ${version}\n\n- a\n`;
+    makeRelease({ version, output, platforms, nodes, level: 0, typesChecked: true, changelog });
     await mkdir(join(folder, 'opt'));
     const unpack = ['-xvvzf', release.archiveOf(HOST), '-C', join(folder, 'opt')];
     release.#unpacked = (await run('tar', unpack, { maxBuffer: MAX_LISTING })).stdout;
