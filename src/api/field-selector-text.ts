@@ -1,3 +1,5 @@
-/** A field selector for one value. L-40: `\`, `,` and `=` have a meaning in field selectors. */
-export const fieldSelectorFor = (field: string, value: string): string =>
-  `${field}=${value.replaceAll(/[\\,=]/g, '\\$&')}`;
+/** L-40: `\`, `,` and `=` have a meaning in field selectors. */
+export const escapeFieldValue = (value: string): string => value.replaceAll(/[\\,=]/g, '\\$&');
+
+/** A field selector for one value. */
+export const fieldSelectorFor = (field: string, value: string): string => `${field}=${escapeFieldValue(value)}`;

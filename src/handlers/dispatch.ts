@@ -10,7 +10,7 @@ import { badRequest } from '../api/status.ts';
 import type { SUBRESOURCES } from '../api/subresources.ts';
 import { requireStoredCluster } from '../objects/parents.ts';
 import { assertSupported } from '../objects/selectors/field-selector.ts';
-import { SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
+import { SelectorSyntaxError } from '../objects/selectors/selector-syntax-error.ts';
 import { supportedFields } from '../objects/stored-object.ts';
 import { type GetParts, getObject } from './get.ts';
 import { type ListParts, listObjects } from './list.ts';

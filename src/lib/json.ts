@@ -26,6 +26,15 @@ export function memberOf(value: unknown, ...path: string[]): unknown {
   return at;
 }
 
+/** The value of a text; undefined for a text that is no JSON. */
+export function parsedJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Called with the approximate JSON size of each piece and its depth, before it is copied; may throw. */
 type CopyMeter = (bytes: number, depth: number) => void;
 

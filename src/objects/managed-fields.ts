@@ -2,7 +2,7 @@ import { printableErrors } from '../api/codec/go-text/go-unicode.ts';
 import { type FieldError, invalid, invalidValue, tooLong } from '../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from '../api/kind.ts';
 import type { JsonMap, JsonValue } from '../lib/json.ts';
-import { isJsonObject } from '../lib/json.ts';
+import { isJsonObject, parsedJson } from '../lib/json.ts';
 import { setOf } from './patches/apply/field-set.ts';
 import { FieldsError, FieldsTooLarge } from './patches/apply/fields-v1.ts';
 import { excessOf, type Managers, NO_MANAGERS, readManagers, writeManagers } from './patches/apply/managers.ts';
@@ -25,18 +25,10 @@ const isStored = ({ fieldsV1 }: ManagedFieldsEntry): boolean => typeof fieldsV1 
 const servedEntries = (kind: Kind, entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] =>
   entries.flatMap((entry) => {
     if (typeof entry.fieldsV1 !== 'string') return [entry];
-    const fields = parsed(entry.fieldsV1);
+    // A damaged text: the object is served without that manager.
+    const fields = parsedJson(entry.fieldsV1);
     return fields === undefined ? [] : [{ ...entry, fieldsV1: rename(fields, namesOf(kind).toServed) }];
   });
-
-/** Undefined for a damaged text: the object is served without that manager. */
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
-}
 
 /** The managers of a stored object. None if the entries cannot be read. */
 export function storedManagers(kind: Kind, { metadata }: ApiObject): Managers {

@@ -30,22 +30,28 @@ interface MetadataOptions {
  */
 export type TrackFields = (object: ApiObject) => ManagedFieldsEntry[] | undefined;
 
-/** Without the fields that clients may not set. Name and namespace come from the path. */
-function withoutSystemFields(metadata: ObjectMeta): ObjectMeta {
-  const {
-    name: _name,
-    namespace: _namespace,
-    uid: _uid,
-    creationTimestamp: _created,
-    deletionTimestamp: _deleted,
-    deletionGracePeriodSeconds: _grace,
-    generation: _generation,
-    selfLink: _selfLink,
-    managedFields: _managed,
-    resourceVersion: _version,
-    ...rest
-  } = metadata;
-  return rest;
+/** Clients may not set them: name and namespace come from the path. An update keeps them. */
+const SYSTEM_FIELDS = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'generation',
+] as const;
+
+const systemFieldsOf = (metadata: ObjectMeta): ObjectMeta =>
+  Object.fromEntries(SYSTEM_FIELDS.flatMap((name) => (metadata[name] === undefined ? [] : [[name, metadata[name]]])));
+
+function withoutSystemFields({
+  selfLink: _s,
+  managedFields: _m,
+  resourceVersion: _v,
+  ...metadata
+}: ObjectMeta): ObjectMeta {
+  for (const name of SYSTEM_FIELDS) delete metadata[name];
+  return metadata;
 }
 
 /** What a client may set of an object's metadata. The origin is the server's: it is given, or stays what it was. */
@@ -168,26 +174,6 @@ export function markForDeletion(kind: Kind, object: ApiObject, now: number): Api
   const deletionTimestamp = toTimestamp(now);
   const marked = { ...object, metadata: { ...object.metadata, deletionTimestamp, ...grace, ...counted } };
   return completed(kind, marked);
-}
-
-function systemFieldsOf({
-  uid,
-  creationTimestamp,
-  deletionTimestamp,
-  deletionGracePeriodSeconds,
-  generation,
-  name,
-  namespace,
-}: ObjectMeta): ObjectMeta {
-  const fields: ObjectMeta = {};
-  if (name !== undefined) fields.name = name;
-  if (namespace !== undefined) fields.namespace = namespace;
-  if (uid !== undefined) fields.uid = uid;
-  if (creationTimestamp !== undefined) fields.creationTimestamp = creationTimestamp;
-  if (deletionTimestamp !== undefined) fields.deletionTimestamp = deletionTimestamp;
-  if (deletionGracePeriodSeconds !== undefined) fields.deletionGracePeriodSeconds = deletionGracePeriodSeconds;
-  if (generation !== undefined) fields.generation = generation;
-  return fields;
 }
 
 /** Equal in everything whose change increments the generation. */

@@ -34,7 +34,8 @@ import {
   validateLabels,
 } from '../api/names.ts';
 import { hasControl } from '../lib/text.ts';
-import { parseLabelSelector, SelectorSyntaxError } from './selectors/label-selector.ts';
+import { parseLabelSelector } from './selectors/label-selector.ts';
+import { SelectorSyntaxError } from './selectors/selector-syntax-error.ts';
 
 const NAME_RULES = {
   label: isDns1123Label,

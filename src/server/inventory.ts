@@ -4,7 +4,8 @@ import type { InventorySettings } from '../api/kinds/cluster-profile.ts';
 import { viewCluster } from '../authz/policy/cluster-selector.ts';
 import { OptionsError } from '../config/load-options.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
-import { parseLabelSelector, SelectorSyntaxError } from '../objects/selectors/label-selector.ts';
+import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
+import { SelectorSyntaxError } from '../objects/selectors/selector-syntax-error.ts';
 
 /** The settings of cluster profiles, with parsed selectors. Throws OptionsError. */
 export const inventoryOf = ({ inventory }: Pick<ServeOptions, 'inventory'>): InventorySettings => ({

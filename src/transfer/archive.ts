@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
+import { isJsonObject, parsedJson } from '../lib/json.ts';
 import type { Revision } from '../storage/contract.ts';
 
 /**
@@ -89,12 +90,9 @@ export async function readArchive(lines: AsyncIterable<string>): Promise<Archive
 }
 
 function parseLine(line: string, number: number): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  } catch {
-    // The message does not quote the line: it may hold secrets.
-  }
+  const value = parsedJson(line);
+  if (isJsonObject(value)) return value;
+  // The message does not quote the line: it may hold secrets.
   throw new ArchiveError(`line ${number} is not a JSON object`);
 }
 

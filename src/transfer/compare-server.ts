@@ -2,6 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { collectionPrefix, storageKey } from '../api/object-key.ts';
 import { inParallel } from '../lib/in-parallel.ts';
+import { memberOf, parsedJson } from '../lib/json.ts';
 import type { Revision, Store } from '../storage/contract.ts';
 
 /** Lists a path at a running server. Returns the parsed response. */
@@ -29,19 +30,14 @@ export async function usesStore(
 ): Promise<boolean> {
   const kind = catalog.clusterRoles;
   const served = await listAt(`/apis/${kind.group}/${kind.version}/${kind.resource}?resourceVersion=0`);
-  const uids = new Set(served.items.map(({ metadata }) => metadata.uid));
+  const uids = new Set<unknown>(served.items.map(({ metadata }) => metadata.uid));
   const { items } = await store.list({ prefix: collectionPrefix(kind, '', '') });
   return items.some(({ value }) => uids.has(uidIn(value)));
 }
 
-/** Empty for a value that is not an object; checkStore reports it. */
-function uidIn(value: Uint8Array): string {
-  try {
-    return String(Object(JSON.parse(Buffer.from(value).toString('utf8')).metadata).uid ?? '');
-  } catch {
-    return '';
-  }
-}
+/** Undefined for a value that is not an object; checkStore reports it. */
+const uidIn = (value: Uint8Array): unknown =>
+  memberOf(parsedJson(Buffer.from(value).toString('utf8')), 'metadata', 'uid');
 
 const CONCURRENCY = 8;
 

@@ -1,3 +1,5 @@
+import { parsedJson } from '../../lib/json.ts';
+
 interface FetchDocumentOptions {
   /** PEM. Trusted in place of the system's authorities, not beside them. */
   readonly certificateAuthority?: string | undefined;
@@ -31,22 +33,15 @@ export function createFetchDocument({
         headers: { accept: ACCEPT, 'user-agent': userAgent },
       });
       if (statusCode !== 200) throw new Error(`answered with ${statusCode}`);
-      return parseJson(await body.text());
+      const document = parsedJson(await body.text());
+      if (document === undefined) throw new Error('answered with something that is not JSON');
+      return document;
     } catch (error) {
       throw new Error(`${url}: ${problemOf(error)}`, { cause: error });
     } finally {
       void dispatcher.destroy().catch(() => {});
     }
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The message of JSON.parse would quote the text.
-    throw new Error('answered with something that is not JSON');
-  }
 }
 
 function problemOf(error: unknown): string {

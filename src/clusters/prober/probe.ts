@@ -1,3 +1,4 @@
+import { memberOf, parsedJson } from '../../lib/json.ts';
 import {
   type Upstream,
   type UpstreamAnswer,
@@ -113,8 +114,7 @@ async function readVersion(get: () => Promise<UpstreamAnswer>, signal: AbortSign
   try {
     const { status, body } = await get();
     if (status !== 200 || body.length > MAX_VERSION_BYTES) return undefined;
-    const parsed: unknown = JSON.parse(body.toString());
-    const version = typeof parsed === 'object' && parsed !== null && 'gitVersion' in parsed ? parsed.gitVersion : '';
+    const version = memberOf(parsedJson(body.toString()), 'gitVersion');
     return typeof version === 'string' && VERSION.test(version) ? version : undefined;
   } catch (error) {
     if (signal.aborted) throw error;

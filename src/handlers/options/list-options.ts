@@ -5,7 +5,8 @@ import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import { cached } from '../../lib/cache.ts';
 import { type FieldSelector, parseFieldSelector } from '../../objects/selectors/field-selector.ts';
-import { type LabelSelector, parseLabelSelector, SelectorSyntaxError } from '../../objects/selectors/label-selector.ts';
+import { type LabelSelector, parseLabelSelector } from '../../objects/selectors/label-selector.ts';
+import { SelectorSyntaxError } from '../../objects/selectors/selector-syntax-error.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 
 export interface ListOptions {

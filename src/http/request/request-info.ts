@@ -11,7 +11,8 @@ import { tokenRequestListType } from '../../api/kinds/token-request-list.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
 import { hasControl } from '../../lib/text.ts';
-import { parseFieldSelector, SelectorSyntaxError } from '../../objects/selectors/field-selector.ts';
+import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
+import { SelectorSyntaxError } from '../../objects/selectors/selector-syntax-error.ts';
 
 /** The methods that are served; the header checks refuse every other one. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -11,33 +11,11 @@ const ARRAY_INDEX = /^(?:0|[1-9][0-9]{0,9})$/;
 export function parseJsonPointer(text: string): JsonPointer | undefined {
   if (text === '') return [];
   if (!text.startsWith('/') || BAD_ESCAPE.test(text)) return undefined;
-  return text.includes('~') ? unescaped(text) : text.slice(1).split('/');
-}
-
-const [SLASH, TILDE, ONE] = [0x2f, 0x7e, 0x31];
-
-/**
- * In one pass, so that `~01` does not become a slash (RFC 6901 section 4). The tokens are sliced from one string: a
- * patch may hold a million escapes, and concatenating a million small strings is slow.
- */
-function unescaped(text: string): string[] {
-  const units = Buffer.allocUnsafe(text.length * 2);
-  const ends: number[] = [];
-  let length = 0;
-  for (let at = 1; at < text.length; at++) {
-    let unit = text.charCodeAt(at);
-    if (unit === SLASH) {
-      ends.push(length);
-      continue;
-    }
-    if (unit === TILDE) unit = text.charCodeAt(++at) === ONE ? SLASH : TILDE;
-    units[2 * length] = unit & 0xff;
-    units[2 * length + 1] = unit >>> 8;
-    length++;
-  }
-  ends.push(length);
-  const whole = units.toString('utf16le', 0, 2 * length);
-  return ends.map((end, index) => whole.slice(index === 0 ? 0 : ends[index - 1], end));
+  const tokens = text.slice(1).split('/');
+  // In one pass, so that `~01` does not become a slash (RFC 6901 section 4).
+  return text.includes('~')
+    ? tokens.map((token) => token.replace(/~[01]/g, (found) => (found === '~1' ? '/' : '~')))
+    : tokens;
 }
 
 /** An array index from 0 to `limit`; undefined for any other token. */

@@ -44,7 +44,7 @@ export function deleteListed(target: readonly JsonValue[], listed: readonly Json
  * Orders the elements that the patch mentions as in the patch, and puts each other element before the first mentioned
  * one that it preceded. Where the old order and the patch disagree, the patch wins.
  *
- * Lists are as long as a body allows, so each key is computed once and the sort is linear.
+ * Lists are as long as a body allows, so each key is computed once.
  */
 export function inOrderOf(
   list: readonly JsonValue[],
@@ -64,10 +64,10 @@ export function inOrderOf(
     if (want === undefined) others.push({ element, was, rank: was ?? end });
     else mentioned.push({ element, was, rank: want });
   }
-  const unmentioned = sortByRank(others);
+  const unmentioned = others.sort(byRank);
   const merged: JsonValue[] = [];
   let next = 0;
-  for (const { element, was } of sortByRank(mentioned)) {
+  for (const { element, was } of mentioned.sort(byRank)) {
     for (; was !== undefined; next++) {
       const other = unmentioned[next];
       if (other?.was === undefined || other.was >= was) break;
@@ -87,17 +87,4 @@ interface Sortable {
   readonly rank: number;
 }
 
-/** A counting sort: stable and linear, because ranks are indexes of a list. */
-function sortByRank(elements: readonly Sortable[]): Sortable[] {
-  const last = elements.reduce((most, { rank }) => Math.max(most, rank), 0);
-  const starts = new Uint32Array(last + 2);
-  for (const { rank } of elements) starts[rank + 1] = (starts[rank + 1] ?? 0) + 1;
-  for (let rank = 1; rank < starts.length; rank++) starts[rank] = (starts[rank] ?? 0) + (starts[rank - 1] ?? 0);
-  const sorted = new Array<Sortable>(elements.length);
-  for (const item of elements) {
-    const at = starts[item.rank] ?? 0;
-    sorted[at] = item;
-    starts[item.rank] = at + 1;
-  }
-  return sorted;
-}
+const byRank = (a: Sortable, b: Sortable): number => a.rank - b.rank;

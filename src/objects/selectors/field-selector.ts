@@ -1,6 +1,5 @@
+import { escapeFieldValue } from '../../api/field-selector-text.ts';
 import { SelectorSyntaxError } from './selector-syntax-error.ts';
-
-export { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 interface FieldRequirement {
   readonly field: string;
@@ -38,7 +37,9 @@ export class FieldSelector {
   }
 
   toString(): string {
-    return this.requirements.map(({ field, operator, value }) => `${field}${operator}${escapeValue(value)}`).join(',');
+    return this.requirements
+      .map(({ field, operator, value }) => `${field}${operator}${escapeFieldValue(value)}`)
+      .join(',');
   }
 }
 
@@ -53,8 +54,6 @@ function lookUp(fields: Fields, field: string): string {
   return (Object.hasOwn(fields, field) ? fields[field] : undefined) ?? '';
 }
 
-const escapeValue = (value: string): string => value.replaceAll(/[\\,=]/g, '\\$&');
-
 /**
  * L-40: comma-separated `k=v`, `k==v`, `k!=v`. A backslash before `\`, `,` or `=` makes it part of a
  * value. Nothing is trimmed, empty terms are skipped.
@@ -63,7 +62,7 @@ const escapeValue = (value: string): string => value.replaceAll(/[\\,=]/g, '\\$&
  */
 export function parseFieldSelector(text: string): FieldSelector {
   // Sorted before they are parsed, as in Kubernetes: the order decides which of several faults is reported.
-  const terms = splitTerms(text).filter((term) => term !== '');
+  const terms = text.match(/(?:\\.?|[^\\,])+/gs) ?? [];
   return new FieldSelector(terms.sort().map((term) => parseTerm(term, text)));
 }
 
@@ -71,20 +70,6 @@ export function parseFieldSelector(text: string): FieldSelector {
 export function assertSupported(selector: FieldSelector, supported: readonly string[]): void {
   const unknown = selector.requirements.find(({ field }) => !supported.includes(field));
   if (unknown !== undefined) throw new SelectorSyntaxError(`field label not supported: ${unknown.field}`);
-}
-
-function splitTerms(text: string): string[] {
-  const terms: string[] = [];
-  let start = 0;
-  for (let at = 0; at < text.length; at++) {
-    if (text[at] === '\\') at++;
-    else if (text[at] === ',') {
-      terms.push(text.slice(start, at));
-      start = at + 1;
-    }
-  }
-  terms.push(text.slice(start));
-  return terms;
 }
 
 /** The first operator splits the term. The field before it has no escapes. */
@@ -98,29 +83,12 @@ function parseTerm(term: string, selector: string): FieldRequirement {
   return { field: term.slice(0, equals), operator: '=', value: unescapeValue(term.slice(valueStart)) };
 }
 
-function unescapeValue(text: string): string {
-  let value = '';
-  let escaping = false;
-  for (const rune of text) {
-    const special = rune === '\\' || rune === ',' || rune === '=';
-    if (escaping) {
-      if (!special) throw badEscape(`\\${rune}`);
-      value += rune;
-      escaping = false;
-    } else if (rune === '\\') {
-      escaping = true;
-    } else if (special) {
-      // Go prints the rune as its number.
-      throw new SelectorSyntaxError(
-        `invalid field selector: unescaped character in value: ${rune.codePointAt(0) ?? 0}`,
-      );
-    } else {
-      value += rune;
+const unescapeValue = (text: string): string =>
+  text.replace(/\\(.?)|[,=]/gsu, (found, escaped: string | undefined) => {
+    // Go prints the rune as its number.
+    if (escaped === undefined) {
+      throw new SelectorSyntaxError(`invalid field selector: unescaped character in value: ${found.codePointAt(0)}`);
     }
-  }
-  if (escaping) throw badEscape('\\');
-  return value;
-}
-
-const badEscape = (sequence: string): SelectorSyntaxError =>
-  new SelectorSyntaxError(`invalid field selector: invalid escape sequence: ${sequence}`);
+    if (['\\', ',', '='].includes(escaped)) return escaped;
+    throw new SelectorSyntaxError(`invalid field selector: invalid escape sequence: ${found}`);
+  });

@@ -12,7 +12,6 @@ import {
 import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 export type { LabelOperator, Labels, Requirement } from './label-requirement.ts';
-export { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 /** Requirements that must all hold. Immutable. */
 export class LabelSelector {

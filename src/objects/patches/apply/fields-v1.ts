@@ -1,7 +1,7 @@
 import { toJson } from '../../../api/codec/encode.ts';
 import { goQuote } from '../../../api/codec/go-text/go-quote.ts';
 import type { JsonMap, JsonValue } from '../../../lib/json.ts';
-import { isJsonObject } from '../../../lib/json.ts';
+import { isJsonObject, parsedJson } from '../../../lib/json.ts';
 import { FieldSet, sortedElements } from './field-set.ts';
 
 /** The wire form of a field set, `fieldsV1` of `metadata.managedFields`. */
@@ -108,11 +108,9 @@ function readElement(key: string): string | undefined {
 
 function parsed(text: string): JsonValue {
   if (text.length > MAX_ITEM_LENGTH) throw new FieldsError(`longer than ${MAX_ITEM_LENGTH}: ${text.slice(0, 64)}`);
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    throw new FieldsError(`not JSON: ${text.slice(0, 64)}`);
-  }
+  const value = parsedJson(text);
+  if (value === undefined) throw new FieldsError(`not JSON: ${text.slice(0, 64)}`);
+  return value;
 }
 
 function parsedScalar(text: string): JsonValue {

@@ -1,6 +1,6 @@
 import { encodeValue } from '../../../api/codec/encode.ts';
 import { MAX_ANNOTATIONS_BYTES } from '../../../api/names.ts';
-import { isJsonObject, type JsonMap, type JsonValue, memberOf } from '../../../lib/json.ts';
+import { isJsonObject, type JsonMap, type JsonValue, memberOf, parsedJson } from '../../../lib/json.ts';
 import { compare } from './compare.ts';
 import { difference, type FieldSet, union } from './field-set.ts';
 import { fieldSetOf } from './field-set-of.ts';
@@ -29,19 +29,11 @@ export function forgiveLastApplied(
 
 function unchangedSince(text: JsonValue | undefined, live: JsonMap, rules: FieldRules): FieldSet | undefined {
   const { shape, apiVersion } = rules;
-  const config = typeof text === 'string' ? parsed(text) : undefined;
+  const config = typeof text === 'string' ? parsedJson(text) : undefined;
   if (!isJsonObject(config) || memberOf(config, 'apiVersion') !== apiVersion) return undefined;
   if (schemaErrors(config, shape) !== undefined) return undefined;
   const { added, modified, removed } = compare(config, live, shape);
   return difference(fieldSetOf(config, shape), union(union(added, modified), removed));
-}
-
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The object with the annotation brought up to date, if it has one. Its owner stays the same. */
