@@ -1,5 +1,5 @@
 import type { Agent, Caller } from './caller.ts';
-import type { BodyStyle } from './codec/shape.ts';
+import type { BodyStyle, StructShape } from './codec/shape.ts';
 import type { SharedFrames } from './shared-frames.ts';
 
 /**
@@ -32,41 +32,15 @@ export interface ApiRequest {
   /** Names the object of a create for the audit event: its path does not. */
   nameObject(name: string): void;
   /**
-   * Announces the status code of the response. The audit event of a credential must be on disk before the credential is
-   * sent, and is written while the credential is signed. Later annotations are not part of it.
+   * Writes the audit event of a credential, with this status code, and resolves when it is durable. It is called once
+   * the request can no longer fail, e.g. while the credential is signed. Later annotations are not part of the event.
    */
-  readonly willAnswer: (code: number) => void;
+  readonly willAnswer: (code: number) => Promise<void>;
 }
-
-/** Requires the optional fields too: the compiler reports a field that a copy of T lacks. */
-type EveryField<T> = { readonly [K in keyof Required<T>]: T[K] };
-
-/** The request, about another object. `request` must not be spread: some of its fields are getters of a class. */
-export const requestAbout = (request: ApiRequest, target: Target, body: RequestBody): EveryField<ApiRequest> => ({
-  caller: request.caller,
-  actor: request.actor,
-  agent: request.agent,
-  target,
-  query: request.query,
-  body,
-  warn: request.warn,
-  path: request.path,
-  accept: request.accept,
-  auditId: request.auditId,
-  annotate: request.annotate,
-  nameObject: (name) => request.nameObject(name),
-  willAnswer: request.willAnswer,
-  clientAddress: request.clientAddress,
-  userAgent: request.userAgent,
-  get signal() {
-    return request.signal;
-  },
-});
 
 /** The audit annotation of a deletion that was only tried: its options can be in the body. */
 export const DRY_RUN_ANNOTATION = 'clusterpass.dev/dry-run';
 
-/** `decodeBody` reads both. */
 export type RequestBody = SentBody | ValueBody;
 
 /** As a client has sent it. */
@@ -76,7 +50,7 @@ export interface SentBody {
   readonly mediaType: string;
 }
 
-/** Made by the server itself, for a subrequest. It is never bytes, but fits the schema like any other body. */
+/** Made by the server itself, for a subrequest, and so of the type that is read at its path. */
 export interface ValueBody {
   readonly value: object;
 }
@@ -121,11 +95,12 @@ export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'd
 
 export type ApiResponse = ValueResponse | JsonResponse | ListResponse | WatchResponse;
 
-/** A JSON value, written compact, pretty or as YAML. Key order is the value's own. */
+/** A JSON value, written compact, pretty or as YAML: by the schema, or in the order of its own keys. */
 export interface ValueResponse {
   readonly type: 'value';
   readonly code: number;
   readonly value: unknown;
+  readonly schema?: { readonly shape: StructShape; readonly style: BodyStyle };
 }
 
 /** JSON that is serialized already (one object, no trailing newline). */

@@ -27,8 +27,8 @@ import type { WriteParts } from './write/write-parts.ts';
 
 interface HandlerParts extends GetParts, ListParts, WatchParts, WriteParts {
   readonly catalog: Catalog;
+  /** For an account, or for the caller. */
   readonly createToken: (request: ApiRequest) => Promise<ApiResponse>;
-  readonly createUserpass: (request: ApiRequest) => Promise<ApiResponse>;
   readonly createReview: CreateReview;
   readonly getKubeconfig: (request: ApiRequest) => Promise<ApiResponse>;
   /** Handlers of kinds for which a verb does more than read or write the object. */
@@ -160,7 +160,7 @@ export function createDispatcher(
       case 'token':
         return kind === parts.catalog.passes ? parts.redeemPass(request) : parts.createToken(request);
       case USERPASS:
-        return parts.createUserpass(request);
+        return parts.createToken(request);
       case 'kubeconfig':
         return parts.getKubeconfig(request);
       case 'accounts':

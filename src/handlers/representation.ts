@@ -4,6 +4,7 @@ import type { StructShape } from '../api/codec/shape.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta, type TableColumn } from '../api/kind.ts';
 import { PARTIAL_METADATA_SHAPE, rowShape, tableShape } from '../api/kinds/representations.ts';
 import type { ObjectKey } from '../api/object-key.ts';
+import type { ValueResponse } from '../api/request.ts';
 import type { VisibilityRule } from '../api/visibility.ts';
 import type { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectView, ReadableObject } from '../objects/readable.ts';
@@ -53,19 +54,29 @@ export const renderItem = (representation: Representation, entry: ReadableObject
     ? entry.json(viewFor(representation, entry), representation.clientAddress)
     : renderObject(representation, viewOf(representation, entry));
 
-/** An object in the form of the representation. */
-export function renderObject(representation: Representation, object: ApiObject): Uint8Array {
+/** An object in the form of the representation, and the schema of that form. */
+export function shapedObject(
+  representation: Representation,
+  object: ApiObject,
+): Required<Omit<ValueResponse, 'type' | 'code'>> {
   const { kind, form } = representation;
   switch (form) {
     case 'object':
-      return Buffer.from(encodeValue(object, kind.shape, kind.style));
+      return { value: object, schema: kind };
     case 'partial-object-metadata':
-      return Buffer.from(encodeValue(partialMetadata(object), PARTIAL_METADATA_SHAPE, 'builtin'));
-    case 'table':
-      return Buffer.from(
-        encodeValue(tableOf(representation, object), tableShape(rowShapeOf(representation)), 'builtin'),
-      );
+      return { value: partialMetadata(object), schema: PARTIAL_METADATA };
+    case 'table': {
+      const schema = { shape: tableShape(rowShapeOf(representation)), style: 'builtin' } as const;
+      return { value: tableOf(representation, object), schema };
+    }
   }
+}
+
+export const PARTIAL_METADATA = { shape: PARTIAL_METADATA_SHAPE, style: 'builtin' } as const;
+
+function renderObject(representation: Representation, object: ApiObject): Uint8Array {
+  const { value, schema } = shapedObject(representation, object);
+  return Buffer.from(encodeValue(value, schema.shape, schema.style));
 }
 
 const ITEMS_PER_CLOCK_READ = 8;

@@ -6,6 +6,7 @@ import { unavailable } from '../api/status.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
+import type { IssueToken } from '../handlers/token/token-input.ts';
 import type { KeyPairFiles } from '../lib/key-pair-files.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger } from '../observability/logger.ts';
@@ -40,6 +41,7 @@ interface ApiParts {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly dispatch: ReturnType<typeof createDispatcher>;
+  readonly issueToken: IssueToken;
   readonly documents: IssuerDocuments;
   readonly issuers: Issuers;
   readonly issuerIndex: IssuerIndex;
@@ -145,6 +147,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       decidePath: (caller, question) => parts().authorizer.decidePath(caller, question),
     },
     resources: resourceRoutes(catalog, productName, (request, resource) => parts().dispatch(request, resource)),
+    issueToken: (input, grant) => parts().issueToken(input, grant),
     forms: formRoutes(() => parts().issuers),
     mcp,
     paths: firstOf([

@@ -231,10 +231,15 @@ export class HandlerRequest implements ApiRequest {
   readonly accept: NegotiatedAnswer;
   readonly auditId: string;
   readonly annotate: (key: string, value: string) => void;
-  readonly willAnswer: (code: number) => void;
+  readonly willAnswer: (code: number) => Promise<void>;
   readonly #exchange: Exchange;
 
-  constructor(exchange: Exchange, caller: Caller, accept: NegotiatedAnswer, willAnswer: (code: number) => void) {
+  constructor(
+    exchange: Exchange,
+    caller: Caller,
+    accept: NegotiatedAnswer,
+    willAnswer: (code: number) => Promise<void>,
+  ) {
     this.caller = caller;
     this.actor = exchange.actor;
     this.agent = exchange.agent;

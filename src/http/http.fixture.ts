@@ -89,9 +89,12 @@ export async function startFixture(
   const records: RequestRecord[] = [];
   const lines: string[] = [];
   const handled: ApiRequest[] = [];
-  const handle = (request: ApiRequest): ApiResponse | Promise<ApiResponse> => {
+  const handle = async (request: ApiRequest): Promise<ApiResponse> => {
     handled.push(request);
-    return handler(request);
+    const answer = await handler(request);
+    // As what issues tokens does.
+    if (request.target.subresource === 'token' && 'code' in answer) await request.willAnswer(answer.code);
+    return answer;
   };
   const server = createHttpServer({
     host: '127.0.0.1',
@@ -109,6 +112,7 @@ export async function startFixture(
     },
     authorizer: allButNobody,
     forms: { find: () => undefined },
+    issueToken: () => Promise.reject(new Error('no tokens are asked for here')),
     resources: { find: (target) => routeFor(target, handle) },
     paths: { find: () => undefined },
     flowControl: createFlowControl(AMPLE),

@@ -24,7 +24,7 @@ import { createMetrics, type JoinMetrics } from '../observability/metrics/metric
 import { observeLog, observeParts } from '../observability/metrics/observe-parts.ts';
 import { createIssuers } from '../tokens/claims.ts';
 import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
-import { createDispatch } from './create-dispatch.ts';
+import { createDispatch, createTokens } from './create-dispatch.ts';
 import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
@@ -171,18 +171,14 @@ export async function compose(
     closers.push(() => forwarding?.close());
 
     const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);
+    const issuing = { options, catalog, issuers, objects, signing, tokenRecords, clock, forward: forwarding?.forward };
+    const issueToken = createTokens(issuing);
     const dispatch = createDispatch({
-      options,
+      ...issuing,
       baseUrl,
-      catalog,
-      issuers,
-      objects,
       views,
-      signing,
-      tokenRecords,
       grants,
-      clock,
-      forward: forwarding?.forward,
+      issueToken,
       reviewToken: callers.authenticator.review,
       recentEvents: audit.recent,
     });
@@ -235,6 +231,7 @@ export async function compose(
       authenticator: callers.authenticator,
       authorizer: policy,
       dispatch,
+      issueToken,
       documents: signing.documents,
       issuers,
       issuerIndex: createIssuerIndex({

@@ -34,8 +34,8 @@ import type { ReviewParts, ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createActorClaim, createPersonActor } from '../handlers/token/actor-claim.ts';
 import { type ForwardToken, issuesOwnTokensWith } from '../handlers/token/forward-token.ts';
-import { createIssueTokenHandler } from '../handlers/token/issue-token.ts';
-import { createIssueUserpassHandler } from '../handlers/token/issue-userpass.ts';
+import { createIssueToken, createTokenHandler } from '../handlers/token/issue-token.ts';
+import type { IssueToken } from '../handlers/token/token-input.ts';
 import type { Views } from '../handlers/views.ts';
 import { createBindingWarnings } from '../handlers/write/binding-warnings.ts';
 import type { Issuers } from '../tokens/claims.ts';
@@ -44,22 +44,27 @@ import type { Signing } from '../tokens/open-signing.ts';
 import type { TokenRecords } from '../tokens/revocations/token-records.ts';
 import type { Objects } from './create-objects.ts';
 
-interface DispatchParts {
+/** What tokens are issued with. */
+interface TokenParts {
   readonly options: Pick<
     ServeOptions,
     'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens' | 'accessRequests' | 'passes'
   >;
-  readonly baseUrl: string;
   readonly catalog: Catalog;
   readonly issuers: Issuers;
   readonly objects: Objects;
-  readonly views: Views;
   readonly signing: Signing;
   readonly tokenRecords: TokenRecords;
-  readonly grants: GrantStore;
   readonly clock: Pick<ClockGuard, 'requireRight'>;
   /** Handles token requests of clusters that issue tokens themselves; undefined without --credentials-dir. */
   readonly forward: ForwardToken | undefined;
+}
+
+interface DispatchParts extends TokenParts {
+  readonly baseUrl: string;
+  readonly views: Views;
+  readonly grants: GrantStore;
+  readonly issueToken: IssueToken;
   readonly reviewToken: ReviewToken;
   readonly recentEvents: ReviewParts['recentEvents'];
 }
@@ -71,8 +76,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
   const approvals = approvalParts(parts);
   const requesting = accessRequestParts(parts, approvals);
   const joining = joinParts(parts);
-  const tokens = createTokenHandlers(parts);
-  const passing = passParts(parts, approvals, tokens.createToken);
+  const passing = passParts(parts, approvals);
   const rows = [accessRequests(requesting), { ...passes(passing), create: createPassHandler(passing) }];
   const completeRequest = createRequestCompletion(requesting);
   const completeToken = createTokenCompletion(joining);
@@ -109,7 +113,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     },
     now: Date.now,
     random: Math.random,
-    ...tokens,
+    createToken: createTokenHandler(parts.issueToken),
     createReview: createReviewHandler({
       authorizer: policy,
       catalog,
@@ -160,9 +164,8 @@ function accessRequestParts({ objects, grants, options }: DispatchParts, approva
 }
 
 function passParts(
-  { objects, options, tokenRecords, issuers, forward }: DispatchParts,
+  { objects, options, tokenRecords, issuers, forward, issueToken }: DispatchParts,
   approvals: ApprovalParts,
-  issueToken: PassParts['issueToken'],
 ): PassParts {
   const { policy } = objects;
   return {
@@ -197,8 +200,8 @@ function joinParts({ catalog, objects, views, options, clock }: DispatchParts): 
   };
 }
 
-/** The handlers that issue tokens: for service accounts, and for people. */
-function createTokenHandlers({
+/** Issues every token: of service accounts, and of people. */
+export function createTokens({
   catalog,
   objects,
   options,
@@ -207,12 +210,14 @@ function createTokenHandlers({
   tokenRecords,
   clock,
   forward,
-}: DispatchParts): {
-  readonly createToken: ReturnType<typeof createIssueTokenHandler>;
-  readonly createUserpass: ReturnType<typeof createIssueUserpassHandler>;
-} {
+}: TokenParts): IssueToken {
   const { reader, policy } = objects;
-  const issuing = {
+  const actors = {
+    mode: options.actorClaim,
+    baseUrl: issuers.baseUrl,
+    clusterOfIssuer: issuers.clusterOfIssuer,
+  };
+  return createIssueToken({
     catalog,
     reader,
     productName: options.productName,
@@ -223,29 +228,16 @@ function createTokenHandlers({
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
     now: Date.now,
     randomUUID,
-  };
-  const actors = {
-    mode: options.actorClaim,
-    baseUrl: issuers.baseUrl,
+    issuerOf: issuers.issuerFor,
+    peopleIssuerOf: issuers.peopleIssuerFor,
     clusterOfIssuer: issuers.clusterOfIssuer,
-  };
-  return {
-    createToken: createIssueTokenHandler({
-      ...issuing,
-      issuerOf: issuers.issuerFor,
-      clusterOfIssuer: issuers.clusterOfIssuer,
-      clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
-      authorizer: policy,
-      forward,
-      actorClaim: createActorClaim(actors),
-    }),
-    createUserpass: createIssueUserpassHandler({
-      ...issuing,
-      peopleIssuerOf: issuers.peopleIssuerFor,
-      issuesOwnTokens: issuesOwnTokensWith(forward),
-      actorOf: createPersonActor(actors),
-    }),
-  };
+    clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+    authorizer: policy,
+    forward,
+    issuesOwnTokens: issuesOwnTokensWith(forward),
+    actorClaim: createActorClaim(actors),
+    actorOf: createPersonActor(actors),
+  });
 }
 
 /** The verbs of signing keys and issued tokens, which are not written as other objects. */

@@ -1,7 +1,7 @@
 import { quantity } from '../lib/quantity.ts';
 
 /** What a token lasts at most, in seconds, and until when, in epoch milliseconds. What is absent bounds nothing. */
-interface LifetimeBounds {
+export interface LifetimeBounds {
   /** `--service-account-max-token-expiration`. */
   readonly serverSeconds: number;
   /** The most for a token of this sort. */

@@ -138,7 +138,7 @@ function requestOf(user: string, method: string, body: string): ApiRequest {
     auditId: '',
     annotate: () => {},
     nameObject: () => {},
-    willAnswer: () => {},
+    willAnswer: async () => {},
   };
 }
 

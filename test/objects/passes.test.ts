@@ -1,11 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { decodeBody } from '../../src/api/codec/decode.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { type PassApproval, passStatus } from '../../src/api/kinds/pass-spec.ts';
-import { tokenRequestType } from '../../src/api/kinds/token-request.ts';
 import { kindPrefix } from '../../src/api/object-key.ts';
-import { type ApiRequest, NO_BODY, type Verb } from '../../src/api/request.ts';
+import type { ApiRequest, Verb } from '../../src/api/request.ts';
 import { ApiError } from '../../src/api/status.ts';
 import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
 import { createDecisionHandler } from '../../src/handlers/approvals/decide.ts';
@@ -67,13 +65,20 @@ async function openWorld(file: string) {
     decisionRefusal: () => undefined,
     limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,
-    issueToken: async ({ body }, { pass } = {}) => {
-      askedUids.push(decodeBody(body ?? NO_BODY, tokenRequestType, 'Strict').value.metadata.uid);
+    issueToken: async ({ sent }, { pass } = {}) => {
+      askedUids.push(sent.metadata?.uid);
       const endsAt = pass?.endsAt ?? 0;
       lifetimes.push(Math.floor((endsAt - clock.now) / 1000));
       const issuer = forwarding.isOn ? 'cluster' : 'ours';
       await pass?.recordToken(randomUUID(), endsAt, issuer);
-      return { type: 'value', code: 201, value: {} };
+      const spec = { audiences: [], expirationSeconds: 600, boundObjectRef: null };
+      return {
+        apiVersion: '',
+        kind: 'TokenRequest',
+        metadata: {},
+        spec,
+        status: { token: 'a-token', expirationTimestamp: '' },
+      };
     },
     clusterOfIssuer: () => undefined,
     clusterOfPeopleIssuer: () => undefined,
@@ -125,8 +130,8 @@ async function openWorld(file: string) {
       const answer = await (at === 'here' ? create : createElsewhere)(
         requestOf('jane', 'create', '', { ...type, metadata: {}, spec }),
       );
-      if (answer.type !== 'json') throw new Error('no pass');
-      return JSON.parse(String(answer.json)) as ApiObject & { metadata: { name: string } };
+      if (answer.type !== 'value') throw new Error('no pass');
+      return answer.value as ApiObject & { metadata: { name: string } };
     },
     redeem: (name: string) => codeOf(redeem(requestOf('jane', 'create', name))),
     redeemElsewhere: (name: string) => codeOf(redeemElsewhere(requestOf('jane', 'create', name))),
@@ -179,7 +184,7 @@ function requestOf(user: string, verb: Verb, name: string, body?: object): ApiRe
     auditId: '',
     annotate: () => {},
     nameObject: () => {},
-    willAnswer: () => {},
+    willAnswer: async () => {},
   };
 }
 

@@ -46,6 +46,18 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\.postMessage\(|\bworker\.send\(/,
     ['console/src/fleet/shared-watch.ts', 'src/lib/worker-rpc.ts', 'src/server/workers/worker-methods.ts'],
   ],
+  ['a token is signed for a caller', /\bsigner\.sign\(/, ['src/handlers/token/sign-token.ts']],
+  [
+    'the audit event of a token is written by what issues it',
+    /\bwillAnswer\(/,
+    ['src/handlers/token/forward-token.ts', 'src/handlers/token/sign-token.ts'],
+  ],
+  [
+    'how long a token lasts',
+    /\bgrantLifetime\(/,
+    ['src/handlers/token/token-request-annotations.ts', 'src/tokens/grant-lifetime.ts'],
+  ],
+  ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
 ];
 
 describe('one mechanism for each idea', () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { JsonValue } from '../../lib/json.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { refusal } from '../refusal.fixture.ts';
 import { decode, HANDLED, type Input, sample } from './decode.fixture.ts';
-import { decodeBody } from './decode.ts';
+import { decodeValue } from './decode.ts';
 
 const UNRECOGNIZED = 'the object provided is unrecognized (must be of type TokenRequest): ';
 const NO_TYPE = `${UNRECOGNIZED}couldn't get version/kind; json parse error: `;
@@ -194,7 +195,7 @@ describe('D-06: values of the wrong type', () => {
 });
 
 describe('a body that the server makes itself', () => {
-  const value = (body: object) => decodeBody<Record<string, unknown>>({ value: body }, sample, 'Strict');
+  const value = (body: object) => decodeValue<Record<string, unknown>>(body as JsonValue, sample, 'Strict');
 
   test('is checked against the schema like one that was sent', () => {
     const time = '2024-02-29T23:59:59Z';

@@ -2,7 +2,7 @@ import type { JsonValue } from '../../lib/json.ts';
 import { clip } from '../../lib/text.ts';
 import { invalid, invalidValue } from '../field-error.ts';
 import { type ApiObject, apiVersionOf, type BodyType } from '../kind.ts';
-import type { RequestBody, SentBody } from '../request.ts';
+import type { SentBody } from '../request.ts';
 import { type ApiError, badRequest, unsupportedMediaType } from '../status.ts';
 import { toJson } from './encode.ts';
 import { sortByBytes } from './go-text/go-json-text.ts';
@@ -66,12 +66,11 @@ const decodedMediaTypes = ({ style, shape }: BodyType): readonly string[] =>
  * types, 422 when a list or map is longer than its schema allows, or when a custom resource violates its schema.
  */
 export function decodeBody<T extends object = ApiObject>(
-  body: RequestBody,
+  body: SentBody,
   type: BodyType,
   mode: FieldValidation,
   options: DecodeOptions = {},
 ): Decoded<T> {
-  if ('value' in body) return decodeValue<T>(body.value as JsonValue, type, mode, options);
   // S-08: protobuf has no field names, so there are no unknown or duplicate ones to report.
   return decodeSource<T>(parse(body, type, options), type, body.mediaType === PROTOBUF_TYPE ? 'Ignore' : mode, options);
 }

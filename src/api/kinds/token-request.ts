@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { BodyType, ObjectMeta } from '../kind.ts';
+import type { ApiObject, BodyType, ObjectMeta } from '../kind.ts';
 import { int64, kindSchema, part, SHORT, struct, text, timestamp } from './meta.ts';
 
 const BoundObjectReferenceSchema = struct(
@@ -67,4 +67,15 @@ export interface TokenRequest {
   metadata?: ObjectMeta;
   spec?: Omit<Static<typeof SpecSchema>, 'audiences'> & { audiences?: string[] | null };
   status?: { token?: string; expirationTimestamp?: string };
+}
+
+/** With what was granted. */
+export interface GrantedTokenRequest extends ApiObject {
+  readonly spec: {
+    readonly audiences: readonly string[];
+    readonly expirationSeconds: number;
+    readonly boundObjectRef: BoundObjectReference | null;
+  };
+  /** The token is `""` for a dry run. */
+  readonly status: { readonly token: string; readonly expirationTimestamp: string };
 }

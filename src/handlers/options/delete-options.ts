@@ -4,7 +4,14 @@ import { bodySchema } from '../../api/codec/shape.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
 import { list, part, struct } from '../../api/kinds/meta.ts';
-import { type ApiRequest, DRY_RUN_ANNOTATION, isEmptyBody, type Query, type RequestBody } from '../../api/request.ts';
+import {
+  type ApiRequest,
+  DRY_RUN_ANNOTATION,
+  isEmptyBody,
+  type Query,
+  type RequestBody,
+  sentBody,
+} from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 import { dryRunErrors, isDryRun } from './write-options.ts';
@@ -79,7 +86,8 @@ export const notForUnreadable = (why: string): ApiError =>
   invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', [invalidValue(IGNORE_READ_ERROR, true, why)]);
 
 function fromBody(body: RequestBody): RawDeleteOptions {
-  return decodeBody<RawDeleteOptions>(body, deleteOptionsType, 'Ignore', { acceptsVersion: () => true }).value;
+  const options = { acceptsVersion: () => true };
+  return decodeBody<RawDeleteOptions>(sentBody(body), deleteOptionsType, 'Ignore', options).value;
 }
 
 function fromQuery(query: Query): RawDeleteOptions {

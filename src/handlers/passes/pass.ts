@@ -25,7 +25,7 @@ import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { Approvable, ApprovalParts, Ending, Grant, Granting } from '../approvals/approvable.ts';
 import { checkNotDeleted } from '../approvals/decide.ts';
-import type { IssueToken } from '../token/pass-use.ts';
+import type { IssueToken } from '../token/token-input.ts';
 
 /** Passes that have ended are listed for that long. */
 const RETENTION_MS = 3_600_000;

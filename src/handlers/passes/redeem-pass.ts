@@ -7,13 +7,15 @@ import { type PassSpec, type PassStatus, passAccount, passSpec, passStatus } fro
 import { TOKEN_ANNOTATIONS, type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
 import { fleetKey, objectKeyOf } from '../../api/object-key.ts';
-import { type ApiRequest, type ApiResponse, isEmptyBody, requestAbout, type Target } from '../../api/request.ts';
+import { type ApiRequest, type ApiResponse, isEmptyBody, type Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
+import { answerTokenRequest } from '../token/answer-token-request.ts';
+import type { TokenInput } from '../token/token-input.ts';
 import { readBody } from '../write/read-body.ts';
 import { audiencePermission } from './check-pass-request.ts';
 import { ACCOUNT_DELETED, annotate, holderOf, isAccountDeleted, isApprovedFor, type PassParts } from './pass.ts';
@@ -42,9 +44,12 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     if (problem !== undefined) throw problem;
     if (!isVerified(pass.spec, codeVerifier)) throw forbidden(kind, entry.name, OTHER_MACHINE);
     checkPermission(parts, caller, pass);
-    const { endsAt, tokenRequest } = tokenRequestFor(parts, pass, annotations);
+    const { endsAt, sent } = tokenRequestFor(parts, pass, annotations);
     const account = passAccount(pass.spec);
-    return parts.issueToken(requestAbout(request, accountTarget(target, account), { value: tokenRequest }), {
+    const { actor, signal, warn, willAnswer } = request;
+    const about = { caller, actor, signal, warn, willAnswer, annotate: request.annotate };
+    const input = { request: { ...about, target: accountTarget(target, account) }, sent, dryRun };
+    const granted = await parts.issueToken(input, {
       pass: {
         endsAt,
         agent: pass.spec.client?.id,
@@ -54,6 +59,7 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
         },
       },
     });
+    return answerTokenRequest(request, granted, sent);
   };
 }
 
@@ -92,7 +98,7 @@ function tokenRequestFor(
   parts: PassParts,
   { name, spec, status }: HeldPass,
   annotations: Record<string, string>,
-): { readonly endsAt: number; readonly tokenRequest: Pick<TokenRequest, 'metadata' | 'spec'> } {
+): { readonly endsAt: number; readonly sent: TokenInput['sent'] } {
   const { catalog, reader, now } = parts;
   const kind = catalog.passes;
   const account = passAccount(spec);
@@ -110,7 +116,7 @@ function tokenRequestFor(
   }
   if (seconds < 1) throw conflict(kind, name, 'less than a second of it is left: ask for another pass');
   const uid = issuesOwnTokens ? undefined : status.serviceAccountUID;
-  const tokenRequest = {
+  const sent = {
     // The account may be replaced until the token is issued. Where the cluster issues it, the account may be unknown
     // here, or have another UID.
     metadata: { annotations, ...(uid === undefined ? {} : { uid }) },
@@ -119,7 +125,7 @@ function tokenRequestFor(
       expirationSeconds: issuesOwnTokens ? MIN_REQUESTED_SECONDS : Math.max(seconds, MIN_REQUESTED_SECONDS),
     },
   };
-  return { endsAt, tokenRequest };
+  return { endsAt, sent };
 }
 
 const OTHER_MACHINE =

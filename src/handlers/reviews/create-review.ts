@@ -1,9 +1,7 @@
-import { encodeValue } from '../../api/codec/encode.ts';
 import { type ApiObject, apiVersionOf, type VirtualType } from '../../api/kind.ts';
 import { auditEventReviewType } from '../../api/kinds/audit-event-review.ts';
 import { clusterGrantReviewType } from '../../api/kinds/cluster-grant-review.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from '../../api/kinds/grant-reviews.ts';
-import { PARTIAL_METADATA_SHAPE } from '../../api/kinds/representations.ts';
 import {
   localSubjectAccessReviewType,
   selfSubjectAccessReviewType,
@@ -14,7 +12,7 @@ import {
 import { tokenReviewType } from '../../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
-import { partialMetadata } from '../representation.ts';
+import { PARTIAL_METADATA, partialMetadata } from '../representation.ts';
 import { checkNamespace, readBody } from '../write/read-body.ts';
 import type { Review, ReviewParts } from './review.ts';
 import { reviewLocalSubject, reviewSelfAccess, reviewSubject } from './review-access.ts';
@@ -51,10 +49,7 @@ export function createReviewHandler(parts: ReviewParts): CreateReview {
     checkNamespace(value, type, request.target.namespace);
     const { metadata, ...fields } = await answer(parts, request, value);
     const review: ApiObject = { kind: type.kind, apiVersion: apiVersionOf(type), metadata, ...fields };
-    const json =
-      request.accept.as === 'object'
-        ? encodeValue(review, type.shape, type.style)
-        : encodeValue(partialMetadata(review), PARTIAL_METADATA_SHAPE, 'builtin');
-    return { type: 'json', code: 201, json };
+    if (request.accept.as === 'object') return { type: 'value', code: 201, value: review, schema: type };
+    return { type: 'value', code: 201, value: partialMetadata(review), schema: PARTIAL_METADATA };
   };
 }

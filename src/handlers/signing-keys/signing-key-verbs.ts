@@ -6,7 +6,6 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { conflict } from '../../api/status.ts';
 import { checkPreconditions, hasPreconditions } from '../../objects/preconditions.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import { encode } from '../../objects/stored-object.ts';
 import { AlgorithmNotInUse, KeysAreExternal, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';
 import { TooManyKeys } from '../../tokens/keys/ring-state.ts';
 import { type SigningKeyPublisher, signingKeyObject } from '../../tokens/keys/signing-key-publisher.ts';
@@ -54,7 +53,7 @@ async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<
     await publisher.publish();
   }
   const stored = dryRun ? undefined : reader.find(kind, fleetKey(key.kid));
-  return { type: 'json', code: 201, json: encode(kind, stored?.object() ?? signingKeyObject(kind, key)) };
+  return { type: 'value', code: 201, value: stored?.object() ?? signingKeyObject(kind, key), schema: kind };
 }
 
 async function revokeKey(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {

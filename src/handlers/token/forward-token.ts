@@ -2,16 +2,15 @@ import type { Catalog } from '../../api/catalog.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { forbiddenField } from '../../api/field-error.ts';
-import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
+import { apiVersionOf } from '../../api/kind.ts';
 import { CONTROLLER_FIELD } from '../../api/kinds/cluster.ts';
 import {
   type BoundObjectReference,
+  type GrantedTokenRequest,
   TOKEN_ANNOTATIONS,
-  type TokenRequest,
   tokenRequestType,
 } from '../../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import type { ApiRequest } from '../../api/request.ts';
 import { badGateway, notFound, tooManyRequests } from '../../api/status.ts';
 import {
   describeCluster,
@@ -25,10 +24,10 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
 import type { Lifetime } from '../../tokens/grant-lifetime.ts';
-import { grantedTokenRequest } from './answer-token-request.ts';
+import { CREATED, grantedTokenRequest } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
-import type { TokenGrant } from './pass-use.ts';
+import type { TokenGrant, TokenInput } from './token-input.ts';
 import {
   annotationField,
   checkMinExpiration,
@@ -61,10 +60,9 @@ export const issuesOwnTokens = (cluster: StoredObject): boolean => cluster.field
 /** The TokenRequest that a cluster answers which issues its own tokens. */
 export type ForwardToken = (
   cluster: StoredObject,
-  request: ApiRequest,
   tokenRequest: ParsedTokenRequest,
-  options: { readonly dryRun: boolean; readonly grant: TokenGrant },
-) => Promise<ApiObject>;
+  grant: TokenGrant,
+) => Promise<GrantedTokenRequest>;
 
 /** Without --credentials-dir the server issues for every cluster. */
 export const issuesOwnTokensWith = (forward: ForwardToken | undefined): ((cluster: StoredObject) => boolean) =>
@@ -85,9 +83,8 @@ const NOT_TRACKED = forbiddenField(
 export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
   const inFlight = new InFlightCounts();
-  return async (cluster, request, tokenRequest, { dryRun, grant }) => {
-    const { pass, permissionEndsAt, maxPassSeconds } = grant;
-    const { sent, annotations, audiences } = tokenRequest;
+  return async (cluster, tokenRequest, { pass, ...grant }) => {
+    const { request, sent, dryRun, annotations, audiences } = tokenRequest;
     const { namespace, name } = request.target;
     const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
     await requireParents(catalog, reader, catalog.namespaces, objectKey);
@@ -105,8 +102,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       now,
       serverSeconds: parts.maxExpirationSeconds,
       passEndsAt: pass?.endsAt,
-      permissionEndsAt,
-      maxPassSeconds,
+      ...grant,
       byCluster: true,
     });
     const expirationSeconds = lifetime.seconds;
@@ -116,6 +112,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       const issuedAt = Math.floor(now / 1000);
       const predicted = { ...UNISSUED, audiences, issuedAt, expiresAt: issuedAt + expirationSeconds };
       warnOfLess(request, annotations, { requested, audiences, lifetime, granted: predicted });
+      await request.willAnswer(CREATED);
       return answer(sent, request, predicted, now);
     }
     const body = requestBody(request, sent, { audiences, expirationSeconds, boundTo });
@@ -136,6 +133,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     if (granted.id !== undefined) {
       request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(granted.id));
     }
+    await request.willAnswer(CREATED);
     return answer(sent, request, granted, now);
   };
 }
@@ -154,7 +152,7 @@ const secondsOf = ({ issuedAt, expiresAt }: GrantedToken): number => expiresAt -
 
 /** Of an earlier expiry, and of another audience. */
 function warnOfLess(
-  request: ApiRequest,
+  request: TokenInput['request'],
   { forCluster }: TokenRequestAnnotations,
   {
     requested,
@@ -184,8 +182,8 @@ function warnOfLess(
 
 /** Only fields that were parsed and checked here are forwarded. */
 function requestBody(
-  { target }: ApiRequest,
-  { metadata }: TokenRequest,
+  { target }: TokenInput['request'],
+  { metadata }: TokenInput['sent'],
   spec: { audiences: readonly string[]; expirationSeconds: number; boundTo: BoundObjectReference | undefined },
 ): Buffer {
   const uid = metadata?.uid ?? '';
@@ -208,7 +206,7 @@ function requestBody(
 async function send(
   { upstream, productName, report }: ForwardTokenParts,
   stored: StoredObject,
-  { target, signal, annotate }: ApiRequest,
+  { target, signal, annotate }: TokenInput['request'],
   body: Buffer,
 ): Promise<UpstreamAnswer> {
   const path = `/api/v1/namespaces/${target.namespace}/serviceaccounts/${target.name}/token`;
@@ -247,7 +245,12 @@ function readGranted(
   }
 }
 
-function answer(sent: TokenRequest, { target }: ApiRequest, granted: GrantedToken, now: number): ApiObject {
+function answer(
+  sent: TokenInput['sent'],
+  { target }: TokenInput['request'],
+  granted: GrantedToken,
+  now: number,
+): GrantedTokenRequest {
   const { token, audiences, issuedAt, expiresAt, accountUid: uid } = granted;
   const { name, namespace } = target;
   const claims = { aud: [...audiences], iat: issuedAt, exp: expiresAt };

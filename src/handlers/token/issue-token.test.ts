@@ -23,7 +23,7 @@ import type { TokenClaims } from '../../tokens/claims.ts';
 import { createIssuers } from '../../tokens/claims.ts';
 import { createTrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { Signer } from '../../tokens/signer.ts';
-import { createIssueTokenHandler } from './issue-token.ts';
+import { createIssueToken, createTokenHandler } from './issue-token.ts';
 
 /** The handler over a real store, with a fixed clock and a signer that records the claims. */
 
@@ -85,10 +85,11 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-const { issuerFor, clusterOfIssuer, clusterOfPeopleIssuer } = createIssuers({
+const { issuerFor, peopleIssuerFor, clusterOfIssuer, clusterOfPeopleIssuer } = createIssuers({
   baseUrl: 'https://pass.example',
   productName: 'orchestrator',
 });
+const NO_PEOPLE = { peopleIssuerOf: peopleIssuerFor, issuesOwnTokens: () => false, actorOf: () => undefined };
 const ISSUERS = { issuerOf: issuerFor, clusterOfIssuer, clusterOfPeopleIssuer };
 
 interface Outcome {
@@ -111,7 +112,7 @@ interface Asked {
   readonly jti?: string;
   readonly user?: User;
   readonly requireRightClock?: () => void;
-  readonly willAnswer?: (code: number) => void;
+  readonly willAnswer?: ApiRequest['willAnswer'];
   readonly trackAll?: boolean;
 }
 
@@ -131,10 +132,10 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     caller: { as: () => asked.user ?? { name: 'jane', uid: 'u', groups: [], extra: {} } },
     warn: (text: string) => warnings.push(text),
     annotate: (key: string, value: string) => annotations.set(key, value),
-    willAnswer: asked.willAnswer ?? (() => {}),
+    willAnswer: asked.willAnswer ?? (async () => {}),
     accept: { mediaType: 'application/json', as: 'object' },
   } as unknown as ApiRequest;
-  const handle = createIssueTokenHandler({
+  const issueToken = createIssueToken({
     catalog,
     reader,
     productName: 'orchestrator',
@@ -146,13 +147,15 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     ...ISSUERS,
     authorizer: { decide: () => ({ allowed: false, reason: '' }) },
     actorClaim: () => undefined,
+    ...NO_PEOPLE,
     maxExpirationSeconds: 7200,
     now: () => now,
     randomUUID: () => jti,
   });
-  const response = await handle(request);
-  if (response.type !== 'json' && response.type !== 'value') throw new Error('an object was expected');
-  const text = response.type === 'value' ? toJson(response.value) : Buffer.from(response.json).toString();
+  const response = await createTokenHandler(issueToken)(request);
+  if (response.type !== 'value') throw new Error('an object was expected');
+  const { value, schema } = response;
+  const text = schema === undefined ? toJson(value) : encodeValue(value, schema.shape, schema.style);
   return { json: JSON.parse(text), text, annotations, warnings };
 }
 
@@ -308,7 +311,7 @@ describe('a signature that the audiences cannot have', () => {
 
 describe('A9: the audit event', () => {
   const steps: string[] = [];
-  const willAnswer = (code: number) => steps.push(`${code} to be written`);
+  const willAnswer = async (code: number) => void steps.push(`${code} to be written`);
   const signer: Signer = {
     isLocal: true,
     check: () => ({}),
@@ -326,17 +329,28 @@ describe('A9: the audit event', () => {
     expect(steps).toEqual(['201 to be written', 'to be signed']);
   });
 
-  test('is not written early when the request can still fail', async () => {
-    await ask(signer, { willAnswer, query: 'dryRun=All' });
+  test('is not written before the request can no longer fail', async () => {
     const create = () => Promise.reject(new Error('the disk is full'));
     const tracked = { annotations: { 'clusterpass.dev/tracked': 'true' }, create };
     await expect(ask(signer, { willAnswer, ...tracked })).rejects.toThrow('the disk is full');
     await expect(ask(signer, { willAnswer, spec: { audiences: [], expirationSeconds: 1 } })).rejects.toThrow(
       'may not specify a duration',
     );
+    expect(steps.splice(0)).toEqual(['to be signed']);
     await ask({ ...signer, isLocal: false }, { willAnswer });
-    expect(steps).toEqual(['to be signed', 'to be signed']);
+    expect(steps).toEqual(['to be signed', '201 to be written']);
   });
+
+  const zoe = { name: 'zoe', uid: 'z', groups: [], extra: {} };
+  const tracked = { annotations: { 'clusterpass.dev/tracked': 'true' }, user: zoe };
+
+  test.each<Asked>([{}, { query: 'dryRun=All' }, { ...tracked, jti: '2b1f7f0e-52a4-4f0a-9c37-0000000000aa' }])(
+    'without it there is no answer: %j',
+    async (asked) => {
+      const failing = () => Promise.reject(new ApiError(503, 'ServiceUnavailable', 'the disk is full'));
+      await expect(ask(signer, { ...asked, willAnswer: failing })).rejects.toThrow('the disk is full');
+    },
+  );
 });
 
 describe('a tracked token', () => {

@@ -26,7 +26,7 @@ const SHOWN_CHARACTERS = 64;
 export const WAITS_FOR_FINALIZERS = 'it was deleted, and waits for its finalizers';
 
 /** T-12l */
-export function checkName({ metadata }: TokenRequest, name: string, of = 'service account'): void {
+export function checkName({ metadata }: Pick<TokenRequest, 'metadata'>, name: string, of = 'service account'): void {
   const sent = metadata?.name ?? '';
   if (sent === '' || sent === name) return;
   throw invalid(TOKEN_REQUEST, name, [invalidValue('metadata.name', sent, `must match the ${of} name if specified`)]);

@@ -1,23 +1,32 @@
-import { type Decoded, decodeBody, type FieldValidation } from '../../api/codec/decode.ts';
+import { type Decoded, decodeBody, decodeValue, type FieldValidation } from '../../api/codec/decode.ts';
 import { droppedText } from '../../api/codec/keep-part.ts';
 import type { ApiObject, BodyType, Kind, ObjectMeta, ResourceType } from '../../api/kind.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { type ApiRequest, NO_BODY, type RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
+import type { JsonValue } from '../../lib/json.ts';
 import type { Preconditions } from '../../objects/preconditions.ts';
 
-/** The object of the body, with warnings. */
+/** The object of the body, with warnings. One that the server made is checked too: it is stored. */
 export function readObject(request: ApiRequest, kind: Kind, mode: FieldValidation): ApiObject {
-  return withWarnings(request, kind, decodeBody(request.body ?? NO_BODY, kind, mode));
+  const { body = NO_BODY } = request;
+  const decoded =
+    'value' in body ? decodeValue(body.value as JsonValue, kind, mode) : decodeBody<ApiObject>(body, kind, mode);
+  return withWarnings(request, kind, decoded);
 }
 
-/** A body of a type that is kept whole, with a warning for each unknown and each duplicate field. */
+/**
+ * A body of a type that is kept whole, with a warning for each unknown and each duplicate field. A value of the server
+ * is of that type.
+ */
 export function readBody<T extends object = ApiObject>(
   request: { readonly body?: RequestBody | undefined } & Pick<ApiRequest, 'warn'>,
   type: BodyType,
   mode: FieldValidation,
 ): T {
-  const { value, violations } = decodeBody<T>(request.body ?? NO_BODY, type, mode);
+  const { body = NO_BODY } = request;
+  if ('value' in body) return body.value as T;
+  const { value, violations } = decodeBody<T>(body, type, mode);
   for (const violation of violations) request.warn(violation);
   return value;
 }

@@ -11,7 +11,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import { type PublicView, servedObject } from '../../objects/stored-object.ts';
 import type { Admit, ObjectWriter } from '../../objects/writer.ts';
 import type { WriteOptions } from '../options/write-options.ts';
-import { renderObject } from '../representation.ts';
+import { shapedObject } from '../representation.ts';
 import { representationFor, type Views } from '../views.ts';
 
 /** What the writing handlers share. */
@@ -101,7 +101,7 @@ export function writeResponse(
   const isWhole = both.every((one) => seesWhole(parts, request, kind, one));
   const shown = isWhole ? object : parts.publicView(object);
   const representation = representationFor(request, kind, parts.views);
-  return { type: 'json', code, json: renderObject(representation, servedObject(kind, shown)) };
+  return { type: 'value', code, ...shapedObject(representation, servedObject(kind, shown)) };
 }
 
 /** The response shows the change, which is not in force yet: without a warning the client would rely on it. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { toJson } from '../../api/codec/encode.ts';
-import type { Accepted, ApiResponse, ListResponse } from '../../api/request.ts';
+import { encodeValue, toJson } from '../../api/codec/encode.ts';
+import type { Accepted, ApiResponse, ListResponse, ValueResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import { endWith, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
 import type { ResponseBuffers } from './chunk-pool.ts';
@@ -62,7 +62,7 @@ const GZIP_ABOVE = 131_072;
 export function respond(envelope: Envelope, answer: Answer): Promise<void> | undefined {
   switch (answer.type) {
     case 'value':
-      return write(envelope, answer.code, toJson(answer.value));
+      return write(envelope, answer.code, encoded(answer));
     case 'json':
       return write(envelope, answer.code, answer.json);
     case 'status':
@@ -80,6 +80,9 @@ export function respond(envelope: Envelope, answer: Answer): Promise<void> | und
     }
   }
 }
+
+const encoded = ({ value, schema }: ValueResponse): string =>
+  schema === undefined ? toJson(value) : encodeValue(value, schema.shape, schema.style);
 
 function headersFor(
   { auditId, warnings, close, strictTransportSecurity }: Envelope,

@@ -9,7 +9,7 @@ import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { Kind, ObjectMeta } from '../../api/kind.ts';
 import { CLUSTERS_ANNOTATION } from '../../api/kinds/rbac.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
-import type { ApiRequest, RequestBody, SentBody } from '../../api/request.ts';
+import { type ApiRequest, type RequestBody, type SentBody, sentBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
 import { asJsonObject } from '../../lib/json.ts';
 import type { RawAnswer } from '../response/respond.ts';
@@ -77,8 +77,9 @@ function clusterIn(metadata: ObjectMeta, kind: Kind, productName: string): strin
 
 /** Only what is needed to find the cluster; its path checks the body. */
 function metadataOf(body: RequestBody, kind: Kind): ObjectMeta {
-  if ('value' in body || !body.mediaType.includes('-patch+')) return decodeBody(body, kind, 'Ignore').value.metadata;
-  const patch = parsePatch(body);
+  const sent = sentBody(body);
+  if (!sent.mediaType.includes('-patch+')) return decodeBody(sent, kind, 'Ignore').value.metadata;
+  const patch = parsePatch(sent);
   const { name, annotations } = asJsonObject(asJsonObject(patch).metadata);
   const pairs = Object.entries(asJsonObject(annotations)).filter(([, value]) => typeof value === 'string');
   return {

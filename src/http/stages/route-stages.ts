@@ -37,13 +37,12 @@ export async function servePath(x: Exchange): Promise<void> {
 export const handle: Stage = async (x, { beforeRelease }) => {
   if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');
   const sentCode = (code: number): number => x.successCode ?? code;
-  const willAnswer = (code: number): void => void beforeRelease(x, sentCode(code));
+  const willAnswer = (code: number): Promise<void> => beforeRelease(x, sentCode(code));
   x.isWriting = x.headers.method !== 'GET' && x.headers.method !== 'HEAD';
   try {
     const answer = await x.route.handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
-    // A9. Decided by the path, not by the handler: one that forgot `willAnswer` would release a token without its
-    // event.
-    if (issuesToken(x.target.subresource) && 'code' in answer) await beforeRelease(x, sentCode(answer.code));
+    // A9: a handler that forgot `willAnswer` must not release a token without its event.
+    if (issuesToken(x.target.subresource) && x.auditedCode === undefined) throw new Error('a token without an event');
     x.answer = answer;
   } finally {
     x.isWriting = false;

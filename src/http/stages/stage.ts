@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Authorizer } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { ApiError } from '../../api/status.ts';
+import type { IssueToken } from '../../handlers/token/token-input.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import type { Secret } from '../../observability/secret.ts';
 import type { Freshness } from '../../storage/freshness.ts';
@@ -31,6 +32,7 @@ export interface StageParts {
   readonly forms: FormRoutes;
   /** Undefined: MCP is not served. */
   readonly mcp?: McpEndpoint | undefined;
+  readonly issueToken: IssueToken;
   readonly flowControl: FlowControl;
   readonly bodies: BodyReader;
   /**

@@ -1,5 +1,8 @@
+import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
 import { type Status, timeout } from '../../api/status.ts';
-import type { Exchange } from '../exchange.ts';
+import type { TokenInput } from '../../handlers/token/token-input.ts';
+import { callerOf, type Exchange, HandlerRequest } from '../exchange.ts';
+import { PLAIN_JSON } from '../request/negotiate.ts';
 import type { Answer } from '../response/respond.ts';
 import { requireFreshState, requireLiveCaller } from './authentication-stages.ts';
 import { authorize } from './authorization-stages.ts';
@@ -7,7 +10,8 @@ import { findRoute, handle } from './route-stages.ts';
 import { runStages, type Stage, type StageParts } from './stage.ts';
 
 /** What a subrequest passes of the pipeline: the rest was done for the request that it belongs to. */
-const STAGES: readonly Stage[] = [requireFreshState, requireLiveCaller, authorize, findRoute, handle];
+const CHECKS: readonly Stage[] = [requireFreshState, requireLiveCaller, authorize];
+const STAGES: readonly Stage[] = [...CHECKS, findRoute, handle];
 
 /**
  * The answer to a request of the API that belongs to another request. The caller records its end: with
@@ -15,8 +19,23 @@ const STAGES: readonly Stage[] = [requireFreshState, requireLiveCaller, authoriz
  */
 export async function answerSubrequest(x: Exchange, parts: StageParts): Promise<Answer> {
   await runStages(STAGES, x, parts);
-  if (x.answer === undefined) throw timeout('the request that this one belongs to has ended');
-  return x.answer;
+  return x.answer ?? hasEnded();
+}
+
+/** A token that belongs to another request. The caller records its end, as that of `answerSubrequest`. */
+export async function issueSubrequest(
+  x: Exchange,
+  parts: StageParts,
+  input: Pick<TokenInput, 'sent' | 'dryRun'>,
+): Promise<GrantedTokenRequest> {
+  await runStages(CHECKS, x, parts);
+  if (!x.deadline.isOpen) return hasEnded();
+  const request = new HandlerRequest(x, callerOf(x), PLAIN_JSON, (code) => parts.beforeRelease(x, code));
+  return parts.issueToken({ ...input, request });
+}
+
+function hasEnded(): never {
+  throw timeout('the request that this one belongs to has ended');
 }
 
 /** Records the end of a subrequest that failed, and returns what is answered. */

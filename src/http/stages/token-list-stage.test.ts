@@ -1,15 +1,23 @@
 import { expect, test } from 'vitest';
 import { closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import type { ResourceRoute, ResourceRoutes } from '../routes/routes.ts';
+import type { ResourceRoutes } from '../routes/routes.ts';
 
 closeServersAfterEach();
 
-const ISSUED = JSON.stringify({ spec: { audiences: [] }, status: { token: 'issued' } });
+const ISSUED = {
+  apiVersion: '',
+  kind: 'TokenRequest',
+  metadata: {},
+  spec: { audiences: [], expirationSeconds: 600, boundObjectRef: null },
+  status: { token: 'issued', expirationTimestamp: '' },
+};
 const item = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
 
-const tokenRoute = (handle: ResourceRoute['handle']): ResourceRoutes => ({
+/** The stage issues the tokens itself. */
+const handle = (): Promise<never> => Promise.reject(new Error('no handler is called'));
+const resources: ResourceRoutes = {
   find: () => ({ style: 'builtin', verbs: new Set(['create']), offers: new Set(), patchTypes: [], handle }),
-});
+};
 
 test('A9: a credential that is revoked while a list is issued gets none of the tokens that are left', async () => {
   let isRevoked = false;
@@ -24,10 +32,11 @@ test('A9: a credential that is revoked while a list is issued gets none of the t
       dependsOn: [],
       isLive: () => !isRevoked,
     }),
-    resources: tokenRoute(async () => {
+    resources,
+    issueToken: async () => {
       isRevoked = true;
-      return { type: 'json', code: 201, json: ISSUED };
-    }),
+      return ISSUED;
+    },
   });
   const { code, json } = await send({
     method: 'POST',
@@ -44,7 +53,8 @@ test('A9: a credential that is revoked while a list is issued gets none of the t
 
 test('A19: a list with long wrong names gets a short response', async () => {
   const { send } = await startFixture(undefined, {
-    resources: tokenRoute(() => Promise.reject(new Error('no item has the name of a cluster'))),
+    resources,
+    issueToken: () => Promise.reject(new Error('no item has the name of a cluster')),
   });
   const wrong = { cluster: '!'.repeat(1_000), namespace: '?'.repeat(1_000), serviceAccount: '?'.repeat(1_000) };
   const { code, text, json } = await send({

@@ -1,6 +1,6 @@
 import { type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
 import { apiVersionOf } from '../../api/kind.ts';
-import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
+import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import {
   type IssuedPass,
   type RequestedPass,
@@ -8,51 +8,47 @@ import {
   tokenRequestListType,
 } from '../../api/kinds/token-request-list.ts';
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import type { RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import { parseTokenRequestOptions } from '../../handlers/options/write-options.ts';
+import { CREATED } from '../../handlers/token/answer-token-request.ts';
+import type { TokenInput } from '../../handlers/token/token-input.ts';
 import { readBody } from '../../handlers/write/read-body.ts';
 import { clip } from '../../lib/text.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import type { Exchange } from '../exchange.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
-import { type Answer, jsonOf } from '../response/respond.ts';
 import type { Stage, StageParts } from './stage.ts';
-import { answerSubrequest, recordFailure } from './subrequest.ts';
-
-/** Subrequests at once: they share the writes of the audit log, and other requests are served between them. */
-const CONCURRENCY = 32;
+import { issueSubrequest, recordFailure } from './subrequest.ts';
 
 /**
- * `/auth/v1/passes`: tokens of many clusters in one request. Each item is a TokenRequest of the same caller, which the
- * stages authorize, handle and record like any other: a list gives nothing that single requests would not give.
+ * `/auth/v1/passes`: tokens of many clusters in one request. Each item is a TokenRequest of the same caller, which is
+ * authorized, issued and recorded like any other: a list gives nothing that single requests would not give. The
+ * signatures, audit events and records of all items are awaited together.
  */
 export const issueTokenList: Stage = async (x, parts) => {
   if (x.body === undefined) throw badRequest('the body must be a TokenRequestList');
-  const { fieldValidation } = parseTokenRequestOptions(x.query);
+  const { dryRun, fieldValidation } = parseTokenRequestOptions(x.query);
   const { items: requested = [] } = readBody<TokenRequestList>(x, tokenRequestListType, fieldValidation);
   if (requested.length === 0)
     throw invalid(tokenRequestListType, '', [required('items', 'name at least one service account')]);
-  const items = new Array<IssuedPass>(requested.length);
+  const issuing: Promise<IssuedPass>[] = [];
   const slice = new TimeSlice(x);
-  let next = 0;
-  const issueSome = async (): Promise<void> => {
-    while (next < requested.length && x.deadline.isOpen) {
-      const index = next++;
-      items[index] = await issueOne(x, parts, requested[index] ?? {}, index);
-      if (slice.isUsedUp) await slice.next();
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, requested.length) }, issueSome));
-  x.answer = {
-    type: 'value',
-    code: 200,
-    value: { kind: tokenRequestListType.kind, apiVersion: apiVersionOf(tokenRequestListType), items },
-  };
+  for (const [index, item] of requested.entries()) {
+    // Other requests are served between them.
+    if (slice.isUsedUp) await slice.next();
+    if (!x.deadline.isOpen) return;
+    issuing.push(issueOne(x, parts, { requested: item, index, dryRun }));
+  }
+  const value = { kind: tokenRequestListType.kind, apiVersion: apiVersionOf(tokenRequestListType) };
+  x.answer = { type: 'value', code: 200, value: { ...value, items: await Promise.all(issuing) } };
 };
 
 /** Never rejects: an item that fails does not fail the others. */
-async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass, index: number): Promise<IssuedPass> {
+async function issueOne(
+  x: Exchange,
+  parts: StageParts,
+  { requested, index, dryRun }: { readonly requested: RequestedPass; readonly index: number; readonly dryRun: boolean },
+): Promise<IssuedPass> {
   const { cluster = '', namespace = '', serviceAccount = '', userpass = false } = requested;
   const named = userpass
     ? { cluster: repeatedName(cluster), userpass }
@@ -62,29 +58,16 @@ async function issueOne(x: Exchange, parts: StageParts, requested: RequestedPass
         serviceAccount: repeatedName(serviceAccount),
       };
   const info = userpass ? userpassInfo(cluster) : tokenRequestInfo(cluster, namespace, serviceAccount);
-  const item = x.subrequest(info, tokenRequestBody(requested));
+  const item = x.subrequest(info, undefined);
   item.annotate('clusterpass.dev/item', String(index));
   try {
     checkNames(requested, index);
-    const issued = issuedBy(await answerSubrequest(item, parts));
+    const { spec, status } = await issueSubrequest(item, parts, { sent: tokenRequestOf(requested), dryRun });
     parts.observeSubrequest(item, CREATED);
-    return { ...named, ...issued };
+    return { ...named, audiences: [...spec.audiences], ...status };
   } catch (error) {
     return { ...named, error: recordFailure(item, parts, error) };
   }
-}
-
-const CREATED = 201;
-
-function issuedBy(answer: Answer): Pick<IssuedPass, 'audiences' | 'token' | 'expirationTimestamp'> {
-  const issued = jsonOf(answer) as TokenRequest | undefined;
-  if (issued === undefined) throw new Error('a token request is answered with JSON');
-  const { spec, status } = issued;
-  return {
-    audiences: spec?.audiences ?? [],
-    token: status?.token ?? '',
-    ...(status?.expirationTimestamp === undefined ? {} : { expirationTimestamp: status.expirationTimestamp }),
-  };
 }
 
 /** The request line parser checks the names in a path, not those in a body. */
@@ -123,7 +106,8 @@ const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at
     .filter(([, value]) => value !== '')
     .map(([field]) => forbiddenField(`${at}.${field}`, 'may not be set together with userpass'));
 
-function tokenRequestBody({ audiences = [], expirationSeconds, tracked }: RequestedPass): RequestBody {
-  const annotations = tracked === undefined ? undefined : { [TOKEN_ANNOTATIONS.tracked]: String(tracked) };
-  return { value: { metadata: { annotations }, spec: { audiences, expirationSeconds } } };
+function tokenRequestOf({ audiences = [], expirationSeconds, tracked }: RequestedPass): TokenInput['sent'] {
+  const spec = { audiences: [...audiences], ...(expirationSeconds === undefined ? {} : { expirationSeconds }) };
+  if (tracked === undefined) return { spec };
+  return { metadata: { annotations: { [TOKEN_ANNOTATIONS.tracked]: String(tracked) } }, spec };
 }

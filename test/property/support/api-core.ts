@@ -110,7 +110,6 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     now: Date.now,
     random: () => 0,
     createToken: () => Promise.reject(new Error('no tokens are asked for here')),
-    createUserpass: () => Promise.reject(new Error('no passes are asked for here')),
     createReview: () => Promise.reject(new Error('no reviews are asked for here')),
     verbOverrides: new Map(),
     getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
@@ -177,6 +176,6 @@ function toApiRequest({
     auditId: '',
     annotate: () => {},
     nameObject: () => {},
-    willAnswer: () => {},
+    willAnswer: async () => {},
   };
 }

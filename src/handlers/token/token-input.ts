@@ -1,4 +1,13 @@
-import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import type { GrantedTokenRequest, TokenRequest } from '../../api/kinds/token-request.ts';
+import type { ApiRequest } from '../../api/request.ts';
+
+/** What is asked for, decoded: a token for the account in the path, or at `clusters/userpass` for the caller. */
+export interface TokenInput {
+  readonly request: Pick<ApiRequest, 'caller' | 'actor' | 'target' | 'signal' | 'warn' | 'annotate' | 'willAnswer'>;
+  readonly sent: Pick<TokenRequest, 'metadata' | 'spec'>;
+  /** Every check is made and nothing is signed. */
+  readonly dryRun: boolean;
+}
 
 /** What allows a token, where that bounds how long it lasts. Absent: nothing does. */
 export interface TokenGrant {
@@ -25,4 +34,8 @@ export interface PassUse {
   readonly recordToken: (id: string | undefined, expiresAt: number, issuer: 'ours' | 'cluster') => Promise<void>;
 }
 
-export type IssueToken = (request: ApiRequest, grant?: TokenGrant) => Promise<ApiResponse>;
+/**
+ * The TokenRequest with what was granted. It resolves when the audit event is durable (A9), and so is the record of the
+ * token, if it has one.
+ */
+export type IssueToken = (input: TokenInput, grant?: TokenGrant) => Promise<GrantedTokenRequest>;

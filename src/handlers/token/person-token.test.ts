@@ -12,7 +12,8 @@ import type { PersonClaims } from '../../tokens/person-claims.ts';
 import type { Signer } from '../../tokens/signer.ts';
 import { createPersonActor } from './actor-claim.ts';
 import { issuesOwnTokens } from './forward-token.ts';
-import { createIssueUserpassHandler } from './issue-userpass.ts';
+import { createTokenHandler } from './issue-token.ts';
+import { type PersonTokenParts, personToken } from './person-token.ts';
 
 /** Passes for people: who gets one, what it says, and how long it lives. */
 
@@ -78,7 +79,7 @@ async function ask({
   const signed: PersonClaims[] = [];
   const warnings: string[] = [];
   const annotations = new Map<string, string>();
-  const handle = createIssueUserpassHandler({
+  const parts: PersonTokenParts = {
     catalog,
     productName: 'orchestrator',
     reader: { findFresh: async (_, { name: asked }) => CLUSTERS.get(asked) },
@@ -98,7 +99,8 @@ async function ask({
     actorOf: createPersonActor({ mode: 'fleet', baseUrl: issuers.baseUrl }),
     now: () => NOW,
     randomUUID: () => JTI,
-  });
+  };
+  const handle = createTokenHandler((input, grant = {}) => personToken(parts, input, grant));
   const response = await handle({
     target: { name: cluster },
     query: new URLSearchParams(query),
@@ -107,15 +109,14 @@ async function ask({
     actor: actor === undefined ? undefined : callerNamed(actor),
     warn: (text: string) => warnings.push(text),
     annotate: (key: string, value: string) => annotations.set(key, value),
-    willAnswer: () => {},
+    willAnswer: async () => {},
     accept: { mediaType: 'application/json', as: 'object' },
   } as unknown as ApiRequest);
-  if (response.type !== 'json' && response.type !== 'value') throw new Error('an object was expected');
-  const text = response.type === 'value' ? toJson(response.value) : Buffer.from(response.json).toString();
+  if (response.type !== 'value') throw new Error('an object was expected');
   const [claims] = signed;
   return {
     code: response.code,
-    json: JSON.parse(text),
+    json: JSON.parse(toJson(response.value)),
     claims,
     warnings,
     annotations,

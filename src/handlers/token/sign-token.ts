@@ -1,0 +1,114 @@
+import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
+import { invalidValue } from '../../api/field-error.ts';
+import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
+import { ApiError, type GroupResource } from '../../api/status.ts';
+import type { LifetimeBounds } from '../../tokens/grant-lifetime.ts';
+import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
+import type { SignedClaims, Signer } from '../../tokens/signer.ts';
+import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
+import type { ParsedTokenRequest } from './parse-token-request.ts';
+import type { TokenGrant } from './token-input.ts';
+import { requireLifetime, warnOfEarlierExpiry } from './token-request-annotations.ts';
+import { requireValidRequest } from './validate-token-request.ts';
+
+export interface SignTokenParts {
+  readonly signer: Signer;
+  readonly tracked: TrackedTokens;
+  /** Records every token. Default: those whose request asks for it. */
+  readonly trackAll?: boolean;
+  readonly maxExpirationSeconds: number;
+  /** Throws while the clock is known to be wrong: a token would carry wrong times. */
+  readonly requireRightClock: () => void;
+  readonly now: () => number;
+  readonly randomUUID: () => string;
+}
+
+/** For whom a token is, once all of its checks but those of its time have passed. */
+interface TokenSubject {
+  readonly cluster: string;
+  readonly holder: TokenHolder;
+  /** The kind of the holder, for the refusal of a record. */
+  readonly kind: GroupResource;
+  /** It is also the audience that opens the API of the cluster. */
+  readonly issuer: string;
+  readonly audiences: readonly string[];
+  /** What bounds the lifetime beside the grant. */
+  readonly bounds: Pick<LifetimeBounds, 'sortSeconds' | 'credentialEndsAt'>;
+  readonly claimsOf: (granted: {
+    readonly now: number;
+    readonly expirationSeconds: number;
+    readonly randomUUID: () => string;
+  }) => SignedClaims;
+}
+
+/** The last steps of every token that is signed here. Without a record (`tracked`) none waits for the store. */
+export async function signToken(
+  parts: SignTokenParts,
+  tokenRequest: ParsedTokenRequest,
+  { pass, ...grant }: TokenGrant,
+  { cluster, holder, kind, issuer, audiences, bounds, claimsOf }: TokenSubject,
+): Promise<GrantedTokenRequest> {
+  const { request, sent, dryRun, annotations, expirationSeconds: requested } = tokenRequest;
+  const { warn, willAnswer } = request;
+  checkSignature(parts, audiences, warn);
+  const lifetime = requireLifetime(request, annotations, {
+    requested,
+    now: parts.now(),
+    serverSeconds: parts.maxExpirationSeconds,
+    passEndsAt: pass?.endsAt,
+    ...bounds,
+    ...grant,
+  });
+  parts.requireRightClock();
+  const now = parts.now();
+  const claims = claimsOf({ now, expirationSeconds: lifetime.seconds, randomUUID: parts.randomUUID });
+  // A pass lasts as long as it says: the request is for at least ten minutes.
+  if (lifetime.bound !== 'passEndsAt') warnOfEarlierExpiry(request, requested, lifetime);
+  if (annotations.forCluster && !claims.aud.includes(issuer)) warn(audienceWarning(cluster, issuer));
+  const granted = (token: string): GrantedTokenRequest => grantedTokenRequest(sent, { holder, claims, token, now });
+  const isTracked = annotations.tracked || pass !== undefined || parts.trackAll === true;
+  const record = isTracked ? requireRoom(parts, tokenRequest, kind) : undefined;
+  if (dryRun) {
+    await willAnswer(CREATED);
+    return granted('');
+  }
+  request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(claims.jti));
+  await pass?.recordToken(claims.jti, claims.exp * 1000, 'ours');
+  if (record === undefined && parts.signer.isLocal) {
+    // From here on only signing could fail, and a second line of the audit log would say so.
+    const audited = willAnswer(CREATED);
+    const token = await sign(parts.signer, claims);
+    await audited;
+    return granted(token);
+  }
+  const token = await sign(parts.signer, claims);
+  await record?.(cluster, claims);
+  await willAnswer(CREATED);
+  return granted(token);
+}
+
+const requireRoom = (
+  { tracked, trackAll = false }: SignTokenParts,
+  { request: { caller, target } }: ParsedTokenRequest,
+  kind: GroupResource,
+) => tracked.requireRoom(caller.impersonator ?? caller, target.name, { isRequired: trackAll, kind });
+
+/** Refuses audiences that no signature suits, and warns of one that differs from what they demand. */
+function checkSignature({ signer }: SignTokenParts, audiences: readonly string[], warn: (text: string) => void): void {
+  const { problem, warning } = signer.check(audiences);
+  if (problem !== undefined) requireValidRequest([invalidValue('spec.audiences', audiences, problem)]);
+  if (warning !== undefined) warn(warning);
+}
+
+/** T-25 */
+const sign = (signer: Signer, claims: SignedClaims): Promise<string> =>
+  signer.sign(claims).catch((cause: unknown) => {
+    const message = 'failed to generate token';
+    throw new ApiError(500, 'InternalError', `Internal error occurred: ${message}`, {
+      details: { causes: [{ message }] },
+      cause,
+    });
+  });
+
+const audienceWarning = (cluster: string, audience: string): string =>
+  `this token will not open the API of cluster "${cluster}": its audiences do not include "${audience}"`;
