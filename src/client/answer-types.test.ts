@@ -49,6 +49,11 @@ describe.each([
   );
 });
 
+it('names the field that has another type', () => {
+  const answer = { metadata: { name: 'x' }, items: [{ metadata: { name: 5 } }] };
+  expect(wrongTypeIn(answer, CLUSTERPASS_ANSWER, 'list')).toContain('items[0].metadata.name');
+});
+
 it('a server may leave fields out, send null, and send fields that the client does not know', () => {
   const answer = { metadata: { name: 'x', labels: null, owner: 5 }, items: null, status: { future: [1] }, more: true };
   expect(wrongTypeIn(answer, CLUSTERPASS_ANSWER, 'list')).toBeUndefined();

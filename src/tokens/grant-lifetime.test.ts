@@ -22,7 +22,7 @@ describe('the lifetime of a token', () => {
     );
   });
 
-  it('T-28: is never the one that kube-apiserver turns into a year', () => {
+  it('decision 6, T-28: is never the one that kube-apiserver turns into a year', () => {
     expect(grantLifetime({ ...asked, requested: 3607, byCluster: true }).seconds).toBe(3606);
     expect(grantLifetime({ ...asked, requested: 3607 }).seconds).toBe(3607);
   });

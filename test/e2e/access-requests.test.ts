@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { json, status } from '../../src/client/script-server.fixture.ts';
 import { auditLogOf, eventsOf, readAudit } from './support/audit.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import { personAt } from './support/scripted.ts';
 import { type Server, TLS } from './support/server.ts';
 import { beforeAllWithTlsServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
@@ -361,26 +359,6 @@ describe('A31: who may do what', () => {
     expect([(await by(ofLea)).code, (await by(ofAdmin)).code]).toEqual([403, 200]);
   });
 
-  it('an approver grants only its own permissions in the cluster, and no longer than they last', async () => {
-    const name = await asked('kurt');
-    const { code, json } = await decide('weak', name, 'Approved');
-    expect([code, json.message]).toEqual([403, expect.stringContaining('not currently held in cluster "alpha" until')]);
-    expect((await decide('dev', name, 'Approved')).code).toBe(403);
-    expect((await decide('weak', name, 'Denied')).code).toBe(200);
-    const other = await asked('kurt', { ...builder, serviceAccount: { namespace: 'shop', name: 'x' } });
-    expect((await decide('dev', other, 'Approved')).code).toBe(200);
-    await decide('kurt', other, 'Withdrawn');
-  });
-
-  it('the requests of one caller are limited', async () => {
-    const names = await Promise.all([1, 2, 3, 4].map(() => asked('kurt')));
-    const { code, json } = await ask('kurt');
-    expect([code, json.message]).toEqual([403, expect.stringContaining('User "kurt" has 4 open access requests')]);
-    await decide('kurt', names[0] ?? '', 'Withdrawn');
-    names.push(await asked('kurt'));
-    for (const name of names) await server.call('DELETE', `${PATH}/${name}`, asUser('kurt'));
-  });
-
   it('the spec of a request cannot be changed, and only the server writes its status', async () => {
     const name = await asked('kate');
     const before = (await server.call('GET', `${PATH}/${name}`)).json;
@@ -474,58 +452,6 @@ describe('the command line', () => {
     ]);
     expect(await lea.ok(['request', 'deny', denied.trim(), '-m', 'no'])).toContain(' denied\n');
     expect(await kate.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
-  });
-
-  it('continues after a request that may not exist, and reports it', async () => {
-    const [kate, lea] = [await at('kate'), await at('lea')];
-    onTestFinished(async () => void (await Promise.all([kate.leave(), lea.leave()])));
-    const [first, second] = [await asked('kate'), await asked('kate')];
-    const absent = (verb: string) =>
-      new RegExp(
-        `^Error from server \\(Forbidden\\): .*"gone" is forbidden: User "\\w+" cannot ${verb} resource .*\\n` +
-          'There may be no such request: its requester can delete it, and finished requests are deleted, by default ' +
-          'after a week\\.\\n$',
-      );
-    const shown = await kate.run(['request', 'show', first, 'gone', second]);
-    expect(shown.code).toBe(1);
-    expect(shown.stdout.match(/(?<=^Name: +)\S+/gm)).toEqual([first, second]);
-    expect(shown.stderr).toMatch(absent('get'));
-    const printed = await kate.run(['request', 'show', 'gone', first, '-o', 'json']);
-    const { kind, items } = JSON.parse(printed.stdout);
-    expect([printed.code, kind, items.length, items[0].metadata.name]).toEqual([1, 'List', 1, first]);
-    for (const args of [[], ['-o', 'json']]) {
-      expect(await kate.run(['request', 'show', 'gone', ...args])).toMatchObject({ code: 1, stdout: '' });
-    }
-    const approved = await lea.run(['request', 'approve', 'gone', first]);
-    expect(approved).toMatchObject({ code: 1, stdout: expect.stringContaining(`${first} approved`) });
-    expect(approved.stderr).toMatch(absent('approve'));
-    // It exists: the server says so to its requester.
-    const own = await kate.run(['request', 'approve', second]);
-    expect(own.stderr).toMatch(/^.*requesters do not decide their own requests.*\n$/);
-    for (const name of [first, second]) await kate.ok(['request', 'withdraw', name]);
-  });
-
-  it('says that records could not be read, not that there are none', async () => {
-    const spec = { ...builder, requestedBy: { username: 'kate' } };
-    const request = { metadata: { name: 'x' }, spec, status: { phase: 'Withdrawn', bindingRef: { name: 'x' } } };
-    const kate = await personAt([json(200, request), status(500, 'InternalError', 'the store is down')]);
-    expect(await kate.run(['request', 'withdraw', 'x'])).toEqual({
-      code: 0,
-      stdout: 'accessrequest.clusterpass.dev/x withdrawn\n',
-      stderr:
-        'Passes of ci/builder in alpha that kate requested stay valid until they expire. Their records could not be ' +
-        'read: Error from server (InternalError): the store is down\n',
-    });
-  });
-
-  it('quotes the name of a requester in the command that revokes its passes', async () => {
-    const spec = { ...builder, requestedBy: { username: "$(id) o'neil" } };
-    const request = { metadata: { name: 'x' }, spec, status: { phase: 'Withdrawn', bindingRef: { name: 'x' } } };
-    const token = { metadata: { name: 'x' }, spec: { expirationTimestamp: '2026-09-01T12:00:00Z' } };
-    const kate = await personAt([json(200, request), json(200, { metadata: {}, items: [token] })]);
-    expect((await kate.run(['request', 'withdraw', 'x'])).stderr).toContain(
-      `clusterpass token revoke --cluster alpha --account ci/builder --requester '$(id) o'\\''neil'\n`,
-    );
   });
 
   it('warns of a permission that only the cluster itself can grant', async () => {

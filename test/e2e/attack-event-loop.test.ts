@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { create, createCluster, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { user } from './support/rbac.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /**
  * A19, C-B: one request must not delay the others, nor get a response of many times its size. These tests check the
@@ -16,13 +17,12 @@ const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
-beforeAll(async () => {
-  server = await startServer({ users: { nobody: [], granter: [] } });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createCluster(server, 'alpha');
   await createNamespace(server, 'ci');
   await create(server, ACCOUNTS, { metadata: { name: 'builder' } });
 });
-afterAll(() => server.destroy());
 
 describe('A19: a request that would take too long is refused', () => {
   it.each<[string, string, object, Record<string, string>]>([
@@ -155,42 +155,6 @@ describe('A19: a request that would take too long is refused', () => {
 });
 
 const SMALL = 256 * 1024;
-const cluster = (spec: object) => ({
-  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-  kind: 'Cluster',
-  metadata: { name: 'x' },
-  spec,
-});
-const EMPTY = times(4_900, () => ({}));
-
-describe('the list of faults in a response is limited', () => {
-  it.each<[string, string, () => object]>([
-    ['rules', `${RBAC}/clusterroles`, () => ({ metadata: { name: 'x' }, rules: EMPTY.slice(0, 1_000) })],
-    [
-      'subjects',
-      `${RBAC}/clusterrolebindings`,
-      () => ({ metadata: { name: 'x' }, roleRef: { kind: 'ClusterRole', name: 'x' }, subjects: EMPTY }),
-    ],
-    ['endpoints', CLUSTERS, () => cluster({ orchestratorApiEndpoints: { serverEndpoints: EMPTY.slice(0, 100) } })],
-    ['finalizers', ACCOUNTS, () => ({ metadata: { name: 'x', finalizers: times(100, () => '!') } })],
-    [
-      'labels',
-      ACCOUNTS,
-      () => ({ metadata: { name: 'x', labels: Object.fromEntries(times(1_000, (i) => [`!${i}`, '!'])) } }),
-    ],
-  ])('%s', async (_, path, body) => {
-    const { code, text } = await server.call('POST', path, { body: body() });
-    expect(code).toBe(422);
-    expect(text.length).toBeLessThan(SMALL);
-  });
-
-  it('conditions', async () => {
-    const body = { status: { conditions: EMPTY.slice(0, 100) } };
-    const { code, text } = await server.call('PATCH', `${CLUSTERS}/alpha/status`, { body, headers: MERGE });
-    expect(code).toBe(422);
-    expect(text.length).toBeLessThan(SMALL);
-  });
-});
 
 /** Two megabytes that take a while to put in quotes. */
 const LONG = '\u{1f600}'.repeat(500_000);
@@ -232,38 +196,5 @@ describe('a response does not repeat megabytes of the request', () => {
       expect([409, 422]).toContain(code);
       expect(text.length).toBeLessThan(SMALL);
     }
-  });
-});
-
-describe('bodies that get a response at once', () => {
-  it.each<[string, number, string, string]>([
-    ['100,000 levels', 400, 'application/json', '['.repeat(100_000)],
-    ['200,000 keys', 400, 'application/json', `{${times(200_000, (i) => `"k${i}":1`).join(',')}}`],
-    [
-      'a number of 3 million digits',
-      400,
-      'application/json',
-      `{"spec":{"expirationSeconds":${'1'.repeat(3_000_000)}}}`,
-    ],
-    ['131,000 lines of YAML', 400, 'application/yaml', '\n'.repeat(131_000)],
-    ['130,000 commas of YAML', 400, 'application/yaml', `[${','.repeat(130_000)}]`],
-    ['60,000 levels of YAML', 400, 'application/yaml', '- '.repeat(60_000)],
-    ['65,000 invalid escapes of YAML', 400, 'application/yaml', `a: "${'\\q'.repeat(65_000)}"`],
-    ['3,900 commas of YAML', 400, 'application/yaml', `a: [${','.repeat(3_900)}]`],
-    ['1 MB of halves of pairs', 400, 'application/json', `{"a":"${'\\ud800'.repeat(170_000)}"}`],
-    [
-      '10,000 invalid times',
-      400,
-      'application/json',
-      `{"metadata":{${'"creationTimestamp":"x",'.repeat(9_900)}"a":1}}`,
-    ],
-    ['aliases', 400, 'application/yaml', 'a: &a [x, x]\nb: [*a, *a]\n'],
-    ['something compressed', 415, 'application/json', '{}'],
-  ])('%s', async (name, code, type, body) => {
-    const encoding = name === 'something compressed' ? { 'Content-Encoding': 'gzip' } : undefined;
-    const headers = { 'Content-Type': type, ...encoding };
-    const answer = await server.call('POST', tokenPath(), { body, headers });
-    expect(answer.code).toBe(code);
-    expect(answer.text.length).toBeLessThan(4_096);
   });
 });

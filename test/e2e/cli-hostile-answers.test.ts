@@ -33,6 +33,13 @@ it('no login is stored for a server that answers, but names no user', async () =
   expect(await person.fails(['login', '--token-file', '-'], { stdin: 'some-token' })).toMatch(/names no user/);
 });
 
+it('a field of another type is an error that names the server and the field', async () => {
+  const person = await personAt([list([{ ...named('AccessRequest', 'jane-1'), status: { phase: 5 } }])]);
+  expect(await person.fails(['request', 'list'])).toMatch(
+    /http:\S+ sent items\[0\]\.status\.phase as a number, not a string/,
+  );
+});
+
 it.each<[readonly string[], Responder[]]>([
   [['request', 'list', '-o', 'name'], [list([named('AccessRequest', `jane-1${EVIL}`)])]],
   [['auth', 'reach', 'jane'], [json(201, { status: { clusters: [reached] } })]],

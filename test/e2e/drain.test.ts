@@ -1,11 +1,12 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { createCluster, createObjects } from './support/objects.ts';
+import { openSocket } from './support/open-socket.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 import { stopUnderLoad } from './support/stop-under-load.ts';
 
 let server: Server;
-afterEach(() => server.destroy());
+afterAll(() => server.destroy());
 
 describe('B16: a stop under load', () => {
   // By the number of requests, so that it is the same on every machine. `npm run bench -- drain` checks a rate.
@@ -28,5 +29,19 @@ describe('B16: a stop under load', () => {
     expect(stopped.acknowledged.length).toBeGreaterThan(0);
     expect(names).toEqual(expect.arrayContaining([...stopped.acknowledged]));
     await createCluster(server, 'afterwards');
+  });
+
+  it('ends at once after a second signal', async () => {
+    const socket = await openSocket(server);
+    // The response `100 Continue` shows that the request is in flight.
+    const head = ['Host: x', `Authorization: Bearer ${server.adminToken}`, 'Content-Type: application/json'];
+    socket.write(
+      [`POST ${CLUSTERS} HTTP/1.1`, ...head, 'Content-Length: 10', 'Expect: 100-continue', '\r\n'].join('\r\n'),
+    );
+    await socket.until('100 Continue');
+    const stopped = server.stop();
+    await expect.poll(() => server.output.stderr).toContain('"stopping"');
+    process.kill(server.pid, 'SIGTERM');
+    expect(await stopped).toBe(1);
   });
 });

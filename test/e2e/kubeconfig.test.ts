@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { KubeConfig } from '@kubernetes/client-node';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { LAUNCHER } from '../program.ts';
@@ -93,30 +92,6 @@ describe('from the API', () => {
       expect(text).not.toContain(tokenOf('kim'));
       expect(text).not.toContain('hidden');
       expect((await get('alpha')).text).toBe(text);
-    });
-
-    it('is the same in YAML', async () => {
-      const yaml = await get('alpha', server.adminToken, { Accept: 'application/yaml' });
-      expect(yaml.headers.get('content-type')).toBe('application/yaml');
-      expect(parse(yaml.text)).toEqual((await get('alpha')).json);
-      expect((await get('alpha', server.adminToken, { Accept: 'text/html' })).code).toBe(406);
-    });
-
-    it('is read by the official client, in both forms', async () => {
-      for (const accept of ['application/json', 'application/yaml']) {
-        const config = new KubeConfig();
-        config.loadFromString((await get('alpha', server.adminToken, { Accept: accept })).text);
-        expect(config.getCurrentContext()).toBe('alpha');
-        expect(config.getContextObject('alpha')).toMatchObject({ cluster: 'alpha', namespace: 'ci' });
-        expect(config.getCurrentCluster()).toMatchObject({
-          name: 'alpha',
-          server: 'https://near.example.com:6443',
-          caData: CA,
-          skipTLSVerify: false,
-        });
-        expect(config.getCurrentUser()?.exec).toMatchObject({ command: 'clusterpass', provideClusterInfo: true });
-        expect(config.getCurrentUser()?.token).toBeUndefined();
-      }
     });
 
     it('leaves out the authority of a cluster that has none', async () => {
@@ -354,13 +329,6 @@ describe('clusterpass kubeconfig', () => {
       expect((await stat(file('a'))).mode & 0o777).toBe(0o600);
     });
 
-    it('writes nothing when nothing has changed', async () => {
-      await jane.run(AS);
-      const before = await stat(file());
-      expect((await jane.run(AS)).stderr).toContain(`${file()}: up to date, 2 contexts\n`);
-      expect((await stat(file())).ino).toBe(before.ino);
-    });
-
     it('prints what it changed and the next command', async () => {
       const rule = {
         verbs: ['create'],
@@ -449,32 +417,6 @@ describe('clusterpass kubeconfig', () => {
       expect(stdout).toMatch(/^Client Version/);
     });
 
-    it('a symbolic link stays one', async () => {
-      await mkdir(file('dotfiles'));
-      await writeFile(file('dotfiles/config'), '');
-      await symlink(file('dotfiles/config'), file('link'));
-      await jane.run([...AS, '--output', 'link']);
-      expect(await contexts('dotfiles/config')).toEqual(['dev-1', 'dev-2']);
-    });
-
-    it('an existing entry with the name is reported and kept', async () => {
-      const text =
-        'apiVersion: v1\nkind: Config\ncontexts:\n- name: dev-1\n  context: {cluster: x, user: y}\nclusters: []\nusers: []\n';
-      await writeFile(file('taken'), text);
-      const { code, stderr } = await jane.run([...AS, '--output', 'taken']);
-      expect(code).toBe(1);
-      expect(stderr).toMatch(/error: context "dev-1" exists already in .*taken and was not written by clusterpass/);
-      const written = await config('taken');
-      expect(written.contexts[0]).toEqual({ name: 'dev-1', context: { cluster: 'x', user: 'y' } });
-      expect(await contexts('taken')).toEqual(['dev-1', 'dev-2']);
-      // Another account for the same clusters would have the same names.
-      expect((await jane.run(['kubeconfig', '--as', 'ci/other', '--output', 'taken'])).stderr).toMatch(
-        /context "dev-2" exists already in .*taken and is for ci\/builder/,
-      );
-      expect((await jane.run([...AS, '--output', 'taken', '--context-name', '{cluster}-{account}'])).code).toBe(0);
-      expect(await contexts('taken')).toEqual(['dev-1', 'dev-2-builder', 'dev-1-builder']);
-    });
-
     it('--prune removes contexts of clusters that the caller no longer sees, and no others', async () => {
       await addCluster(server, 'gone', { labels: { env: 'dev' }, spec: endpoints(['0.0.0.0/0', 'https://gone']) });
       await jane.run(AS);
@@ -488,12 +430,6 @@ describe('clusterpass kubeconfig', () => {
       const { clusters, users } = await config();
       expect(await contexts()).not.toContain('gone');
       expect(JSON.stringify([clusters, users])).not.toContain('gone');
-    });
-
-    it('--prune keeps contexts that a selector does not match', async () => {
-      await jane.run(AS);
-      await jane.run([...AS, '-l', 'env=nowhere', '--prune']);
-      expect(await contexts()).toEqual(['dev-1', 'dev-2']);
     });
 
     it('--watch keeps the file up to date until it is stopped', async () => {
@@ -535,20 +471,6 @@ describe('clusterpass kubeconfig', () => {
       [[...AS, '--context-name', '{cluster}{x}'], '{x} is unknown'],
     ])('%j: %s', async (args, message) => {
       expect(await jane.fails(args)).toContain(message);
-    });
-
-    it('a file that is no kubeconfig is not changed', async () => {
-      for (const text of ['- a\n- b\n', 'a: [', 'just text']) {
-        await writeFile(file('broken'), text);
-        expect(await jane.fails([...AS, '--output', 'broken'])).toContain('not changed');
-        expect(await readFile(file('broken'), 'utf8')).toBe(text);
-      }
-    });
-
-    it("waits for kubectl's lock, and says whose it is", async () => {
-      await mkdir(file('.kube'));
-      await writeFile(file('.kube/config.lock'), '', { mode: 0 });
-      expect(await jane.fails(AS)).toContain('is locked by another process; if none is running, remove');
     });
   });
 

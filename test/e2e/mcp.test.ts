@@ -231,53 +231,6 @@ describe('A48: an agent acts as the person of its token', () => {
   });
 });
 
-describe('MC-11 to MC-14, MC-18: requests', () => {
-  it.each<[string, number, () => Promise<Answer>, unknown?]>([
-    ['another Origin', 403, () => post({ headers: { origin: 'https://evil.example' } })],
-    ['the Origin null', 403, () => post({ headers: { origin: 'null' } })],
-    ['the Origin of the server', 403, () => post({ headers: { origin: server.url } })],
-    ['an allowed Origin', 200, () => post({ headers: { origin: ALLOWED_ORIGIN } })],
-    [
-      'a session id and an event id, which are ignored',
-      200,
-      () => post({ headers: { 'mcp-session-id': 'x', 'last-event-id': '1' } }),
-    ],
-    ['GET', 405, () => server.call('GET', '/mcp', { token: agentToken })],
-    ['DELETE', 405, () => server.call('DELETE', '/mcp', { token: agentToken })],
-    ['another type', 415, () => post({ headers: { 'Content-Type': 'text/plain' } })],
-    ['a body beyond 64 KiB', 413, () => post({ body: { x: 'x'.repeat(65_536) } })],
-    ['a batch', 400, () => post({ body: [] }), -32600],
-    ['no JSON', 400, () => post({ body: '{' }), -32700],
-    ['no UTF-8', 400, () => post({ body: Buffer.from([0x22, 0xff, 0x22]) }), -32700],
-    ['a response', 400, () => post({ body: { jsonrpc: '2.0', id: 1, result: {} } }), -32600],
-    [
-      'a name in the header that is another',
-      400,
-      () => call('clusters_list', {}, { headers: { 'mcp-name': 'x' } }),
-      -32020,
-    ],
-    ['no version in the header', 400, () => post({ headers: { 'mcp-protocol-version': '' } }), -32020],
-    [
-      'MC-20: a legacy request without a version, as VS Code sends it',
-      200,
-      () =>
-        server.call('POST', '/mcp', {
-          token: agentToken,
-          body: { jsonrpc: '2.0', id: 2, method: 'tools/list', params: {} },
-        }),
-    ],
-    ['an unknown method', 404, () => post({ method: 'resources/list' }), -32601],
-    ['an unknown tool', 200, () => call('rm'), -32602],
-    ['a notification', 202, () => post({ body: { jsonrpc: '2.0', method: 'notifications/initialized' } })],
-  ])('%s: %d', async (_, code, send, rpcCode) => {
-    const answer = await send();
-    expect(answer.code, answer.text).toBe(code);
-    if (rpcCode !== undefined) expect(answer.json.error.code).toBe(rpcCode);
-    if (code === 405) expect(answer.headers.get('allow')).toBe('POST');
-    expect(answer.headers.has('mcp-session-id')).toBe(false);
-  });
-});
-
 /** The common methods of the clients. */
 interface AnyClient {
   // biome-ignore lint/suspicious/noExplicitAny: two SDKs, two types
@@ -350,6 +303,20 @@ const approve = (handle: string, token: string): Promise<Answer> =>
     headers: { 'Content-Type': 'application/merge-patch+json' },
     body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
   });
+
+describe('MC-11, MC-14: requests', () => {
+  it.each<[string, number, () => Promise<Answer>]>([
+    ['another Origin', 403, () => post({ headers: { origin: 'https://evil.example' } })],
+    ['an allowed Origin', 200, () => post({ headers: { origin: ALLOWED_ORIGIN } })],
+    ['GET', 405, () => server.call('GET', '/mcp', { token: agentToken })],
+    ['a body beyond 64 KiB', 413, () => post({ body: { x: 'x'.repeat(65_536) } })],
+    ['a notification', 202, () => post({ body: { jsonrpc: '2.0', method: 'notifications/initialized' } })],
+  ])('%s: %d', async (_, code, send) => {
+    const answer = await send();
+    expect(answer.code, answer.text).toBe(code);
+    if (code === 405) expect(answer.headers.get('allow')).toBe('POST');
+  });
+});
 
 describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
   it.each<[string, () => Promise<AnyClient>]>([
@@ -442,15 +409,6 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
     expect(tools.length).toBeGreaterThanOrEqual(3);
     await client.close();
   });
-
-  it.each([
-    [['--max-result-bytes', '100'], '--max-result-bytes: expected a whole number from 8192 to 1048576'],
-    [['--call-timeout', '6m'], '--call-timeout: expected a duration from 1s to 5m'],
-    [['--call-timeout', '0'], '--call-timeout: expected a duration from 1s to 5m'],
-  ])('MC-78: %j is refused', async (flags, message) => {
-    const person = await Person.at(stdioParameters().env);
-    expect(await person.fails(['mcp', ...flags])).toContain(message);
-  });
 });
 
 describe('passes', () => {
@@ -520,23 +478,6 @@ describe('passes', () => {
     expect([asLogin.isError, asLogin.content[0].text]).toEqual([true, expect.stringContaining('"login" is reserved')]);
   });
 
-  it('MC-78: a client with too many calls gets the seconds to wait, and another is served', async () => {
-    const texts = async (id: string, count: number): Promise<string[]> => {
-      const token = await signFor({ client_id: id });
-      const answers = await Promise.all(Array.from({ length: count }, () => call('pass_request', {}, { token })));
-      return answers.map(({ json }) => json.result.content[0].text);
-    };
-    // Ten at once, then one every six seconds.
-    const refused = expect.stringMatching(/^Too many calls\. Wait [1-9]\d* s before the next one\.$/);
-    expect(await texts('greedy', 24)).toContainEqual(refused);
-    expect(await texts('modest', 1)).not.toContainEqual(refused);
-  });
-
-  it('a binding that is not for agents gives none, and access_explain says so', async () => {
-    const refused = await ask({ cluster: 'beta' });
-    expect([refused.isError, refused.content[0].text]).toEqual([true, expect.stringContaining('access_explain')]);
-  });
-
   describe('MC-92: a pass that its person has to confirm', () => {
     const GAMMA = { ...ARGUMENTS, cluster: 'gamma' };
     const withUrls = async (answer: (url: string) => Promise<void>) => {
@@ -593,61 +534,6 @@ describe('passes', () => {
       const state = passes.find(({ purpose }: { purpose: string }) => purpose === 'not confirmed').state;
       expect(state).toBe('pending');
     });
-  });
-});
-
-describe('MC-90: a binding with review-always', () => {
-  const REVIEWED = { cluster: 'beta', namespace: 'reviewed', account: 'builder' };
-  const structured = async (tool: string, args: object) => (await call(tool, args)).json.result.structuredContent;
-
-  beforeAll(async () => {
-    await createNamespace(server, 'reviewed', 'beta');
-    await createAccount(server, 'builder', 'reviewed', 'beta');
-    const annotations = { agents: 'allow', approval: 'review-always' };
-    const rules = [may('create', 'serviceaccounts/token')];
-    await grant(server, { to: 'id:jane', rules, clusters: 'env=dev', namespace: 'reviewed', annotations });
-    await grant(server, { to: 'carl', rules: [may('approve', 'passes', 'clusterpass.dev')] });
-    const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://beta.example.com' }];
-    await patchCluster(server, 'beta', { spec: { orchestratorApiEndpoints: { serverEndpoints } } });
-  });
-
-  it('access_explain and cluster_describe say what pass_request does', async () => {
-    expect(await structured('access_explain', REVIEWED)).toEqual({
-      allowed: true,
-      rule: expect.stringContaining('RoleBinding "granted-'),
-      grantedSeconds: 600,
-      approval: 'review',
-    });
-    const { accounts } = await structured('cluster_describe', { cluster: 'beta' });
-    expect(accounts).toEqual([{ namespace: 'reviewed', name: 'builder' }]);
-    // For token requests, which such a binding does not allow, the list is as before.
-    const path = '/auth/v1/clusters/beta/accounts';
-    const listed = async (query: string) => server.call('GET', `${path}${query}`, { token: loginToken });
-    expect((await listed('')).json.items).toEqual([]);
-    expect((await listed('?passesFor=person')).json.items).toEqual(accounts);
-    expect((await listed('?passesFor=robot')).code).toBe(400);
-  });
-
-  it('MC-75, MC-92: over stdio the kubeconfig of a pending pass works after the approval', async () => {
-    const client = await connect2('legacy', 'stdio');
-    const run = async (name: string, args: Record<string, unknown>) =>
-      (await client.callTool({ name, arguments: args })).structuredContent;
-    const { handle, state, use } = await run('pass_request', { ...REVIEWED, purpose: 'reviewed work' });
-    expect([state, use]).toEqual(['pending', expect.stringMatching(/^KUBECONFIG=/)]);
-    const file = use.replace(/^KUBECONFIG=/, '');
-    expect(await readFile(file, 'utf8')).toContain(handle);
-    const inList = async () =>
-      (await run('pass_list', { cluster: 'beta' })).passes.find((pass: { handle: string }) => pass.handle === handle);
-    expect(await inList()).not.toHaveProperty('use');
-    const early = await server.call('POST', `${PASSES}/${handle}/token`, { token: loginToken });
-    expect(early.code).toBe(409);
-    expect((await approve(handle, tokenOf('carl'))).code).toBe(200);
-    // The list writes the file again if it is gone.
-    await rm(file);
-    expect(await inList()).toMatchObject({ state: 'ready', use });
-    expect(await readFile(file, 'utf8')).toContain(handle);
-    await redeemHere(handle);
-    await client.close();
   });
 });
 

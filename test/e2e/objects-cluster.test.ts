@@ -79,46 +79,6 @@ describe('the fields of a Cluster', () => {
       expect(kept.json.status).toEqual(STATUS);
     });
 
-    it('is written through the subresource, which writes nothing else', async () => {
-      const made = await create(server, of.path, objectOf(of, { name: 'reported' }));
-      const body = {
-        ...made,
-        ...of.changed,
-        status: STATUS,
-        metadata: { ...made.metadata, labels: { sneaky: 'yes' } },
-      };
-      const put = await server.call('PUT', `${named('reported')}/status`, { body });
-      expect(put.code, put.text).toBe(200);
-      const {
-        resourceVersion: _,
-        managedFields: [creator],
-        ...metadata
-      } = made.metadata;
-      expect(put.json).toMatchObject({ ...made, metadata, status: STATUS });
-      expect(put.json.metadata.managedFields).toEqual([creator, expect.objectContaining({ subresource: 'status' })]);
-      expect(put.json.metadata.labels).toBeUndefined();
-      expect(put.json.metadata.generation).toBe(1);
-      expect((await server.call('GET', `${named('reported')}/status`)).json).toEqual(put.json);
-      const patched = await server.call('PATCH', `${named('reported')}/status`, {
-        body: { status: { version: 'v1.36.5' }, spec: { authInfo: { user: { name: 'x' } } } },
-        headers: PATCH,
-      });
-      expect(patched.json.status).toEqual({ ...STATUS, version: 'v1.36.5' });
-      expect(patched.json.spec.authInfo).toBeUndefined();
-      expectStatus(await server.call('PUT', `${named('reported')}/status`, { body }), {
-        code: 409,
-        reason: 'Conflict',
-        message: `Operation cannot be fulfilled on clusters.clusterregistry.k8s.io "reported": the object has been modified; please apply your changes to the latest version and try again`,
-        details: { name: 'reported', group: of.group, kind: 'clusters' },
-      });
-      const dry = await server.call('PATCH', `${named('reported')}/status?dryRun=All`, {
-        body: { status: null },
-        headers: PATCH,
-      });
-      expect(dry.json.status).toBeUndefined();
-      expect((await server.call('GET', named('reported'))).json).toEqual(patched.json);
-    });
-
     it('is validated', async () => {
       await create(server, of.path, objectOf(of, { name: 'odd' }));
       const body = { status: { conditions: [{ type: '', status: 'Maybe' }, { type: 'Ready' }] } };
@@ -186,22 +146,6 @@ describe('the fields of a Cluster', () => {
       spec: { ...(of.content as { spec: object }).spec, authInfo: { user: { kind: 'Secret', name: 'credential' } } },
     });
 
-    it('C-G: is not removed when the public view is sent back', async () => {
-      const made = await create(server, of.path, secretive('hidden'));
-      const list = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dhidden');
-      const [view] = list.json.items;
-      expect(JSON.stringify(view)).not.toMatch(/authInfo|credential|kubectl|finalizers/);
-      view.metadata.labels = { changed: 'yes' };
-      delete view.metadata.annotations.note;
-      const put = await server.call('PUT', named('hidden'), { body: view });
-      expect(put.code, put.text).toBe(200);
-      const { json: stored } = await server.call('GET', named('hidden'));
-      expect(stored.spec).toEqual(made.spec);
-      expect(stored.metadata.labels).toEqual({ changed: 'yes' });
-      expect(stored.metadata.finalizers).toEqual(['example.com/a']);
-      expect(stored.metadata.annotations).toEqual({ 'kubectl.kubernetes.io/last-applied-configuration': '{}' });
-    });
-
     it('is kept when the spec is replaced, and removed on request', async () => {
       const made = await create(server, of.path, secretive('kept'));
       const { finalizers: _, ...metadata } = made.metadata;
@@ -214,52 +158,6 @@ describe('the fields of a Cluster', () => {
       expect(emptied.json.spec.authInfo).toEqual({});
       const gone = await server.call('PATCH', named('kept'), { body: { spec: { authInfo: null } }, headers: PATCH });
       expect(gone.json.spec.authInfo).toBeUndefined();
-    });
-
-    it('is not in the response to a write of a caller who may not update', async () => {
-      await create(server, of.path, secretive('patched'));
-      const patch = { body: { metadata: { labels: { a: 'b' } } }, headers: PATCH, ...asUser('patcher') };
-      const body = secretive('theirs');
-      const answers = [
-        await server.call('PATCH', named('patched'), patch),
-        await server.call('POST', of.path, { body, ...asUser('patcher') }),
-        await server.call('POST', `${of.path}?dryRun=All`, { body: secretive('dry'), ...asUser('patcher') }),
-        await server.call('DELETE', named('theirs'), asUser('patcher')),
-        await server.call('GET', named('patched'), asUser('viewer')),
-      ];
-      for (const { code, text } of answers) {
-        expect([200, 201]).toContain(code);
-        expect(text).not.toMatch(/authInfo|credential|last-applied|finalizers/);
-      }
-    });
-
-    it('cannot be copied to a visible field, nor guessed, by a patch of a caller who may not update', async () => {
-      const made = await create(server, of.path, secretive('guarded'));
-      const headers = { 'Content-Type': 'application/json-patch+json' };
-      const from = '/spec/authInfo/user/name';
-      for (const [path, body] of [
-        [named('guarded'), [{ op: 'copy', from, path: '/metadata/annotations/note' }]],
-        [named('guarded'), [{ op: 'test', path: from, value: 'credential' }]],
-        [
-          `${named('guarded')}/status`,
-          [
-            { op: 'add', path: '/status', value: {} },
-            { op: 'copy', from, path: '/status/version' },
-          ],
-        ],
-      ] as const) {
-        const answer = await server.call('PATCH', path, { body, headers, ...asUser('patcher') });
-        expect(answer.code, answer.text).toBe(422);
-      }
-      const labels = { a: 'b' };
-      await server.call('PATCH', named('guarded'), {
-        body: { metadata: { labels } },
-        headers: PATCH,
-        ...asUser('patcher'),
-      });
-      const { json: stored } = await server.call('GET', named('guarded'));
-      const { resourceVersion, managedFields } = stored.metadata;
-      expect(stored).toEqual({ ...made, metadata: { ...made.metadata, labels, resourceVersion, managedFields } });
     });
 
     it('computed annotations are shown, and never stored', async () => {
@@ -506,23 +404,6 @@ describe('deletion propagation', () => {
       expect((await server.call('GET', namespacePath('held'))).code).toBe(404);
     });
 
-    it('waits for the finalizers of its objects', async () => {
-      const token = await furnish('busy');
-      const account = `${inNamespace('serviceaccounts', 'busy')}/builder`;
-      await patch(account, { metadata: { finalizers: HELD } });
-      const answer = await server.call('DELETE', namespacePath('busy'));
-      expect(answer.json).toMatchObject({ kind: 'Namespace', status: { phase: 'Terminating' } });
-      const left = await server.call('GET', account);
-      expect(left.json.metadata.deletionTimestamp).toMatch(/Z$/);
-      expect(await countIn('busy')).toBe(1);
-      // K-20: a token of an object that is being deleted is accepted for another minute.
-      expect(await codeFor(server, token)).toBe(200);
-      await patch(account, { metadata: { finalizers: null } });
-      expect((await server.call('GET', account)).code).toBe(404);
-      expect((await server.call('GET', namespacePath('busy'))).code).toBe(404);
-      expect(await codeFor(server, token)).toBe(401);
-    });
-
     it('that is missing is named in the error', async () => {
       const missing = { code: 404, reason: 'NotFound', message: 'namespaces "nowhere" not found' };
       for (const resource of RESOURCES) {
@@ -593,38 +474,6 @@ describe('deletion propagation', () => {
       await patch(pod, { metadata: { finalizers: null } });
       expect((await server.call('GET', `${CLUSTERS}/c`)).code).toBe(404);
       expect((await server.call('GET', namespacePath('ci', 'c'))).code).toBe(404);
-    });
-
-    it('with many objects is deleted by one request', async () => {
-      await createCluster(server, 'full');
-      for (const namespace of ['n1', 'n2', 'n3']) await createNamespace(server, namespace, 'full');
-      // Thirty at a time: on a busy machine, more of one caller would be too many requests at once.
-      for (let first = 0; first < 300; first += 30) {
-        const names = Array.from({ length: 30 }, (_, index) => `sa-${first + index}`);
-        await Promise.all(names.map((name, index) => createAccount(server, name, `n${(index % 3) + 1}`, 'full')));
-      }
-      await remove(server, `${CLUSTERS}/full`);
-      await createCluster(server, 'full');
-      expect((await server.call('GET', '/orchestrator/full/api/v1/serviceaccounts')).json.items).toEqual([]);
-    });
-
-    it('is deleted with the objects that are created during its deletion', async () => {
-      for (let round = 0; round < 10; round++) {
-        await createCluster(server, 'raced');
-        await createNamespace(server, 'ci', 'raced');
-        const creating = Array.from({ length: 20 }, (_, index) =>
-          server.call('POST', inNamespace('serviceaccounts', 'ci', 'raced'), {
-            body: { metadata: { name: `sa-${index}` } },
-          }),
-        );
-        const deleting = server.call('DELETE', `${CLUSTERS}/raced`);
-        const codes = (await Promise.all(creating)).map(({ code }) => code);
-        expect(codes.filter((code) => ![201, 403, 404, 409].includes(code))).toEqual([]);
-        expect((await deleting).code).toBe(200);
-        await createCluster(server, 'raced');
-        expect((await server.call('GET', '/orchestrator/raced/api/v1/serviceaccounts')).json.items).toEqual([]);
-        await remove(server, `${CLUSTERS}/raced`);
-      }
     });
   });
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { asUser, create, createAccount, createCluster, createNamespace } from './support/objects.ts';
 import { RBAC, RBAC_GROUP } from './support/paths.ts';
 import { group, may, user } from './support/rbac.ts';
@@ -30,8 +31,8 @@ interface RecordedAnswer {
   readonly body: any;
 }
 
-const { cases }: { cases: RecordedCase[] } = JSON.parse(
-  await readFile(new URL('recorded/reviews.json', import.meta.url), 'utf8'),
+const { cases }: { cases: RecordedCase[] } = parse(
+  await readFile(new URL('recorded/reviews.yaml', import.meta.url), 'utf8'),
 );
 
 let server: Server;

@@ -1,5 +1,5 @@
 import { AuthenticationV1Api, AuthorizationV1Api, KubeConfig } from '@kubernetes/client-node';
-import { beforeAll, describe, expect, it, test } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { describeWithKubectl, type KubectlOptions, kubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, create, createObjects, issue, remove } from './support/objects.ts';
@@ -133,31 +133,6 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
         404,
       );
     });
-
-    it('accept the options of a create', async () => {
-      const body = { spec: { namespace: 'ci' }, x: 1 };
-      expect((await ask(RULES, body, jill)).warnings).toEqual(['unknown field "x"']);
-      expect((await ask(`${RULES}?dryRun=All&fieldValidation=Ignore`, body, jill)).warnings).toEqual([]);
-      expectStatus(
-        await ask(`${RULES}?fieldValidation=Strict`, body, jill),
-        badRequest(
-          'SelfSubjectRulesReview in version "v1" cannot be handled as a SelfSubjectRulesReview: strict decoding error: unknown field "x"',
-        ),
-      );
-      expect((await ask(`${RULES}?dryRun=some`, body, jill)).code).toBe(422);
-      expectStatus(
-        await ask(MAY, { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1' }, jill),
-        badRequest(
-          'SelfSubjectReview in version "v1" cannot be handled as a SelfSubjectAccessReview: no kind "SelfSubjectReview" is registered for version "authentication.k8s.io/v1"',
-        ),
-      );
-    });
-
-    it('are sent as YAML, too', async () => {
-      const headers = { Accept: 'application/yaml', 'Content-Type': 'application/yaml' };
-      const { text } = await server.call('POST', WHO, { body: '{}', headers, token: jill });
-      expect(text).toContain('  userInfo:\n');
-    });
   });
 
   it('the official client asks them', async () => {
@@ -187,49 +162,6 @@ describe('SelfSubjectAccessReview', () => {
     review(server, path, { spec: { resourceAttributes: attributes } }, token);
 
   const CREATE_TOKEN = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci' };
-
-  it('denies without a reason', async () => {
-    const { json, code } = await server.call('POST', MAY, {
-      body: { spec: { resourceAttributes: { verb: 'get', resource: 'pods' } } },
-      token: nobody,
-    });
-    expect(code).toBe(201);
-    expect(json).toEqual({
-      kind: 'SelfSubjectAccessReview',
-      apiVersion: 'authorization.k8s.io/v1',
-      metadata: {},
-      spec: { resourceAttributes: { verb: 'get', resource: 'pods' } },
-      status: { allowed: false },
-    });
-  });
-
-  it('names the binding, the role and the subject that allow it', async () => {
-    const takeBack = await grant(server, { to: group('devs'), rules: [may('create', 'serviceaccounts/token')] });
-    const status = await mayI({ ...CREATE_TOKEN, name: 'builder' });
-    expect(status.allowed).toBe(true);
-    expect(status.reason).toMatch(
-      /^RBAC: allowed by ClusterRoleBinding "(granted-\d+)" of ClusterRole "\1" to Group "devs"$/,
-    );
-    expect((await mayI(CREATE_TOKEN, { token: nobody })).allowed).toBe(false);
-    await takeBack();
-    expect(await mayI(CREATE_TOKEN)).toEqual({ allowed: false });
-  });
-
-  it('a RoleBinding counts in its namespace', async () => {
-    const takeBack = await grant(server, { to: 'jill', rules: [may('get', 'pods')], namespace: 'ci' });
-    const status = await mayI({ verb: 'get', resource: 'pods', namespace: 'ci' });
-    expect(status.reason).toMatch(
-      /^RBAC: allowed by RoleBinding "(granted-\d+)\/ci" of ClusterRole "\1" to User "jill"$/,
-    );
-    expect(await mayI({ verb: 'get', resource: 'pods', namespace: 'shop' })).toEqual({ allowed: false });
-    expect(await mayI({ verb: 'get', resource: 'pods' })).toEqual({ allowed: false });
-    await takeBack();
-  });
-
-  it('empty metadata is ignored', async () => {
-    const body = { metadata: { generation: 0, labels: {}, name: '' }, spec: { resourceAttributes: { verb: 'get' } } };
-    expect(await review(server, MAY, body, nobody)).toEqual({ allowed: false });
-  });
 
   it('is about the cluster below whose path it is asked', async () => {
     const takeBack = await grant(server, {
@@ -317,19 +249,6 @@ describe('SelfSubjectAccessReview', () => {
     await takeBack();
   });
 
-  it('answers for paths', async () => {
-    const path = (nonResourceAttributes: object, at = MAY) =>
-      review(server, at, { spec: { nonResourceAttributes } }, jill);
-    for (const at of [MAY, inCluster(MAY)]) {
-      expect(await path({ verb: 'get', path: '/apis' }, at)).toEqual({
-        allowed: true,
-        reason:
-          'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"',
-      });
-      expect(await path({ verb: 'get', path: '/metrics' }, at)).toEqual({ allowed: false });
-    }
-  });
-
   it('reports errors in the rules', async () => {
     await create(server, `${RBAC}/clusterrolebindings`, {
       metadata: { name: 'dangling' },
@@ -339,54 +258,6 @@ describe('SelfSubjectAccessReview', () => {
     const reason = 'RBAC: clusterrole.rbac.authorization.k8s.io "lost" not found';
     expect(await mayI({ verb: 'get', resource: 'pods' })).toEqual({ allowed: false, reason });
     await remove(server, `${RBAC}/clusterrolebindings/dangling`);
-  });
-
-  const invalid = (field: string, reason: string, text: string) => ({
-    code: 422,
-    reason: 'Invalid',
-    message: `.authorization.k8s.io "" is invalid: ${field}: ${text}`,
-    details: {
-      group: 'authorization.k8s.io',
-      causes: [{ reason, message: text, field }],
-    },
-  });
-
-  test.each([
-    [
-      {},
-      'spec.resourceAttributes',
-      'FieldValueInvalid',
-      'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
-    ],
-    [
-      { spec: { resourceAttributes: { verb: 'get' }, nonResourceAttributes: { path: '/x' } } },
-      'spec.nonResourceAttributes',
-      'FieldValueInvalid',
-      'Invalid value: {"Path":"/x","Verb":""}: cannot be specified in combination with resourceAttributes',
-    ],
-    [
-      {
-        metadata: { name: 'x', generation: 0, labels: {}, uid: '', managedFields: [{}] },
-        spec: { resourceAttributes: {} },
-      },
-      'metadata',
-      'FieldValueInvalid',
-      'Invalid value: {"name":"x"}: must be empty',
-    ],
-    [
-      { spec: { resourceAttributes: { fieldSelector: { rawSelector: 'a=b', requirements: [{ key: 'a' }] } } } },
-      'spec.resourceAttributes.fieldSelector.rawSelector',
-      'FieldValueInvalid',
-      'Invalid value: "a=b": may not specified at the same time as requirements',
-    ],
-    [
-      { spec: { resourceAttributes: { labelSelector: {} } } },
-      'spec.resourceAttributes.labelSelector.requirements',
-      'FieldValueRequired',
-      'Required value: when spec.resourceAttributes.labelSelector is specified, requirements or rawSelector is required',
-    ],
-  ])('refuses %j', async (body, field, reason, text) => {
-    expectStatus(await server.call('POST', MAY, { body, token: jill }), invalid(field, reason, text));
   });
 });
 

@@ -10,7 +10,8 @@ import { Person } from './support/cli.ts';
 import { addCluster, relabel, removeCluster } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { grant, REGISTRY_GROUP } from './support/rbac.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 import { type StartedCommand, startCommand } from './support/sync-command.ts';
 
 /** `clusterpass sync` between a server and a hub. */
@@ -24,13 +25,13 @@ let hub: FakeHub;
 let admin: Person;
 let kubeconfig: string;
 
-beforeAll(async () => {
+beforeAllWithServer(async (shared) => {
+  server = shared;
   hub = await new FakeHub({
     [PROFILE_GROUP]: ['v1alpha1'],
     'cluster.x-k8s.io': ['v1beta1', 'v1beta2'],
     [OCM_GROUP]: ['v1'],
   }).start();
-  server = await startServer({ users: { importer: [] } });
   admin = await Person.as(server);
   kubeconfig = join(admin.home, 'hub.yaml');
   await writeFile(kubeconfig, hub.kubeconfig);
@@ -45,7 +46,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await hub?.stop();
-  await server?.destroy();
   await admin?.leave();
 });
 
@@ -137,30 +137,6 @@ describe('clusterpass sync export', () => {
     await started.stop();
     expect(started.written.err).toContain(`${url} cannot be reached`);
     expect(started.written.err).toContain(where);
-  });
-
-  it('names the context whose credential the hub refuses, also while it retries', async () => {
-    hub.fault = () => ({ code: 401 });
-    onTestFinished(() => {
-      hub.fault = () => undefined;
-    });
-    const where = `context "hub" of ${kubeconfig}`;
-    expect(await admin.fails(once)).toBe(`error: You must be logged in to the server (Unauthorized), ${where}\n`);
-    const started = start('sync export', { namespace: 'inv' });
-    await expect.poll(() => started.written.err).toContain('TargetConnected=False');
-    await started.stop();
-    expect(started.written.err).toContain(`(${where})\n`);
-  });
-
-  it('does not ask for the CA of Clusterpass when the certificate of the hub is not trusted', async () => {
-    const secure = await startServer({ tls: true });
-    const file = join(admin.home, 'secure.yaml');
-    await writeFile(file, hub.kubeconfig.replace(hub.url, secure.url));
-    expect(await admin.fails([...once, '--kubeconfig', 'secure.yaml'], { inProcess: false })).toBe(
-      `Unable to connect to the server: ${secure.url} cannot be reached: no trusted authority has signed its certificate ` +
-        `(context "hub" of ${file})\n`,
-    );
-    await secure.destroy();
   });
 
   it('ends with 1 when its output cannot be written', async () => {
@@ -350,123 +326,6 @@ describe('clusterpass sync import', () => {
         'clusters, and with --prune hubs of one name delete the clusters of each other\n',
     );
     expect(await admin.fails([...inPod, '--hub-name', 'eu'], { env })).not.toContain('--hub-name');
-  });
-
-  it('CP-89: prunes no cluster of a hub with another name', async () => {
-    const other = await new FakeHub({ [OCM_GROUP]: ['v1'] }).start();
-    onTestFinished(() => other.stop());
-    await writeFile(join(admin.home, 'other.yaml'), other.kubeconfig);
-    const collection = `${OCM_GROUP}/managedclusters`;
-    const managed = (name: string): ApiObject => ({
-      apiVersion: `${OCM_GROUP}/v1`,
-      kind: 'ManagedCluster',
-      metadata: { name },
-      spec: { hubAcceptsClient: true, managedClusterClientConfigs: [{ url: 'https://10.0.4.1:6443' }] },
-      status: { conditions: [{ type: 'ManagedClusterJoined', status: 'True', reason: 'Joined' }] },
-    });
-    hub.put(collection, managed('of-hub'));
-    other.put(collection, managed('of-other'));
-    onTestFinished(() => hub.remove(collection, 'of-hub'));
-    const imports = (file: string, ...flags: string[]) =>
-      admin.run(['sync', 'import', '--from', 'ocm', '--kubeconfig', file, '--prune', '--once', ...flags]);
-    await imports('hub.yaml', '--hub-name', 'eu');
-    await imports('other.yaml', '--hub-name', 'us');
-    expect(await names()).toEqual(expect.arrayContaining(['of-hub', 'of-other']));
-    other.remove(collection, 'of-other');
-    expect((await imports('other.yaml', '--hub-name', 'us')).stdout).toContain('of-other deleted');
-    expect(await names()).toContain('of-hub');
-    await removeCluster(server, 'of-hub');
-  });
-
-  it('CP-92: registers and prunes ManagedClusters that the hub has accepted', async () => {
-    const OCM = `${OCM_GROUP}/managedclusters`;
-    const joined = { type: 'ManagedClusterJoined', status: 'True', reason: 'Joined' };
-    const addManaged = (name: string, spec: object, available = 'True'): void => {
-      const conditions = [joined, { type: 'ManagedClusterConditionAvailable', status: available, reason: 'Lease' }];
-      const clusterClaims = [{ name: 'platform', value: 'AWS' }];
-      hub.put(OCM, {
-        apiVersion: `${OCM_GROUP}/v1`,
-        kind: 'ManagedCluster',
-        metadata: { name, labels: { env: 'prod' } },
-        spec,
-        status: { conditions, clusterClaims, version: { kubernetes: 'v1.36.1' } },
-      });
-    };
-    const configs = [{ url: 'https://10.0.2.1:6443', caBundle: ca }, { url: 'https://10.0.2.2:6443' }];
-    addManaged('ocm-1', { hubAcceptsClient: true, managedClusterClientConfigs: configs });
-    addManaged('ocm-2', { hubAcceptsClient: false, managedClusterClientConfigs: configs });
-    addManaged('ocm-3', { hubAcceptsClient: true });
-    const run = (...flags: string[]) =>
-      admin.run([
-        'sync',
-        'import',
-        '--from',
-        'ocm',
-        '--kubeconfig',
-        'hub.yaml',
-        '--hub-name',
-        'hub',
-        '--once',
-        ...flags,
-      ]);
-    const taken = ['--ready', '--copy-label', 'platform', '--set-label', 'source=ocm'];
-    const { stdout, stderr } = await run(...taken);
-    expect(stdout).toBe('cluster.clusterregistry.k8s.io/ocm-1 created\n');
-    expect(stderr).toContain('ocm-2: the hub has not accepted it');
-    expect(stderr).toContain('ocm-3: the hub knows no address of it');
-    const { metadata, spec, status } = await clusterOf('ocm-1');
-    expect([metadata.labels, metadata.annotations['clusterpass.dev/imported-from']]).toEqual([
-      { platform: 'AWS', source: 'ocm' },
-      'ocm/hub//ocm-1',
-    ]);
-    expect([spec.orchestratorApiEndpoints.caBundle, spec.orchestratorApiEndpoints.serverEndpoints.length]).toEqual([
-      ca,
-      4,
-    ]);
-    expect(status).toMatchObject({ version: 'v1.36.1', conditions: [{ status: 'True', reason: 'HubLease' }] });
-
-    addManaged('ocm-1', { hubAcceptsClient: true, managedClusterClientConfigs: configs }, 'Unknown');
-    expect((await run(...taken)).stdout).toBe('cluster.clusterregistry.k8s.io/ocm-1 updated\n');
-    expect((await clusterOf('ocm-1')).status.conditions[0].status).toBe('Unknown');
-    hub.remove(OCM, 'ocm-1');
-    expect((await run(...taken, '--prune')).stdout).toBe('cluster.clusterregistry.k8s.io/ocm-1 deleted\n');
-  });
-
-  it('CP-93: registers the ClusterProfiles of other managers', async () => {
-    const addProfile = (name: string, manager: string, cluster: object, member = name): void => {
-      hub.put(PROFILES, {
-        apiVersion: `${PROFILE_GROUP}/v1alpha1`,
-        kind: 'ClusterProfile',
-        metadata: {
-          ...{ name, namespace: 'fleet', creationTimestamp: `2026-01-0${name.at(-1)}T00:00:00Z` },
-          labels: { 'x-k8s.io/cluster-manager': manager, 'multicluster.x-k8s.io/inventory-member-id': member },
-        },
-        spec: { displayName: name, clusterManager: { name: manager } },
-        status: {
-          version: { kubernetes: '1.36.2' },
-          conditions: [{ type: 'ControlPlaneHealthy', status: 'False', reason: 'Down' }],
-          accessProviders: [{ name: 'gke', cluster }],
-        },
-      });
-    };
-    addProfile('gke-1', 'gke', { server: 'https://10.0.3.1', 'certificate-authority-data': ca });
-    addProfile('gke-2', 'clusterpass', { server: 'https://10.0.3.2' });
-    addProfile('gke-3', 'gke', { server: 'https://10.0.3.3', 'insecure-skip-tls-verify': true });
-    addProfile('gke-4', 'gke', { server: 'https://10.0.3.1' }, 'gke-1');
-    addProfile('gke-5', 'gke', { server: 'https://gateway.example/v1/projects/x' });
-    const from = ['sync', 'import', '--from', 'clusterprofile', '--kubeconfig', 'hub.yaml', '--hub-namespace', 'fleet'];
-    const { stdout, stderr } = await admin.run([...from, '--hub-name', 'hub', '--ready', '--once']);
-    expect(stdout).toBe('cluster.clusterregistry.k8s.io/gke-1 created\n');
-    expect(stderr).toContain('fleet/gke-3: its access provider gke does not verify the certificate');
-    expect(stderr).toContain('fleet/gke-4: several profiles have the member id "gke-1", and this is not the oldest');
-    expect(stderr).toContain('fleet/gke-5: its address "https://gateway.example/v1/projects/x" has a path');
-    expect(await clusterOf('gke-1')).toMatchObject({
-      metadata: { annotations: { 'clusterpass.dev/imported-from': 'clusterprofile/hub/fleet/gke-1' } },
-      spec: { orchestratorApiEndpoints: { caBundle: ca } },
-      status: { version: '1.36.2', conditions: [{ type: 'Ready', status: 'False', reason: 'HubDown' }] },
-    });
-    const again = await admin.run([...from, '--hub-name', 'hub', '--ready', '--once']);
-    expect(again.stdout).toBe('');
   });
 
   it('follows the hub across restarts, and keeps clusters whose Secret cannot be read', async () => {
