@@ -5,7 +5,6 @@ import { writeManagers } from '../objects/patches/apply/managers.ts';
 import { mergeManifest } from './merge-manifest.ts';
 
 const kind = clusterKind('orchestrator');
-const OWNERS = [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'u' }];
 const ORIGIN = { 'clusterpass.dev/manifest': 'manifests:a.yaml' };
 
 const cluster = (metadata: object, spec?: object): ApiObject => ({
@@ -15,8 +14,6 @@ const cluster = (metadata: object, spec?: object): ApiObject => ({
   ...(spec === undefined ? {} : { spec }),
 });
 const file = cluster({ labels: { env: 'prod' } });
-const managersOf = ({ managers }: ReturnType<typeof mergeManifest>): string[] =>
-  [...managers.values()].map(({ name, operation }) => `${name} ${operation}`);
 /** In the stored form. */
 const entry = (manager: string, operation: string, fields: object): ManagedFieldsEntry =>
   ({
@@ -27,63 +24,13 @@ const entry = (manager: string, operation: string, fields: object): ManagedField
     fieldsV1: JSON.stringify(fields),
   }) as ManagedFieldsEntry;
 
-describe('an object that an earlier release brought from the folder, without managers', () => {
-  const before = cluster(
-    { labels: { env: 'dev', old: '1' }, annotations: ORIGIN, finalizers: ['example.com/a'] },
-    { authInfo: { user: { name: 'x' } } },
-  );
-
-  it('is adopted: what the file no longer has goes, and no conflict is reported', () => {
-    const merged = mergeManifest(kind, file, before);
-    expect(merged.object.metadata.labels).toEqual({ env: 'prod' });
-    expect(JSON.stringify(merged.object)).not.toContain('authInfo');
-    expect(merged.takenOver).toBeUndefined();
-    expect(managersOf(merged)).toEqual(['clusterpass-manifests Apply']);
-  });
-
-  it('keeps its finalizers and owners, which controllers set', () => {
-    const owned = cluster({ ...before.metadata, ownerReferences: OWNERS });
-    expect(mergeManifest(kind, file, owned).object.metadata).toMatchObject({
-      finalizers: ['example.com/a'],
-      ownerReferences: OWNERS,
-    });
-  });
-
-  it('is adopted, too, if another program applied to it first', () => {
-    // The first apply gives what was there before to `before-first-apply` (AP-48).
-    const labels = { 'f:labels': { '.': {}, 'f:env': {}, 'f:old': {} } };
-    const managedFields = [
-      entry('flux', 'Apply', { 'f:metadata': { 'f:labels': { 'f:team': {} } } }),
-      entry('before-first-apply', 'Update', {
-        'f:metadata': {
-          ...labels,
-          'f:finalizers': { '.': {}, 'v:"example.com/a"': {} },
-          'f:ownerReferences': { '.': {}, 'k:{"uid":"u"}': {} },
-        },
-        'f:spec': { '.': {}, 'f:authInfo': { '.': {}, 'f:user': { '.': {}, 'f:name': {} } } },
-      }),
-    ];
-    const applied = cluster(
-      { ...before.metadata, labels: { env: 'dev', old: '1', team: 'a' }, ownerReferences: OWNERS, managedFields },
-      before.spec as object,
-    );
-    const merged = mergeManifest(kind, file, applied);
-    expect(merged.object.metadata.labels).toEqual({ env: 'prod', team: 'a' });
-    expect(merged.object.metadata).toMatchObject({ finalizers: ['example.com/a'], ownerReferences: OWNERS });
-    expect(merged.takenOver).toBeUndefined();
-    expect(managersOf(merged)).toEqual(
-      expect.arrayContaining(['flux Apply', 'clusterpass-manifests Apply', 'before-first-apply Update']),
-    );
-  });
-
-  it('is adopted once: what others added since stays', () => {
-    const managedFields = [
-      entry('clusterpass-manifests', 'Apply', { 'f:metadata': { 'f:labels': { 'f:env': {} } } }),
-      entry('before-first-apply', 'Update', { 'f:metadata': { 'f:labels': { 'f:old': {} } } }),
-    ];
-    const applied = cluster({ labels: { env: 'prod', old: '1' }, annotations: ORIGIN, managedFields });
-    expect(mergeManifest(kind, file, applied).object.metadata.labels).toEqual({ env: 'prod', old: '1' });
-  });
+it('keeps what others added since the folder applied it', () => {
+  const managedFields = [
+    entry('clusterpass-manifests', 'Apply', { 'f:metadata': { 'f:labels': { 'f:env': {} } } }),
+    entry('before-first-apply', 'Update', { 'f:metadata': { 'f:labels': { 'f:old': {} } } }),
+  ];
+  const applied = cluster({ labels: { env: 'prod', old: '1' }, annotations: ORIGIN, managedFields });
+  expect(mergeManifest(kind, file, applied).object.metadata.labels).toEqual({ env: 'prod', old: '1' });
 });
 
 describe('a manifest that a server wrote', () => {
