@@ -1,3 +1,4 @@
+import type { ApiObject } from '../api/kind.ts';
 import type { Status } from '../api/status.ts';
 import { isJsonObject } from '../lib/json.ts';
 import { cleanText } from '../lib/text.ts';
@@ -58,6 +59,12 @@ export function objectOf(
 ): Readonly<Record<string, unknown>> {
   if (!isSuccess(reply)) throw refusal(reply, advice);
   return isJsonObject(reply.body) ? reply.body : {};
+}
+
+/** The objects in a successful answer, and the metadata of their list. */
+export function listOf(reply: ApiReply, advice?: Readonly<Record<number, string>>) {
+  const { items, metadata } = objectOf(reply, advice);
+  return { items: Array.isArray(items) ? (items as readonly ApiObject[]) : [], metadata };
 }
 
 const MAX_WARNINGS = 8;

@@ -1,5 +1,6 @@
 import { JsonSyntaxError, parseJson as parseTree } from '../api/codec/parse-json.ts';
-import { type JsonNode, ObjectNode, toPlain } from '../api/codec/tree.ts';
+import { toPlain } from '../api/codec/tree.ts';
+import { reportDuplicates, Violations } from '../api/codec/violations.ts';
 import { ApiError } from '../api/status.ts';
 import { isJsonObject } from '../lib/json.ts';
 
@@ -86,23 +87,15 @@ export function idOf(value: unknown): RequestId | undefined {
 export function parseJson(text: string): unknown {
   try {
     const tree = parseTree(text);
-    checkDuplicates(tree);
-    return toPlain(tree);
+    const duplicates = new Violations();
+    reportDuplicates(tree, undefined, duplicates);
+    if (duplicates.list.length === 0) return toPlain(tree);
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new RpcError(RPC_CODES.parseError, 'the message is not JSON');
     if (error instanceof ApiError) throw new RpcError(RPC_CODES.parseError, error.message);
     throw error;
   }
-}
-
-/** The parser bounds the depth. */
-function checkDuplicates(node: JsonNode): void {
-  if (Array.isArray(node)) node.forEach(checkDuplicates);
-  if (!(node instanceof ObjectNode)) return;
-  if (new Set(node.keys).size < node.keys.length) {
-    throw new RpcError(RPC_CODES.invalidRequest, 'the message gives a key twice in one object');
-  }
-  node.values.forEach(checkDuplicates);
+  throw new RpcError(RPC_CODES.invalidRequest, 'the message gives a key twice in one object');
 }
 
 /** Longer ids are refused, because a response repeats the id. */

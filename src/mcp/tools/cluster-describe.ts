@@ -1,10 +1,12 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { addressFor } from '../../api/clusters/choose-endpoint.ts';
+import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
-import { CLUSTER_GROUP, endpointsField } from '../../api/kinds/cluster-spec.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { memberOf } from '../../lib/json.ts';
-import { isSuccess, objectOf, ToolError } from '../api-call.ts';
+import { isSuccess, listOf, ToolError } from '../api-call.ts';
 import { cleanAddress, defined, textField } from '../result-fields.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { reviewOf } from './access-review.ts';
@@ -48,7 +50,7 @@ export const clusterDescribe = tool({
         message,
         since: timeOf(since),
         server: addressOf(cluster, context.productName, await context.clientAddress()),
-        issuer: textField(memberOf(cluster, 'metadata', 'annotations', COMPUTED_ANNOTATIONS.issuer), cleanAddress),
+        issuer: textField(cluster.metadata.annotations?.[COMPUTED_ANNOTATIONS.issuer], cleanAddress),
         accounts,
         accountsIncomplete: incomplete ? true : undefined,
         visibleBy: textField(reason),
@@ -58,10 +60,9 @@ export const clusterDescribe = tool({
 });
 
 /** A list of one, because it has the public view for every caller. */
-async function find(name: string, { send }: ToolContext): Promise<unknown> {
+async function find(name: string, { send }: ToolContext): Promise<ApiObject> {
   const query = { fieldSelector: `metadata.name=${name}`, limit: 1 };
-  const { items } = objectOf(await send({ method: 'GET', path: '/auth/v1/clusters', query }));
-  const found = Array.isArray(items) ? items[0] : undefined;
+  const [found] = listOf(await send({ method: 'GET', path: '/auth/v1/clusters', query })).items;
   if (found !== undefined) return found;
   throw new ToolError('The cluster does not exist, or you may not see it. Call clusters_list for those that you see.');
 }
@@ -80,14 +81,9 @@ async function accountsOf(name: string, { send }: ToolContext) {
   return { accounts, incomplete: all.length > MAX_ACCOUNTS || memberOf(reply.body, 'incomplete') === true };
 }
 
-function addressOf(cluster: unknown, productName: string, clientAddress: string | undefined): string | undefined {
-  const endpoints = memberOf(memberOf(cluster, 'spec', endpointsField(productName)), 'serverEndpoints');
-  if (!Array.isArray(endpoints)) return undefined;
-  const known = endpoints.map((endpoint) => ({
-    clientCIDR: String(memberOf(endpoint, 'clientCIDR') ?? ''),
-    serverAddress: String(memberOf(endpoint, 'serverAddress') ?? ''),
-  }));
-  return textField(addressFor(known, clientAddress), cleanAddress);
+function addressOf(cluster: ApiObject, productName: string, clientAddress: string | undefined): string | undefined {
+  const { serverEndpoints } = endpointsInForce(cluster, productName);
+  return textField(addressFor(serverEndpoints, clientAddress), cleanAddress);
 }
 
 const timeOf = (value: unknown): string | undefined =>

@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { isJsonObject, memberOf } from '../../lib/json.ts';
+import { conditionOf, readyStatus } from '../../api/clusters/conditions.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { statusOf } from '../../api/kinds/cluster-spec.ts';
 import { cleanText } from '../../lib/text.ts';
 import { defined, textField } from '../result-fields.ts';
 
@@ -17,43 +19,34 @@ const ClusterSchema = Type.Object(clusterProperties);
 
 const MAX_LABELS = 64;
 
-interface ReadyCondition {
-  readonly ready: 'True' | 'False' | 'Unknown';
-  readonly reason: string | undefined;
-  readonly message: string | undefined;
-  readonly since: unknown;
-}
-
-export function readyOf(cluster: unknown): ReadyCondition {
-  const conditions = memberOf(cluster, 'status', 'conditions');
-  const found = Array.isArray(conditions) ? conditions.find((one) => memberOf(one, 'type') === 'Ready') : undefined;
-  const status = memberOf(found, 'status');
+export function readyOf(cluster: ApiObject) {
+  const status = statusOf(cluster);
+  const { reason, message, lastTransitionTime } = conditionOf(status, 'Ready') ?? {};
   return {
-    ready: status === 'True' || status === 'False' ? status : 'Unknown',
-    reason: textField(memberOf(found, 'reason')),
-    message: textField(memberOf(found, 'message')),
-    since: memberOf(found, 'lastTransitionTime'),
+    ready: readyStatus(status),
+    reason: textField(reason),
+    message: textField(message),
+    since: lastTransitionTime,
   };
 }
 
-export function clusterView(cluster: unknown): Static<typeof ClusterSchema> {
-  const metadata = memberOf(cluster, 'metadata');
-  const status = memberOf(cluster, 'status');
+export function clusterView(cluster: ApiObject): Static<typeof ClusterSchema> {
+  const { name, labels } = cluster.metadata;
+  const { type, version } = statusOf(cluster);
   const { ready, reason } = readyOf(cluster);
   return defined({
-    name: textField(memberOf(metadata, 'name')) ?? '',
+    name: textField(name) ?? '',
     ready,
     reason,
-    type: textField(memberOf(status, 'type')),
-    version: textField(memberOf(status, 'version')),
-    labels: labelsOf(memberOf(metadata, 'labels')),
+    type: textField(type),
+    version: textField(version),
+    labels: labelsOf(labels),
   });
 }
 
-function labelsOf(labels: unknown): Record<string, string> | undefined {
-  if (!isJsonObject(labels)) return undefined;
+function labelsOf(labels: Readonly<Record<string, string>> = {}): Record<string, string> | undefined {
   const entries = Object.entries(labels)
     .slice(0, MAX_LABELS)
-    .map(([key, value]) => [cleanText(key, 320), cleanText(String(value))] as const);
+    .map(([key, value]) => [cleanText(key, 320), cleanText(value)] as const);
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }

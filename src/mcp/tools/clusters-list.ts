@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { memberOf } from '../../lib/json.ts';
-import { type ApiReply, objectOf } from '../api-call.ts';
+import { type ApiReply, listOf } from '../api-call.ts';
 import { cursorOf, defined } from '../result-fields.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, tool } from '../tool.ts';
 import { clusterProperties, clusterView } from './cluster-view.ts';
@@ -46,10 +46,10 @@ export const clustersList = tool({
 });
 
 function pageOf(reply: ApiReply) {
-  const { items, metadata } = objectOf(reply, ADVICE);
+  const { items, metadata } = listOf(reply, ADVICE);
   const remaining = memberOf(metadata, 'remainingItemCount');
   return defined({
-    clusters: Array.isArray(items) ? items.map(clusterView) : [],
+    clusters: items.map(clusterView),
     remaining: Number.isSafeInteger(remaining) ? (remaining as number) : 0,
     cursor: cursorOf(metadata),
   });

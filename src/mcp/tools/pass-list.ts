@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { isHandle } from '../../api/kinds/pass-spec.ts';
-import { memberOf } from '../../lib/json.ts';
-import { objectOf } from '../api-call.ts';
+import { isHandle, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { cleanText } from '../../lib/text.ts';
+import { listOf } from '../api-call.ts';
 import { cursorOf, defined, textField } from '../result-fields.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, type ToolContext, tool } from '../tool.ts';
-import { ownOf, PASSES_PATH, passProperties, passView, tokensOf, use } from './pass-object.ts';
+import { ownOf, PASSES_PATH, passProperties, passView, use } from './pass-object.ts';
 
 const input = closed({
   cluster: Type.Optional(fields.cluster),
@@ -40,22 +40,23 @@ export const passList = tool({
   async run({ cluster, limit = DEFAULT_LIMIT, cursor }, { send, useOf }) {
     const fieldSelector = cluster === undefined ? undefined : `spec.cluster=${cluster}`;
     const query = defined({ limit, fieldSelector, continue: cursor });
-    const { items, metadata } = objectOf(await send({ method: 'GET', path: PASSES_PATH, query }));
-    const passes: unknown[] = Array.isArray(items) ? items : [];
+    const { items, metadata } = listOf(await send({ method: 'GET', path: PASSES_PATH, query }));
     // A reviewer sees the passes of others. Their purposes are texts for people, so no model gets them (MC-79).
-    const own = await ownOf(passes, send);
+    const own = await ownOf(items, send);
     const shown = await Promise.all(own.map((pass) => listed(pass, useOf)));
     return complete(defined({ passes: shown, cursor: cursorOf(metadata) }));
   },
 });
 
-async function listed(pass: unknown, useOf: ToolContext['useOf']) {
+async function listed(pass: ApiObject, useOf: ToolContext['useOf']) {
   const view = passView(pass);
   const isUsable = view.state === 'ready' && isHandle(view.handle);
   return defined({
     ...view,
-    purpose: textField(memberOf(pass, 'spec', 'purpose')),
-    use: isUsable ? await useOf(pass as ApiObject) : undefined,
-    tokens: tokensOf(pass),
+    purpose: textField(passSpec(pass).purpose),
+    use: isUsable ? await useOf(pass) : undefined,
+    tokens: (passStatus(pass).tokens ?? []).map(({ id = '', expirationTimestamp }) =>
+      defined({ id: cleanText(id), expires: textField(expirationTimestamp) }),
+    ),
   });
 }

@@ -1,8 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Static, Type } from 'typebox';
-import { HANDLE_PATTERN, MAX_PASS_SECONDS, MIN_PASS_SECONDS } from '../../api/kinds/pass-spec.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import {
+  HANDLE_PATTERN,
+  MAX_PASS_SECONDS,
+  MIN_PASS_SECONDS,
+  passAccount,
+  passSpec,
+  passStatus,
+} from '../../api/kinds/pass-spec.ts';
 import { memberOf } from '../../lib/json.ts';
-import { cleanText } from '../../lib/text.ts';
 import { objectOf, type Send } from '../api-call.ts';
 import { defined, textField } from '../result-fields.ts';
 import { fields } from '../tool.ts';
@@ -63,56 +70,33 @@ export const passBody = (
 
 const STATES = { Ready: 'ready', Pending: 'pending', Denied: 'denied', Ended: 'ended' } as const;
 
-export function passView(pass: unknown): Static<typeof PassSchema> {
-  const spec = memberOf(pass, 'spec');
-  const status = memberOf(pass, 'status');
-  const account = memberOf(spec, 'serviceAccount');
-  const phase = memberOf(status, 'phase');
+export function passView(pass: ApiObject): Static<typeof PassSchema> {
+  const { cluster, namespace, name } = passAccount(passSpec(pass));
+  const { phase, expirationTimestamp } = passStatus(pass);
   return {
-    handle: textField(memberOf(pass, 'metadata', 'name')) ?? '',
+    handle: textField(pass.metadata.name) ?? '',
     state: STATES[phase as keyof typeof STATES] ?? 'ended',
-    expires: textField(memberOf(status, 'expirationTimestamp')) ?? '',
-    cluster: textField(memberOf(spec, 'cluster')) ?? '',
-    namespace: textField(memberOf(account, 'namespace')) ?? '',
-    account: textField(memberOf(account, 'name')) ?? '',
+    expires: textField(expirationTimestamp) ?? '',
+    cluster: textField(cluster) ?? '',
+    namespace: textField(namespace) ?? '',
+    account: textField(name) ?? '',
   };
 }
 
 /** Whether the pass is the one that was asked for. The server chooses the duration if none is given. */
-export function isPassFor(pass: unknown, args: PassArguments): boolean {
+export function isPassFor(pass: ApiObject, args: PassArguments): boolean {
   const { cluster, namespace, account, audience, durationSeconds, purpose } = args;
-  const spec = memberOf(pass, 'spec');
-  const view = passView(pass);
+  const spec = passSpec(pass);
   return (
-    view.cluster === cluster &&
-    view.namespace === namespace &&
-    view.account === account &&
-    memberOf(spec, 'purpose') === purpose &&
-    (durationSeconds === undefined || memberOf(spec, 'durationSeconds') === durationSeconds) &&
-    isDeepStrictEqual(memberOf(spec, 'audiences') ?? [], audience === undefined ? [] : [audience])
+    isDeepStrictEqual(passAccount(spec), { cluster, namespace, name: account }) &&
+    spec.purpose === purpose &&
+    (durationSeconds === undefined || spec.durationSeconds === durationSeconds) &&
+    isDeepStrictEqual(spec.audiences ?? [], audience === undefined ? [] : [audience])
   );
 }
 
-const tokensIn = (pass: unknown): readonly unknown[] => {
-  const tokens = memberOf(pass, 'status', 'tokens');
-  return Array.isArray(tokens) ? tokens : [];
-};
-
-/** The ids of the tokens that a pass was redeemed for. */
-export const tokensOf = (pass: unknown): { id: string; expires?: string }[] =>
-  tokensIn(pass).map((token) =>
-    defined({
-      id: cleanText(String(memberOf(token, 'id') ?? '')),
-      expires: textField(memberOf(token, 'expirationTimestamp')),
-    }),
-  );
-
-/** The tokens that were issued for the pass. One that the cluster has issued itself is not revoked with the pass. */
-export const redeemedTokens = (pass: unknown): { isRevocable: boolean }[] =>
-  tokensIn(pass).map((token) => ({ isRevocable: memberOf(token, 'revocable') !== false }));
-
 /** The passes that the caller has requested. A permission of the person for the passes of others is not for agents. */
-export async function ownOf(passes: readonly unknown[], send: Send): Promise<unknown[]> {
+export async function ownOf(passes: readonly ApiObject[], send: Send): Promise<ApiObject[]> {
   const name = passes.length === 0 ? undefined : await nameOfCaller(send);
   return name === undefined ? [] : passes.filter((pass) => requestersOf(pass).includes(name));
 }
@@ -125,8 +109,7 @@ async function nameOfCaller(send: Send): Promise<unknown> {
 }
 
 /** In its own cluster an account has another name; the one at the fleet is then in `actors`. */
-function requestersOf(pass: unknown): unknown[] {
-  const requestedBy = memberOf(pass, 'spec', 'requestedBy');
-  const actors = memberOf(requestedBy, 'actors');
-  return [memberOf(requestedBy, 'username'), ...(Array.isArray(actors) ? actors : [])];
+function requestersOf(pass: ApiObject): unknown[] {
+  const { username, actors = [] } = passSpec(pass).requestedBy ?? {};
+  return [username, ...actors];
 }

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { isHandle, MAX_PURPOSE, MIN_PURPOSE } from '../../api/kinds/pass-spec.ts';
-import { memberOf } from '../../lib/json.ts';
+import { isHandle, MAX_PURPOSE, MIN_PURPOSE, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { cleanText } from '../../lib/text.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
 import { defined, textField } from '../result-fields.ts';
@@ -78,7 +77,7 @@ async function created(args: PassArguments, { send, clientName, codeChallenge }:
 async function retried(args: PassArguments, { send, requestState }: ToolContext): Promise<ApiObject | undefined> {
   if (requestState === undefined || !isHandle(requestState)) return undefined;
   const reply = await send({ method: 'GET', path: `${PASSES_PATH}/${requestState}` });
-  return isSuccess(reply) && isPassFor(reply.body, args) ? (reply.body as ApiObject) : undefined;
+  return isSuccess(reply) && isPassFor(reply.body as ApiObject, args) ? (reply.body as ApiObject) : undefined;
 }
 
 async function outcomeOf(
@@ -108,7 +107,7 @@ async function pending(
   { baseUrl, opensUrls, useOf }: ToolContext,
 ): Promise<ToolOutcome<ReturnType<typeof passView>>> {
   const approveUrl = `${baseUrl}/console/#/passes/${view.handle}`;
-  const approval = memberOf(pass, 'status', 'approval');
+  const { approval } = passStatus(pass);
   const who = approval === 'review' ? 'Another person who may approve it' : 'The person whose sign-in is used';
   if (opensUrls && approval !== 'review') {
     const { cluster, namespace, account } = view;
@@ -130,8 +129,8 @@ async function pending(
 
 /** The client as the server knows it, and apart from it the name that it gives itself. */
 function clientOf(pass: ApiObject): string {
-  const client = memberOf(pass, 'spec', 'client');
-  const [id, name] = [textField(memberOf(client, 'id')), textField(memberOf(client, 'name'))];
+  const { client = {} } = passSpec(pass);
+  const [id, name] = [textField(client.id), textField(client.name)];
   if (id === undefined) return '';
   return `Client: ${id}${name === undefined ? '' : `, which calls itself ${JSON.stringify(name)}`}. `;
 }

@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { passStatus } from '../../api/kinds/pass-spec.ts';
 import { type ApiReply, objectOf, ToolError, warningsOf } from '../api-call.ts';
 import { defined } from '../result-fields.ts';
 import { closed, complete, tool } from '../tool.ts';
-import { handle, ownOf, PASSES_PATH, redeemedTokens } from './pass-object.ts';
+import { handle, ownOf, PASSES_PATH } from './pass-object.ts';
 
 const output = Type.Object({
   handle,
@@ -39,14 +41,14 @@ export const passRevoke = tool({
     const path = `${PASSES_PATH}/${name}`;
     const found = await send({ method: 'GET', path });
     if (isAbsent(found)) throw new ToolError(NO_SUCH_PASS);
-    const pass = objectOf(found);
+    const pass = objectOf(found) as unknown as ApiObject;
     if ((await ownOf([pass], send)).length === 0) throw new ToolError(NO_SUCH_PASS);
-    const tokens = redeemedTokens(pass);
+    const { tokens = [] } = passStatus(pass);
     const reply = await send({ method: 'DELETE', path });
     if (isAbsent(reply)) throw new ToolError(NO_SUCH_PASS);
     objectOf(reply);
     await onRevoked?.(name);
-    const revokedTokens = tokens.filter(({ isRevocable }) => isRevocable).length;
+    const revokedTokens = tokens.filter(({ revocable }) => revocable !== false).length;
     return complete(defined({ handle: name, revokedTokens, warnings: warningsOf(reply) }));
   },
 });
