@@ -1,10 +1,16 @@
-import type { ApiObject, Kind } from '../api/kind.ts';
-import { apiVersionOf } from '../api/kind.ts';
+import { type ApiObject, apiVersionOf, type Kind } from '../api/kind.ts';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
 import { REQUEST_PHASES } from '../api/kinds/access-request-spec.ts';
+import type { ApprovalStatus, RequestUser } from '../api/kinds/approval.ts';
 import { passKind } from '../api/kinds/pass.ts';
 import { PASS_PHASES } from '../api/kinds/pass-spec.ts';
+import { isStatus, type StatusError } from '../client/errors.ts';
 import { terminalSafe } from '../lib/text.ts';
+import type { Context, Run } from './command.ts';
+import { connect } from './connection/connection.ts';
+import { describeError, isObjectError } from './describe-error.ts';
+import { asList, printerFor } from './output/printer.ts';
+import { renderTable } from './output/table.ts';
 import { pathSegment } from './path-segment.ts';
 
 /** A kind whose objects people ask for and others approve. */
@@ -43,3 +49,67 @@ export const approvablePath = ({ path }: Approvable, argument: string): string =
 /** `accessrequest.clusterpass.dev/jane-x7k2p` */
 export const objectName = ({ kind }: Approvable, { metadata }: ApiObject): string =>
   terminalSafe(`${kind.singular}.${kind.group}/${metadata.name}`);
+
+/** Calls `act` for each name. An error of one does not keep the others from being done. Returns the exit code. */
+export async function forEach(
+  context: Context,
+  of: Approvable,
+  names: readonly string[],
+  act: (name: string) => Promise<void>,
+): Promise<number> {
+  let failed = 0;
+  for (const name of names) {
+    try {
+      await act(name);
+    } catch (error) {
+      if (!isObjectError(error)) throw error;
+      failed++;
+      context.err.write(`${describeError(error)}\n${mayBeAbsent(error) ? `${of.absence}\n` : ''}`);
+    }
+  }
+  return failed > 0 ? 1 : 0;
+}
+
+/** The server refuses an object that does not exist like one for which the caller has no permission. */
+export const mayBeAbsent = (error: unknown): error is StatusError =>
+  isStatus(error, 404) || (isStatus(error, 403) && / cannot \w+ resource /.test(error.message));
+
+/** A title with its text. Without a text it is not shown. */
+export type Row = readonly [title: string, text: string | undefined];
+
+/** The command that shows the named objects: as they are with `-o`, else as rows. */
+export const showApprovable =
+  (of: Approvable, rowsOf: (object: ApiObject) => readonly Row[]): Run =>
+  async (context, invocation) => {
+    const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+    const client = await connect(context, invocation);
+    const objects: ApiObject[] = [];
+    const code = await forEach(context, of, invocation.args, async (name) => {
+      objects.push((await client.request<ApiObject>('GET', approvablePath(of, name), { expects: 'object' })).value);
+    });
+    const isOne = invocation.args.length === 1;
+    if (isOne && code !== 0) return code;
+    if (print !== undefined) context.out.write(print(isOne ? objects[0] : asList(objects)));
+    else context.out.write(objects.map((object) => render(rowsOf(object))).join('\n'));
+    return code;
+  };
+
+const render = (rows: readonly Row[]): string =>
+  renderTable(rows.flatMap(([title, text]) => (text ? [[terminalSafe(title), terminalSafe(text)]] : [])));
+
+export function person(user: RequestUser | undefined): string | undefined {
+  if (user === undefined) return undefined;
+  const { username, actors = [] } = user;
+  return actors.length === 0 ? username : `${username} (also ${actors.join(', ')})`;
+}
+
+export const bindingRow = ({ bindingRef }: Pick<ApprovalStatus, 'bindingRef'>): Row => [
+  'Binding:',
+  bindingRef && `${bindingRef.kind} ${[bindingRef.namespace, bindingRef.name].filter(Boolean).join('/')}`,
+];
+
+export const conditionRows = ({ conditions = [] }: Pick<ApprovalStatus, 'conditions'>): Row[] =>
+  conditions.map(({ type, lastTransitionTime, reason = '', message = '' }) => [
+    `${type}:`,
+    [lastTransitionTime, reason, message].filter((text) => text !== undefined && text !== '').join(', '),
+  ]);

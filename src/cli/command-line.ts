@@ -16,7 +16,7 @@ interface GivenFlag {
 }
 
 /** A spelling of a flag in `Flag.flags`. */
-interface Spec {
+export interface Spec {
   readonly flag: Flag;
   /** `--dry-run` */
   readonly long: string;
@@ -24,15 +24,12 @@ interface Spec {
   readonly takesValue: boolean;
 }
 
-const specOf = (flag: Flag): Spec => {
+export const specOf = (flag: Flag): Spec => {
   const [spelled = ''] = flag.flags.split(/ [<[]/);
   const names = spelled.split(', ');
   const long = names.at(-1) ?? '';
   return { flag, long, short: names.length > 1 ? names[0] : undefined, takesValue: flag.flags.includes(' <') };
 };
-
-/** The long name of a flag. */
-export const longName = (flag: Flag): string => specOf(flag).long;
 
 function tokensOf(args: readonly string[], specs: readonly Spec[]) {
   const options = Object.fromEntries(

@@ -1,8 +1,8 @@
 import type { Command, Flag } from './command.ts';
 import { HELP_FLAG, VERSION_FLAG } from './command-line.ts';
-import { COMMANDS, GROUPS } from './command-table/commands.ts';
+import { GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, docOf, flagsOf } from './command-table/flags.ts';
-import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
+import { ALL_COMMANDS } from './find-command.ts';
 
 /** The help of the program, of a group and of a command, for a terminal of 80 columns. */
 
@@ -91,22 +91,29 @@ const commandItem = (command: Command): Item => [
   command.summary,
 ];
 
+/** The commands of a group, with their summaries. */
+export const secondWords = (group: string): readonly Item[] =>
+  ALL_COMMANDS.filter(({ path }) => path[0] === group && path.length > 1).map(commandItem);
+
 export function groupHelp(group: string): string {
-  const commands = [...COMMANDS, ...LOCAL_COMMANDS].filter(({ path }) => path[0] === group && path.length > 1);
-  return `${titled(`${group} [options] [command]`, GROUPS[group] ?? '')}${section('Options:', [flagItem(HELP_FLAG)])}${section('Commands:', commands.map(commandItem))}${connectionHelp()}`;
+  return `${titled(`${group} [options] [command]`, GROUPS[group] ?? '')}${section('Options:', [flagItem(HELP_FLAG)])}${section('Commands:', secondWords(group))}${connectionHelp()}`;
 }
 
-export function programHelp(): string {
+/** The first words of all commands, with their summaries. */
+export function firstWords(): readonly Item[] {
   const items = new Map<string, Item>();
-  for (const command of [...LOCAL_COMMANDS, ...COMMANDS]) {
+  for (const command of ALL_COMMANDS) {
     const [first = ''] = command.path;
     if (command.path.length === 1) items.set(first, commandItem(command));
     else if (!items.has(first)) items.set(first, [first, GROUPS[first] ?? '']);
   }
-  return [
+  return [...items.values(), ['help [COMMAND...]', 'Show the help of a command.']];
+}
+
+export const programHelp = (): string =>
+  [
     titled('[options] [command]', 'Lists the Kubernetes clusters of a fleet and issues short-lived passes to them.'),
     section('Options:', [VERSION_FLAG, HELP_FLAG].map(flagItem)),
-    section('Commands:', [...items.values(), ['help [COMMAND...]', 'Show the help of a command.']]),
+    section('Commands:', firstWords()),
     connectionHelp(),
   ].join('');
-}

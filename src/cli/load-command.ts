@@ -1,71 +1,63 @@
 import type { Command, Run } from './command.ts';
 
-type Load = () => Promise<{ readonly run: Run }>;
+type Load = () => Promise<Run>;
 
-const decide = async (of: 'PASSES' | 'REQUESTS', type: 'Approved' | 'Denied' | 'Withdrawn') => {
-  const [{ runFor }, kinds] = await Promise.all([import('./commands/request-decide.ts'), import('./approvable.ts')]);
-  return { run: runFor(type, kinds[of]) };
-};
-
-const listOf = async (of: 'PASSES' | 'REQUESTS') => {
-  const [{ runFor }, kinds] = await Promise.all([import('./commands/request-list.ts'), import('./approvable.ts')]);
-  return { run: runFor(kinds[of]) };
-};
+const approvals = async () => ({ ...(await import('./commands/approvals.ts')), ...(await import('./approvable.ts')) });
 
 /**
  * The code of each command, by its path. Imported when the command runs: every kubectl starts `credential` and must not
  * wait for the modules of the other commands.
  */
 const LOADERS: Readonly<Record<string, Load>> = {
-  'auth can-i': () => import('./commands/can-i.ts'),
-  'auth reach': () => import('./commands/reach.ts'),
-  'auth why': () => import('./commands/why.ts'),
-  completion: () => import('./commands/completion.ts'),
-  confirm: () => import('./commands/confirm.ts'),
-  'create bootstrap-token': () => import('./commands/create-bootstrap-token.ts'),
-  'create token': () => import('./commands/create-token.ts'),
-  credential: () => import('./commands/credential.ts'),
-  'describe cluster': () => import('./commands/describe-cluster.ts'),
-  exec: () => import('./commands/exec.ts'),
-  'get clusters': () => import('./commands/get-clusters.ts'),
-  join: () => import('./commands/join.ts'),
-  'keys list': () => import('./commands/keys-list.ts'),
-  'keys revoke': () => import('./commands/keys-revoke.ts'),
-  'keys rotate': () => import('./commands/keys-rotate.ts'),
-  kubeconfig: () => import('./commands/kubeconfig.ts'),
-  kubectl: () => import('./commands/kubectl.ts'),
-  login: () => import('./commands/login.ts'),
-  logout: () => import('./commands/logout.ts'),
-  mcp: () => import('./commands/mcp.ts'),
-  mirror: () => import('./commands/mirror.ts'),
-  register: () => import('./commands/register.ts'),
-  'pass approve': () => decide('PASSES', 'Approved'),
-  'pass deny': () => decide('PASSES', 'Denied'),
-  'pass list': () => listOf('PASSES'),
-  'pass request': () => import('./commands/pass-request.ts'),
-  'pass revoke': () => import('./commands/pass-revoke.ts'),
-  'pass show': () => import('./commands/pass-show.ts'),
-  'request approve': () => decide('REQUESTS', 'Approved'),
-  'request create': () => import('./commands/request-create.ts'),
-  'request deny': () => decide('REQUESTS', 'Denied'),
-  'request list': () => listOf('REQUESTS'),
-  'request show': () => import('./commands/request-show.ts'),
-  'request withdraw': () => decide('REQUESTS', 'Withdrawn'),
-  servers: () => import('./commands/servers.ts'),
-  'servers use': () => import('./commands/servers-use.ts'),
-  'sync export': () => import('./commands/sync-export.ts'),
-  'sync import': () => import('./commands/sync-import.ts'),
-  'token list': () => import('./commands/token-list.ts'),
-  'token revoke': () => import('./commands/token-revoke.ts'),
-  trust: () => import('./commands/trust.ts'),
-  version: () => import('./commands/version.ts'),
-  'who-can': () => import('./commands/who-can.ts'),
-  whoami: () => import('./commands/whoami.ts'),
+  'auth can-i': async () => (await import('./commands/auth.ts')).canI,
+  'auth reach': async () => (await import('./commands/auth.ts')).reach,
+  'auth who-can': async () => (await import('./commands/auth.ts')).whoCan,
+  'auth why': async () => (await import('./commands/auth.ts')).why,
+  completion: async () => (await import('./commands/completion.ts')).run,
+  confirm: async () => (await import('./commands/confirm.ts')).run,
+  'create bootstrap-token': async () => (await import('./commands/join.ts')).createBootstrapToken,
+  'create token': async () => (await import('./commands/create-token.ts')).run,
+  credential: async () => (await import('./commands/credential.ts')).run,
+  'describe cluster': async () => (await import('./commands/describe-cluster.ts')).run,
+  exec: async () => (await import('./commands/exec.ts')).run,
+  'get clusters': async () => (await import('./commands/get-clusters.ts')).run,
+  join: async () => (await import('./commands/join.ts')).join,
+  'keys list': async () => (await import('./commands/keys.ts')).listKeys,
+  'keys revoke': async () => (await import('./commands/keys.ts')).revokeKey,
+  'keys rotate': async () => (await import('./commands/keys.ts')).rotateKeys,
+  kubeconfig: async () => (await import('./commands/kubeconfig.ts')).run,
+  kubectl: async () => (await import('./commands/kubectl.ts')).run,
+  login: async () => (await import('./commands/login.ts')).run,
+  logout: async () => (await import('./commands/logout.ts')).run,
+  mcp: async () => (await import('./commands/mcp.ts')).run,
+  mirror: async () => (await import('./commands/mirror.ts')).run,
+  'pass approve': async () => approvals().then(({ decide, PASSES }) => decide('Approved', PASSES)),
+  'pass deny': async () => approvals().then(({ decide, PASSES }) => decide('Denied', PASSES)),
+  'pass list': async () => approvals().then(({ listApprovables, PASSES }) => listApprovables(PASSES)),
+  'pass request': async () => (await import('./commands/pass.ts')).requestPass,
+  'pass revoke': async () => (await import('./commands/pass.ts')).revokePasses,
+  'pass show': async () => (await import('./commands/pass.ts')).showPasses,
+  register: async () => (await import('./commands/register.ts')).run,
+  'request approve': async () => approvals().then(({ decide, REQUESTS }) => decide('Approved', REQUESTS)),
+  'request create': async () => (await import('./commands/request.ts')).createRequest,
+  'request deny': async () => approvals().then(({ decide, REQUESTS }) => decide('Denied', REQUESTS)),
+  'request list': async () => approvals().then(({ listApprovables, REQUESTS }) => listApprovables(REQUESTS)),
+  'request show': async () => (await import('./commands/request.ts')).showRequests,
+  'request withdraw': async () => approvals().then(({ decide, REQUESTS }) => decide('Withdrawn', REQUESTS)),
+  servers: async () => (await import('./commands/servers.ts')).listServers,
+  'servers use': async () => (await import('./commands/servers.ts')).useServer,
+  'sync export': async () => (await import('./commands/sync-export.ts')).run,
+  'sync import': async () => (await import('./commands/sync-import.ts')).run,
+  'token list': async () => (await import('./commands/token.ts')).listTokens,
+  'token revoke': async () => (await import('./commands/token.ts')).revokeTokens,
+  trust: async () => (await import('./commands/trust.ts')).run,
+  version: async () => (await import('./commands/version.ts')).run,
+  whoami: async () => (await import('./commands/auth.ts')).whoami,
 };
 
 export async function loadCommand({ path }: Command): Promise<Run> {
   const name = path.join(' ');
   const load = LOADERS[name];
   if (load === undefined) throw new Error(`no code for the command "${name}"`);
-  return (await load()).run;
+  return load();
 }

@@ -1,13 +1,13 @@
 import { StatusError } from '../client/errors.ts';
 import { nearest } from '../lib/nearest.ts';
 import { terminalSafe } from '../lib/text.ts';
-import { isClusterType } from './clusters.ts';
 import { type Command, type Context, type Flag, Invocation, type Run, UsageError } from './command.ts';
-import { HELP_FLAG, leadingWords, parseArguments, VERSION_FLAG, type Words } from './command-line.ts';
-import { COMMANDS, GROUPS } from './command-table/commands.ts';
+import { parseArguments, VERSION_FLAG } from './command-line.ts';
+import { GROUPS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
 import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
 import { failureText } from './describe-error.ts';
+import { ALL_COMMANDS, commandAt, findCommand } from './find-command.ts';
 import { loadCommand } from './load-command.ts';
 import { ProgressLine } from './progress.ts';
 
@@ -16,8 +16,7 @@ export type RunLocal = (command: Command, flags: Readonly<Record<string, unknown
 
 /** Runs a command line and returns its exit code. */
 export async function runProgram(args: readonly string[], context: Context, runLocal: RunLocal): Promise<number> {
-  const found = withoutName(leadingWords(args, [...CONNECTION_FLAGS, HELP_FLAG, VERSION_FLAG], isComplete));
-  const { words, rest } = found;
+  const { words, rest } = findCommand(args);
   if (words[0] === 'help') return help(context, rest);
   const command = commandAt(words);
   if (command === undefined) return withoutCommand(context, words, rest);
@@ -33,25 +32,6 @@ export async function runProgram(args: readonly string[], context: Context, runL
   const cluster = command.isPlugin === true ? undefined : clusterOf(command, invocation);
   return runCommand(() => loadCommand(command), context, invocation, command.usageExitCode, cluster);
 }
-
-/** `get cluster/NAME`: the command is `get cluster`, and `cluster/NAME` is its first argument. */
-function withoutName({ words, rest }: Words): Words {
-  const [group = '', second = ''] = words;
-  const [type = ''] = second.split('/', 1);
-  if (!isClusterType(type)) return { words, rest };
-  const bare = [group, /s(\.|$)/i.test(type) ? 'clusters' : 'cluster'];
-  return second === type ? { words: bare, rest } : { words: bare, rest: [second, ...rest] };
-}
-
-const isComplete = ([first, second]: readonly string[]): boolean =>
-  second !== undefined || (first !== undefined && !Object.hasOwn(GROUPS, first));
-
-const commandAt = (words: readonly string[]): Command | undefined =>
-  [...COMMANDS, ...LOCAL_COMMANDS].find(
-    ({ path, aliases = [] }) =>
-      path.length === words.length &&
-      path.every((word, at) => word === words[at] || (at === path.length - 1 && aliases.includes(words[at] ?? ''))),
-  );
 
 /** Of a command for one cluster. */
 const clusterOf = ({ arguments: [argument] = [] }: Command, invocation: Invocation): string | undefined =>
@@ -89,7 +69,7 @@ async function withoutCommand(context: Context, words: readonly string[], rest: 
 
 function unknownCommand(words: readonly string[], path: readonly string[]): string {
   const name = words.at(-1) ?? '';
-  const all = [...COMMANDS, ...LOCAL_COMMANDS].map((command) => command.path);
+  const all = ALL_COMMANDS.map((command) => command.path);
   const known = all.filter(([first]) => path.length === 0 || first === path[0]).map((each) => each[path.length] ?? '');
   const guess = nearest(name, ['help', ...known]);
   return `unknown command '${terminalSafe(name)}'${guess === undefined ? '' : `\n(Did you mean ${guess}?)`}`;

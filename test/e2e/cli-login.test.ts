@@ -2,7 +2,7 @@ import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { scriptServer, status } from '../../src/client/script-server.fixture.ts';
-import { Person } from './support/cli.ts';
+import { Person, userIn } from './support/cli.ts';
 import { addCluster, grantClusters } from './support/fleet.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
@@ -40,7 +40,7 @@ describe('clusterpass login', () => {
     const env = { XDG_CONFIG_HOME: join(person.home, 'elsewhere') };
     await person.ok(['login', '--server', server.url, '--token', tokenOf('jane')], { env });
     expect((await stat(join(env.XDG_CONFIG_HOME, 'clusterpass/logins.json'))).isFile()).toBe(true);
-    expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}'], { env })).toBe('jane');
+    expect(userIn(await person.ok(['whoami', '-o', 'json'], { env }))).toBe('jane');
   });
 
   it('a wrong token is refused and not stored', async () => {
@@ -178,11 +178,11 @@ describe('clusterpass whoami', () => {
     await logIn();
     const file = join(person.home, 'token');
     await writeFile(file, `${server.adminToken}\n`);
-    const name = ['whoami', '-o', 'jsonpath={.status.userInfo.username}'];
+    const name = ['whoami', '-o', 'json'];
     const env = { CLUSTERPASS_TOKEN: 'wrong' };
     expect(await person.fails(name, { env })).toMatch(/Unauthorized/);
-    expect(await person.ok([...name, '--token-file', file], { env })).toBe('admin');
-    expect(await person.ok([...name, '--token', tokenOf('jane'), '--token-file', file])).toBe('jane');
+    expect(userIn(await person.ok([...name, '--token-file', file], { env }))).toBe('admin');
+    expect(userIn(await person.ok([...name, '--token', tokenOf('jane'), '--token-file', file]))).toBe('jane');
   });
 
   it('the error for a refused token names its source (a flag, a file, a variable or the login) and what to do', async () => {
@@ -296,14 +296,14 @@ describe('TLS', () => {
         'if you trust it, pass its CA with --certificate-authority FILE\n',
     );
     await person.ok([...login, '--certificate-authority', TLS.caFile]);
-    expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}'])).toBe('admin');
+    expect(userIn(await person.ok(['whoami', '-o', 'json']))).toBe('admin');
     const env = { CLUSTERPASS_CA: TLS.caFile, CLUSTERPASS_TOKEN: secure.adminToken };
     expect(await person.ok(['get', 'clusters', '--server', secure.url], { env })).toBe('');
   });
 
   it('or no CA at all, on request', async () => {
     const flags = ['--server', secure.url, '--token', secure.adminToken, '--insecure-skip-tls-verify'];
-    expect(await person.ok(['whoami', '-o', 'jsonpath={.status.userInfo.username}', ...flags])).toBe('admin');
+    expect(userIn(await person.ok(['whoami', '-o', 'json', ...flags]))).toBe('admin');
   });
 
   it('a server of the other scheme, http or https, is named', async () => {

@@ -40,7 +40,7 @@ describe('clusterpass auth can-i', () => {
     expect((await admin.run(['auth', 'can-i', 'get', '/metrics'])).code).toBe(0);
   });
 
-  it.each([[['auth', 'can-i']], [['auth', 'why']], [['who-can']]])(
+  it.each([[['auth', 'can-i']], [['auth', 'why']], [['auth', 'who-can']]])(
     '%j refuses a subresource in place of a name',
     async (command) => {
       const where = ['-n', 'ci', '--cluster', 'alpha'];

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { Person } from './support/cli.ts';
+import { Person, userIn } from './support/cli.ts';
 import { addCluster, grantClusters, relabel, touch } from './support/fleet.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
@@ -74,8 +74,8 @@ describe('logins at two servers', () => {
       ['', host, us.url],
       ['*', 'eu', eu.url],
     ]);
-    const user = ['whoami', '-o', 'jsonpath={.status.userInfo.username}', '--server'];
-    expect(await jane.ok([...user, host])).toBe('jane');
+    const user = ['whoami', '-o', 'json', '--server'];
+    expect(userIn(await jane.ok([...user, host]))).toBe('jane');
     await logIn(us, '--name', 'us');
     // A login keeps the name of the one before, and becomes the current one.
     await logIn(us);
@@ -83,7 +83,7 @@ describe('logins at two servers', () => {
       ['', 'eu', eu.url],
       ['*', 'us', us.url],
     ]);
-    expect([await jane.ok([...user, 'eu']), await jane.ok([...user, us.url])]).toEqual(['jane', 'jane']);
+    for (const name of ['eu', us.url]) expect(userIn(await jane.ok([...user, name]))).toBe('jane');
   });
 
   it('are printed for programs with -o', async () => {
@@ -107,7 +107,7 @@ describe('logins at two servers', () => {
       'error: not logged in to https://use; did you mean us? Choose one of your logins: eu, us.\n',
     );
     expect(await jane.fails(['servers', 'use'])).toContain("missing required argument 'NAME'");
-    expect(await jane.fails(['servers', 'eu'])).toContain('too many arguments');
+    expect(await jane.fails(['servers', 'eu'])).toContain("unknown command 'eu'");
     expect(await listed()).toMatchObject([{ current: false }, { name: 'us', current: true }]);
   });
 
@@ -255,7 +255,7 @@ describe('commands over one server', () => {
     [['confirm', 'eu/prod-1'], ''],
     [['auth', 'can-i', 'get', 'cluster', 'eu/prod-1'], ''],
     [['auth', 'why', 'get', 'clusters', 'eu/prod-1'], ''],
-    [['who-can', 'get', 'clusters.clusterregistry.k8s.io', 'eu/prod-1'], ''],
+    [['auth', 'who-can', 'get', 'clusters.clusterregistry.k8s.io', 'eu/prod-1'], ''],
   ])('%j says to use --server', async (args, flag) => {
     expect(await jane.fails(args)).toBe(
       `error: ${flag}"eu/prod-1" is not the name of a cluster: for the cluster "prod-1" of another server, use --server eu\n`,

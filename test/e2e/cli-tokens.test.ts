@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
-import { Person } from './support/cli.ts';
+import { namesIn, Person } from './support/cli.ts';
 import { bind, codeFor, createObjects, issue } from './support/objects.ts';
 import { type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
@@ -219,7 +219,7 @@ describe('list and revoke', () => {
   beforeAll(async () => {
     [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
     // The tokens of the tests above are listed, too.
-    const names = (await admin.run(['token', 'list', '-o', 'jsonpath={.items[*].metadata.name}'])).stdout.split(' ');
+    const names = namesIn((await admin.run(['token', 'list', '-o', 'name'])).stdout);
     await admin.run(['token', 'revoke', ...names]);
   });
   afterAll(async () => {

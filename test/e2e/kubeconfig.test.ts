@@ -464,7 +464,7 @@ describe('clusterpass kubeconfig', () => {
     });
 
     it.each([
-      [['kubeconfig'], '--as is required'],
+      [['kubeconfig'], 'kubectl sends no token over http'],
       [['kubeconfig', '--as', 'builder'], 'is not a service account in the form namespace/name'],
       [['kubeconfig', '--as', '--x/y'], 'is not a service account'],
       [[...AS, '--context-name', 'fixed'], '--context-name must contain {cluster}'],

@@ -453,11 +453,11 @@ describe('SubjectReachReview', () => {
   });
 });
 
-describe('clusterpass who-can', () => {
+describe('clusterpass auth who-can', () => {
   it('prints a table', async () => {
     const flags = ['--subresource', 'token', '-n', 'ci', '--cluster', 'beta'];
-    const text = await admin.ok(['who-can', 'create', 'serviceaccounts/builder', ...flags]);
-    expect(await admin.ok(['who-can', 'create', 'serviceaccounts', 'builder', ...flags])).toBe(text);
+    const text = await admin.ok(['auth', 'who-can', 'create', 'serviceaccounts/builder', ...flags]);
+    expect(await admin.ok(['auth', 'who-can', 'create', 'serviceaccounts', 'builder', ...flags])).toBe(text);
     const lines = text.split('\n');
     expect(lines[0]).toMatch(/^KIND +NAME +BINDING +ROLE$/);
     expect(lines[1]).toMatch(/^Group +devs +RoleBinding\/ci\/granted-\d+ +ClusterRole\/granted-\d+$/);
@@ -466,33 +466,35 @@ describe('clusterpass who-can', () => {
   });
 
   it('by cluster and by account', async () => {
-    expect(await admin.ok(['who-can', '--cluster', 'alpha', '--no-headers'])).toMatch(/^User +carl +/m);
-    const byAccount = await admin.ok(['who-can', '--cluster', 'beta', '--account', 'ci/builder', '-o', 'json']);
+    expect(await admin.ok(['auth', 'who-can', '--cluster', 'alpha', '--no-headers'])).toMatch(/^User +carl +/m);
+    const byAccount = await admin.ok(['auth', 'who-can', '--cluster', 'beta', '--account', 'ci/builder', '-o', 'json']);
     expect(names(JSON.parse(byAccount))).toContain('Group:devs');
-    const { stderr } = await owner.run(['who-can', '--cluster', 'beta', '--account', 'ci/builder']);
+    const { stderr } = await owner.run(['auth', 'who-can', '--cluster', 'beta', '--account', 'ci/builder']);
     expect(stderr).toBe('Warning: bindings that you may not read are left out\n');
   });
 
   it('says that a cluster or an account does not exist, to callers who may get it', async () => {
     const notFound = 'Error from server (NotFound): clusters.clusterregistry.k8s.io "absent" not found\n';
-    expect(await admin.fails(['who-can', '--cluster', 'absent'])).toBe(notFound);
-    expect(await admin.fails(['who-can', 'get', 'pods', '--cluster', 'absent', '-o', 'json'])).toBe(notFound);
-    const toAbsent = ['who-can', '--cluster', 'beta', '--account', 'ci/absent'];
+    expect(await admin.fails(['auth', 'who-can', '--cluster', 'absent'])).toBe(notFound);
+    expect(await admin.fails(['auth', 'who-can', 'get', 'pods', '--cluster', 'absent', '-o', 'json'])).toBe(notFound);
+    const toAbsent = ['auth', 'who-can', '--cluster', 'beta', '--account', 'ci/absent'];
     const missing = 'Warning: serviceaccounts "absent" not found';
     expect((await admin.run(toAbsent)).stderr).toBe(`${missing}\n`);
     expect((await owner.run(toAbsent)).stderr).toContain(missing);
     // The owner may get neither alpha nor a cluster that does not exist.
     const [hidden, absent] = await Promise.all(
-      ['alpha', 'absent'].map((cluster) => owner.run(['who-can', '--cluster', cluster, '--account', 'ci/absent'])),
+      ['alpha', 'absent'].map((cluster) =>
+        owner.run(['auth', 'who-can', '--cluster', cluster, '--account', 'ci/absent']),
+      ),
     );
     expect(hidden).toEqual(absent);
     expect(hidden?.stderr).not.toContain('not found');
   });
 
   it('wrong arguments', async () => {
-    expect(await admin.fails(['who-can'])).toContain('you must specify VERB and TYPE, or --cluster');
-    expect(await admin.fails(['who-can', 'get'])).toContain('you must specify VERB and TYPE');
-    expect(await admin.fails(['who-can', 'get', 'a/b/c'])).toContain('is not TYPE or TYPE/NAME');
+    expect(await admin.fails(['auth', 'who-can'])).toContain('you must specify VERB and TYPE, or --cluster');
+    expect(await admin.fails(['auth', 'who-can', 'get'])).toContain('you must specify VERB and TYPE');
+    expect(await admin.fails(['auth', 'who-can', 'get', 'a/b/c'])).toContain('is not TYPE or TYPE/NAME');
   });
 });
 
@@ -597,7 +599,7 @@ describe('a failed read is not taken for a result', () => {
     ['the account', [review, json(200, cluster('alpha', 1)), failure]],
   ])('of %s', async (_, responders) => {
     const jane = await personAt(responders);
-    const result = await jane.run(['who-can', '--cluster', 'alpha', '--account', 'ci/builder']);
+    const result = await jane.run(['auth', 'who-can', '--cluster', 'alpha', '--account', 'ci/builder']);
     expect(result).toEqual({ code: 1, stdout: '', stderr: message });
   });
 });

@@ -84,7 +84,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     examples: ['clusterpass auth reach carl', 'clusterpass auth reach carl --group team-shop --cluster prod-eu-1'],
   },
   {
-    path: ['who-can'],
+    path: ['auth', 'who-can'],
     summary: 'List the users, groups and service accounts that may do something.',
     details:
       'With the binding and the role behind each. Without VERB and TYPE: who may see the cluster of `--cluster`, or with ' +
@@ -107,9 +107,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       output('`json`, `yaml`'),
     ],
     examples: [
-      'clusterpass who-can create serviceaccounts --subresource token -n ci --cluster prod-eu-1',
-      'clusterpass who-can --cluster prod-eu-1',
-      'clusterpass who-can --cluster prod-eu-1 --account ci/builder',
+      'clusterpass auth who-can create serviceaccounts --subresource token -n ci --cluster prod-eu-1',
+      'clusterpass auth who-can --cluster prod-eu-1',
+      'clusterpass auth who-can --cluster prod-eu-1 --account ci/builder',
     ],
   },
 ];

@@ -87,7 +87,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['keys', 'list'],
     summary: 'List the signing keys.',
     details: 'Shows public data only. Private keys never leave the server.',
-    flags: [output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`')],
+    flags: [output('`json`, `yaml`, `name`')],
     examples: ['clusterpass keys list'],
   },
   {

@@ -42,7 +42,13 @@ export const COMMANDS: readonly Command[] = [
   {
     path: ['completion'],
     summary: 'Output shell completion code.',
-    arguments: [{ name: '<bash|zsh|fish>', doc: 'The shell.' }],
+    arguments: [
+      { name: '<bash|zsh|fish>', doc: 'The shell.' },
+      {
+        name: '[LINE]',
+        doc: 'With `next` in place of a shell: prints what the last word of this command line can be.',
+      },
+    ],
     connects: false,
     notRun: 'the second one needs fish',
     examples: ['source <(clusterpass completion bash)', 'clusterpass completion fish | source'],

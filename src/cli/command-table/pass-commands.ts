@@ -52,7 +52,7 @@ export const PASS_COMMANDS: readonly Command[] = [
       { flags: '--phase <phase>', doc: '`Pending`, `Ready`, `Denied` or `Ended`.' },
       { flags: '--requester <user>', doc: 'Only passes of this user.' },
       noHeaders,
-      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
+      output('`wide`, `json`, `yaml`, `name`'),
     ],
     examples: ['clusterpass pass list', 'clusterpass pass list --phase Pending -o wide'],
   },

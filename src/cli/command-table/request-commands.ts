@@ -62,7 +62,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
       { flags: '--phase <phase>', doc: '`Pending`, `Approved`, `Denied`, `Withdrawn` or `Expired`.' },
       { flags: '--requester <user>', doc: 'Only requests of this user.' },
       noHeaders,
-      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
+      output('`wide`, `json`, `yaml`, `name`'),
     ],
     examples: ['clusterpass request list', 'clusterpass request list --phase Pending --cluster prod-eu-1 -o wide'],
   },

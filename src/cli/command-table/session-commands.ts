@@ -109,7 +109,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
   {
     path: ['whoami'],
     summary: 'Show your user name, groups and extra attributes.',
-    flags: [output('`json`, `yaml`, `jsonpath=TEMPLATE`'), cluster('Send the request to the API of this cluster.')],
+    flags: [output('`json`, `yaml`'), cluster('Send the request to the API of this cluster.')],
     examples: ['clusterpass whoami', 'clusterpass whoami -o json'],
   },
 ];

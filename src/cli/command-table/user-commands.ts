@@ -26,17 +26,13 @@ export const USER_COMMANDS: readonly Command[] = [
       },
     ],
     flags: [
-      output('`wide`, `json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
+      output('`wide`, `json`, `yaml`, `name`'),
       { flags: '-l, --selector <selector>', doc: 'Label selector, e.g. `env in (dev,staging)`.' },
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `status.type=EKS`.' },
       { flags: '-w, --watch', doc: 'After listing the clusters, watch for changes.' },
       noHeaders,
     ],
-    examples: [
-      'clusterpass get clusters',
-      'clusterpass get clusters -l env=prod -o wide',
-      `clusterpass get clusters -o jsonpath='{range .items[*]}{.metadata.name}{"\\n"}{end}'`,
-    ],
+    examples: ['clusterpass get clusters', 'clusterpass get clusters -l env=prod -o wide'],
   },
   {
     path: ['describe', 'cluster'],
@@ -122,7 +118,7 @@ export const USER_COMMANDS: readonly Command[] = [
       ...tokenSelection,
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
       noHeaders,
-      output('`json`, `yaml`, `name`, `jsonpath=TEMPLATE`'),
+      output('`json`, `yaml`, `name`'),
     ],
     examples: [
       'clusterpass token list',
@@ -159,8 +155,11 @@ export const USER_COMMANDS: readonly Command[] = [
   },
   {
     path: ['kubeconfig'],
-    summary: 'Write a kubeconfig with a context for every cluster that you may see.',
+    summary: 'Write a kubeconfig with contexts for Clusterpass, or for every cluster that you may see.',
     details:
+      'Without `--as` and `--as-me`: a context `clusterpass` for the API of the fleet, and `clusterpass/CLUSTER` for that of ' +
+      'each cluster at Clusterpass, with your own login. With logins to several servers: `clusterpass@SERVER`, and ' +
+      '`clusterpass@SERVER/CLUSTER` for a cluster whose name another server has, too.\n\n' +
       'Contexts are added to the first file of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other programs ' +
       'are not changed, and a name that is in use in one of its files is an error. The command recognizes its own entries by an extension: a ' +
       'context that you renamed keeps its name, and your namespace, proxy and other settings in it stay. No secret is ' +
@@ -184,7 +183,7 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--server-context',
-        doc: 'Write a context `clusterpass` for the API of the fleet, and `clusterpass/CLUSTER` for that of each cluster at Clusterpass, with your own login. With logins to several servers: `clusterpass@SERVER`, and `clusterpass@SERVER/CLUSTER` for a cluster whose name another server has, too. Needs https.',
+        doc: 'Contexts of Clusterpass itself, with your login, also with `--as` or `--prune`. Needs https.',
       },
       { flags: '--output <file>', doc: 'File to write. `-` writes a new kubeconfig to stdout.' },
       {
@@ -216,7 +215,7 @@ export const USER_COMMANDS: readonly Command[] = [
       "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
       'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
       'clusterpass kubeconfig --as-me',
-      'clusterpass kubeconfig --server-context',
+      'clusterpass kubeconfig',
       'clusterpass kubeconfig --prune',
     ],
   },

@@ -1,20 +1,64 @@
-import { bootstrapTokenId } from '../../api/bootstrap-credential.ts';
+import { randomBytes, randomInt } from 'node:crypto';
+import { bootstrapToken, bootstrapTokenDigest, bootstrapTokenId } from '../../api/bootstrap-credential.ts';
 import { clusterObject } from '../../api/clusters/cluster-object.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
+import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { type ClusterAddress, onlyAddress } from '../../api/kubeconfig.ts';
 import { isStatus } from '../../client/errors.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { terminalSafe } from '../../lib/text.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
 import { readIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
-import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { clientFor, connect, resolveConnection } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
+import { labelsFrom } from '../labels.ts';
 import { type ClusterConnection, connectCluster } from '../sync/cluster-connection.ts';
-import { BOOTSTRAP_TOKENS } from './create-bootstrap-token.ts';
+
+/** The path of bootstrap tokens. */
+const BOOTSTRAP_TOKENS = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
+
+const SECRET_BYTES = 32;
+const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+const randomName = (): string => Array.from({ length: 10 }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+
+/** Creates the token here: the server gets its digest only. Writes only the token to stdout. */
+export const createBootstrapToken: Run = async (context, invocation) => {
+  const namePattern = invocation.required('namePattern', '--name-pattern');
+  const labels = labelsFrom(invocation, '--label');
+  const seconds = invocation.seconds('duration', '--duration');
+  const dryRun = isDryRun(invocation);
+  const [name = randomName()] = invocation.args;
+  const token = bootstrapToken(name, randomBytes(SECRET_BYTES));
+  const client = await connect(context, invocation);
+  const body: ApiObject = {
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'BootstrapToken',
+    metadata: { name },
+    spec: {
+      tokenDigest: bootstrapTokenDigest(token),
+      namePattern,
+      labels,
+      ...(seconds === undefined ? {} : { expirationTimestamp: toTimestamp(context.now() + seconds * 1000) }),
+    },
+  };
+  const query = { fieldManager: 'clusterpass', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
+  const { value } = await client.request<ApiObject>('POST', BOOTSTRAP_TOKENS, { query, body, expects: 'object' });
+  const { expirationTimestamp = '' } = value.spec as { expirationTimestamp?: string };
+  const until = terminalSafe(expirationTimestamp);
+  context.err.write(
+    dryRun
+      ? `The token would be valid until ${until} (server dry run).\n`
+      : `Valid until ${until}, for one cluster named ${terminalSafe(namePattern)}. ` +
+          `To revoke it: clusterpass kubectl delete bootstraptoken ${terminalSafe(name)}\n`,
+  );
+  if (!dryRun) context.out.write(`${token}\n`);
+  return undefined;
+};
 
 /** Registers the cluster in which it runs, with a bootstrap token. Repeated with the same token, it changes nothing. */
-export const run: Run = async (context, invocation) => {
+export const join: Run = async (context, invocation) => {
   const [name = ''] = invocation.args;
   const dryRun = isDryRun(invocation);
   const connection = await resolveConnection(context, invocation);

@@ -25,11 +25,10 @@ import { passSubject } from '../service-account.ts';
 import { nearestClusters, orMeant } from '../suggest-cluster.ts';
 
 export const run: Run = async (context, invocation) => {
-  const isServer = invocation.is('serverContext');
   const account = passSubject(invocation);
   const prune = invocation.is('prune');
+  const isServer = invocation.is('serverContext') || (account === undefined && !prune);
   const isPruneOnly = account === undefined && !isServer;
-  if (isPruneOnly && !prune) throw new CliError('--as is required, or --as-me');
   const template = checkedTemplate(invocation.value('contextName'));
   const labelSelector = invocation.text('selector');
   const names = invocation.list('cluster');

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { clusterFields, kubeconfigOf, loginPlugin } from '../../api/kubeconfig.ts';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError, type Context, type Run } from '../command.ts';
-import { type Connection, environmentFor, resolveConnection } from '../connection/connection.ts';
+import { type Connection, connectionOfLogin, environmentFor, resolveConnection } from '../connection/connection.ts';
+import { readLogins } from '../connection/logins.ts';
+import { serverNames } from '../connection/server-names.ts';
 import { writePrivate } from '../files/files.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { pathSegment } from '../path-segment.ts';
@@ -37,16 +39,35 @@ export const run: Run = async (context, invocation) => {
   }
 };
 
-/** It has no secret: kubectl gets the token from `clusterpass credential`. */
+/**
+ * It has no secret: kubectl gets the token from `clusterpass credential`. The servers with a login are contexts, too,
+ * with the names that `clusterpass kubeconfig` gives them.
+ */
 async function kubeconfigAt(context: Context, connection: Connection, path: string) {
-  const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
-  const ca = certificateAuthority && Buffer.from(certificateAuthority).toString('base64');
-  const isUnverified = { 'insecure-skip-tls-verify': true } as const;
-  const flags = insecureSkipTlsVerify ? ['--insecure-skip-tls-verify'] : [];
-  const user = { exec: loginPlugin(server, await execCommand(context), flags) };
-  const fields = clusterFields(`${server}${path}`, insecureSkipTlsVerify ? undefined : ca);
-  const entry = { name: 'clusterpass', userName: 'login', user, namespace: 'default' };
-  return kubeconfigOf([{ ...entry, cluster: insecureSkipTlsVerify ? { ...fields, ...isUnverified } : fields }]);
+  const logins = await readLogins(context);
+  const command = await execCommand(context);
+  const entryOf = (
+    name: string,
+    { server, certificateAuthority, insecureSkipTlsVerify }: Connection,
+    below: string,
+  ) => {
+    const ca = certificateAuthority && Buffer.from(certificateAuthority).toString('base64');
+    const isUnverified = { 'insecure-skip-tls-verify': true } as const;
+    const flags = insecureSkipTlsVerify ? ['--insecure-skip-tls-verify'] : [];
+    const fields = clusterFields(`${server}${below}`, insecureSkipTlsVerify ? undefined : ca);
+    return {
+      name,
+      userName: `login@${name}`,
+      user: { exec: loginPlugin(server, command, flags) },
+      namespace: 'default',
+      cluster: insecureSkipTlsVerify ? { ...fields, ...isUnverified } : fields,
+    };
+  };
+  const others = [...serverNames(logins)].filter(([server]) => server.startsWith('https://'));
+  return kubeconfigOf([
+    entryOf('clusterpass', connection, path),
+    ...others.map(([server, name]) => entryOf(`clusterpass@${name}`, connectionOfLogin(context, logins, server), '')),
+  ]);
 }
 
 /** A token of a flag or a variable is for this run of kubectl: the plugin finds it in the environment. */

@@ -1,12 +1,13 @@
 import { terminalSafe } from '../../lib/text.ts';
-import type { Run } from '../command.ts';
-import { readLogins } from '../connection/logins.ts';
+import { CliError, type Run } from '../command.ts';
+import { notLoggedIn, serverAt } from '../connection/connection.ts';
+import { changeLogins, loginFor, readLogins } from '../connection/logins.ts';
 import { serverNames } from '../connection/server-names.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 
 /** The servers with a login, in the manner of `kubectl config get-contexts`. */
-export const run: Run = async (context, invocation) => {
+export const listServers: Run = async (context, invocation) => {
   const output = invocation.text('output');
   const print = await printerFor(output, ['json', 'name', 'yaml']);
   const logins = await readLogins(context);
@@ -25,5 +26,20 @@ export const run: Run = async (context, invocation) => {
     ]);
     context.out.write(renderTable([['CURRENT', 'NAME', 'SERVER'], ...rows]));
   }
+  return undefined;
+};
+
+/** Makes a server with a login the current one, in the manner of `kubectl config use-context`. */
+export const useServer: Run = async (context, invocation) => {
+  const [given = ''] = invocation.args;
+  let chosen = '';
+  await changeLogins(context, (logins) => {
+    const server = serverAt(logins, given);
+    const names = serverNames(logins);
+    if (loginFor(logins, server) === undefined) throw new CliError(notLoggedIn(server, names, { how: '' }));
+    chosen = `${names.get(server)} (${server})`;
+    return { ...logins, current: server };
+  });
+  context.out.write(`The current server is ${terminalSafe(chosen)}.\n`);
   return undefined;
 };

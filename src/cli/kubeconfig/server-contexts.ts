@@ -13,11 +13,13 @@ export function serverContexts(
 ): WantedContext[] {
   const { server, productName, certificateAuthority, insecureSkipTlsVerify } = connection;
   if (!server.startsWith('https://')) {
-    throw new CliError('--server-context needs an https server: kubectl sends no token over http');
+    throw new CliError(
+      `kubectl sends no token over http: log in at an https address of ${server}, or set --as for contexts of clusters`,
+    );
   }
   if (insecureSkipTlsVerify) {
     throw new CliError(
-      '--server-context needs a server whose certificate is verified: pass its CA with --certificate-authority',
+      'a context of the server needs a verified certificate: pass its CA with --certificate-authority',
     );
   }
   const ca = certificateAuthority && Buffer.from(certificateAuthority).toString('base64');

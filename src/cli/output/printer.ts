@@ -8,7 +8,7 @@ export type Printer = (value: unknown) => string;
 /** As kubectl indents. */
 const JSON_INDENT = 4;
 
-export const FORMATS: readonly string[] = ['json', 'jsonpath', 'name', 'wide', 'yaml'];
+export const FORMATS: readonly string[] = ['json', 'name', 'wide', 'yaml'];
 
 /** The printer of `-o`; undefined for tables, which each command renders itself. */
 export async function printerFor(
@@ -16,13 +16,12 @@ export async function printerFor(
   allowed: readonly string[] = FORMATS,
 ): Promise<Printer | undefined> {
   if (format === undefined || format === '') return undefined;
-  const [, name = '', argument] = /^([^=]*)(?:=(.*))?$/s.exec(format) ?? [];
-  if (!allowed.includes(name) || (argument !== undefined && name !== 'jsonpath')) {
+  if (!allowed.includes(format)) {
     throw new CliError(
       `unable to match a printer suitable for the output format ${JSON.stringify(format)}, allowed formats are: ${allowed.join(',')}`,
     );
   }
-  switch (name) {
+  switch (format) {
     case 'json':
       return (value) => `${JSON.stringify(value, null, JSON_INDENT)}\n`;
     case 'yaml': {
@@ -31,11 +30,6 @@ export async function printerFor(
     }
     case 'name':
       return (value) => itemsOf(value).map(nameOf).join('');
-    case 'jsonpath': {
-      if (argument === undefined || argument === '') throw new CliError('-o jsonpath=TEMPLATE needs a template');
-      const { parseTemplate } = await import('./jsonpath.ts');
-      return parseTemplate(argument);
-    }
     default:
       // `wide`: a table with more columns.
       return undefined;

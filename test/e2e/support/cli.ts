@@ -97,6 +97,12 @@ export class Person {
   }
 }
 
+/** The user in the answer of `whoami -o json`. */
+export const userIn = (json: string): string => JSON.parse(json).status.userInfo.username;
+
+/** The names in a list of `-o name`. */
+export const namesIn = (text: string): string[] => text.split('\n').flatMap((line) => line.split('/').slice(1));
+
 /** A command that has not ended yet. */
 export class Running {
   readonly child: ChildProcess;

@@ -1,22 +1,44 @@
 import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import { fieldSelectorFor } from '../../api/field-selector-text.ts';
+import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';
 import { StatusError } from '../../client/errors.ts';
 import type { TrackedToken } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { clientFor, connect, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { dryRunNote, dryRunOf } from '../dry-run.ts';
+import { asList, printerFor } from '../output/printer.ts';
+import { cellsOf, renderTable } from '../output/table.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
 import { givenTokenSelector } from '../token-selection.ts';
+
+const ONLY_TRACKED = 'Only tracked tokens are listed: others, e.g. those that kubectl uses, have no record.';
+
+export const listTokens: Run = async (context, invocation) => {
+  const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
+  const selectors = [givenTokenSelector(invocation), invocation.text('fieldSelector')];
+  const fieldSelector = selectors.filter((each) => each !== undefined && each !== '').join(',') || undefined;
+  const client = await connect(context, invocation);
+  const tokens = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });
+  if (print !== undefined) context.out.write(print(asList(tokens)));
+  else if (tokens.length === 0) context.err.write(`No resources found. ${ONLY_TRACKED}\n`);
+  else {
+    const { columns } = issuedTokenKind;
+    const headers = invocation.isOff('headers') ? [] : [columns.map(({ name }) => name.toUpperCase())];
+    context.out.write(renderTable([...headers, ...tokens.map((token) => cellsOf(columns, token, context.now()))]));
+    context.err.write(`${ONLY_TRACKED}\n`);
+  }
+  return 0;
+};
 
 /** How much of an unknown issuer an error repeats. */
 const MAX_ISSUER_LENGTH = 200;
 
 /** Revokes tokens by their IDs, or by a token on stdin. No message repeats the input: it may be a token. */
-export const run: Run = async (context, invocation) => {
+export const revokeTokens: Run = async (context, invocation) => {
   const selection = givenTokenSelector(invocation);
   const isSelected = selection !== undefined || invocation.is('all');
   if (isSelected === invocation.args.length > 0) {

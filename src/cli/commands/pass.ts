@@ -1,17 +1,30 @@
+import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { isHandle, type PassSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { expiryOf } from '../../api/kinds/approval.ts';
+import { isHandle, type PassSpec, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { objectName, PASSES } from '../approvable.ts';
+import {
+  approvablePath,
+  bindingRow,
+  conditionRows,
+  forEach,
+  mayBeAbsent,
+  objectName,
+  PASSES,
+  person,
+  type Row,
+  showApprovable,
+} from '../approvable.ts';
 import { CliError, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { codeChallengeFor } from '../connection/machine-key.ts';
-import { writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { printerFor } from '../output/printer.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
 /** A pass for the person itself: no client is named, so no binding for agents is needed. */
-export const run: Run = async (context, invocation) => {
+export const requestPass: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
   const durationSeconds = invocation.seconds('duration', '--duration');
   const audiences = invocation.list('audience');
@@ -63,4 +76,60 @@ export const run: Run = async (context, invocation) => {
       return `Warning: ${terminalSafe(error.message)}\n${when}: ${redeem}`;
     }
   }
+};
+
+export const showPasses: Run = showApprovable(PASSES, (pass) => {
+  const spec = passSpec(pass);
+  const {
+    cluster,
+    serviceAccount = {},
+    audiences,
+    durationSeconds,
+    purpose,
+    codeChallenge,
+    requestedBy,
+    client,
+  } = spec;
+  const status = passStatus(pass);
+  return [
+    ['Handle:', pass.metadata.name],
+    ['Requester:', person(requestedBy)],
+    ['Client:', client?.id],
+    // Not verified, so it is apart from the id.
+    ['Calls itself:', client?.name],
+    ['Cluster:', cluster],
+    ['Account:', `${serviceAccount.namespace}/${serviceAccount.name}`],
+    ['Audiences:', audiences?.join(', ')],
+    ['Purpose:', purpose],
+    ['Duration:', exactDuration(durationSeconds ?? 0)],
+    ['Redeemable:', codeChallenge === undefined ? undefined : 'only on the machine that requested it'],
+    ['Phase:', status.phase],
+    ['Approval:', status.approval],
+    ['Expires:', expiryOf(pass)],
+    ['Decided by:', person(status.decidedBy)],
+    bindingRow(status),
+    ...(status.tokens ?? []).map(
+      ({ id = 'without an id', expirationTimestamp }): Row => ['Token:', `${id}, until ${expirationTimestamp}`],
+    ),
+    ...conditionRows(status),
+  ];
+});
+
+/** Deletes passes, which revokes the tokens that they were redeemed for. */
+export const revokePasses: Run = async (context, invocation) => {
+  const connection = await resolveConnection(context, invocation);
+  const client = await clientFor(context, connection);
+  return forEach(context, PASSES, invocation.args, async (argument) => {
+    const path = approvablePath(PASSES, argument);
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    try {
+      await client.request('DELETE', path);
+    } catch (error) {
+      // It may have been revoked from another machine.
+      if (mayBeAbsent(error)) await forgetPass(context, connection.server, name);
+      throw error;
+    }
+    await forgetPass(context, connection.server, name);
+    context.out.write(`${terminalSafe(`${PASSES.kind.singular}.${PASSES.kind.group}/${name} revoked`)}\n`);
+  });
 };

@@ -1,11 +1,13 @@
 import { createCatalog } from '../../api/catalog.ts';
+import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import type { AccessRequestSpec } from '../../api/kinds/access-request-spec.ts';
+import { type AccessRequestSpec, accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
+import { expiryOf } from '../../api/kinds/approval.ts';
 import { namePart } from '../../api/name-part.ts';
 import { type ResourceAttributes, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { objectName, REQUESTS } from '../approvable.ts';
+import { bindingRow, conditionRows, objectName, person, REQUESTS, showApprovable } from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun } from '../dry-run.ts';
@@ -14,7 +16,7 @@ import { printerFor } from '../output/printer.ts';
 import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
-export const run: Run = async (context, invocation) => {
+export const createRequest: Run = async (context, invocation) => {
   const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
   const cluster = invocation.required('cluster', '--cluster');
   const reason = invocation.required('reason', '--reason');
@@ -69,3 +71,23 @@ async function prefixOf(client: Client): Promise<string> {
   const { status } = await reviewSelf(client);
   return `${namePart(status?.userInfo?.username ?? '') || 'request'}-`;
 }
+
+export const showRequests: Run = showApprovable(REQUESTS, (request) => {
+  const spec = requestSpec(request);
+  const status = requestStatus(request);
+  return [
+    ['Name:', request.metadata.name],
+    ['UID:', request.metadata.uid],
+    ['Requester:', person(spec.requestedBy)],
+    ['Cluster:', spec.cluster],
+    ['Access:', accessText(spec)],
+    ['Reason:', spec.reason],
+    ['Duration:', exactDuration(spec.durationSeconds ?? 0)],
+    ['Phase:', status.phase],
+    ['Expires:', expiryOf(request)],
+    ['Decided by:', person(status.decidedBy)],
+    ['Withdrawn by:', person(status.withdrawnBy)],
+    bindingRow(status),
+    ...conditionRows(status),
+  ];
+});

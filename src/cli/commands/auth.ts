@@ -1,0 +1,265 @@
+import { type AllowedSubject, allowingObjects } from '../../api/allowing-objects.ts';
+import { AUTHENTICATED } from '../../api/caller.ts';
+import { toYaml } from '../../api/codec/to-yaml.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { serviceAccountKind } from '../../api/kinds/core.ts';
+import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';
+import {
+  type ResourceAttributes,
+  reviewAccess,
+  reviewReach,
+  reviewResourceAccess,
+  reviewRules,
+  reviewSelf,
+  reviewSubjectAccess,
+  type SubjectAccessReviewStatus,
+} from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
+import { isStatus, type StatusError } from '../../client/errors.ts';
+import { terminalSafe } from '../../lib/text.ts';
+import { clusterPath } from '../clusters.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { connect } from '../connection/connection.ts';
+import { objectPath } from '../object-path.ts';
+import { printerFor } from '../output/printer.ts';
+import { renderTable } from '../output/table.ts';
+import { type AskedAction, askedAction, checkCluster } from '../resource-attributes.ts';
+import { parseServiceAccount } from '../service-account.ts';
+import { whyAllowed } from '../why-allowed.ts';
+
+/** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
+export const canI: Run = async (context, invocation) => {
+  if (invocation.is('list')) {
+    if (invocation.args.length > 0) throw new CliError('VERB and TYPE cannot be used with --list');
+    return printRules(context, invocation, await connect(context, invocation));
+  }
+  if (invocation.isOff('headers')) throw new CliError('--no-headers cannot be set without --list');
+  const [verb, type, name] = invocation.args;
+  if (verb === undefined || type === undefined) throw new CliError('you must specify VERB and TYPE, or --list');
+  const client = await connect(context, invocation);
+  checkCluster(invocation, client, type);
+  const asked = askedAction(context, invocation, client, verb, type, name);
+  const status = await reviewAccess(client, invocation.text('cluster'), asked);
+  const allowed = status.allowed === true;
+  if (!invocation.is('quiet')) {
+    const reason = !allowed && status.reason ? ` - ${terminalSafe(status.reason)}` : '';
+    const problem = status.evaluationError ? ` - ${terminalSafe(status.evaluationError)}` : '';
+    context.out.write(`${allowed ? 'yes' : 'no'}${reason}${problem}\n`);
+  }
+  return allowed ? 0 : 1;
+};
+
+async function printRules(context: Context, invocation: Invocation, client: Client): Promise<number> {
+  const rules = await reviewRules(client, invocation.text('cluster'), invocation.value('namespace'));
+  if (rules.evaluationError)
+    context.err.write(`Warning: the list may be incomplete: ${terminalSafe(rules.evaluationError)}\n`);
+  const cell = (values: readonly string[] | undefined): string => `[${(values ?? []).map(terminalSafe).join(' ')}]`;
+  const rows: string[][] = [];
+  for (const { resources = [], apiGroups = [''], resourceNames, verbs } of rules.resourceRules ?? []) {
+    for (const group of apiGroups) {
+      for (const resource of resources) {
+        const shown = resource === '*' ? `*.${group}` : `${resource}${group === '' ? '' : `.${group}`}`;
+        rows.push([terminalSafe(shown), '[]', cell(resourceNames), cell(verbs)]);
+      }
+    }
+  }
+  rows.sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+  for (const { nonResourceURLs, verbs } of rules.nonResourceRules ?? []) {
+    rows.push(['', cell(nonResourceURLs), '[]', cell(verbs)]);
+  }
+  const head = invocation.isOff('headers') ? [] : [['Resources', 'Non-Resource URLs', 'Resource Names', 'Verbs']];
+  context.out.write(renderTable([...head, ...rows]));
+  return 0;
+}
+
+/** Prints `yes` and the binding behind it, or `no` and the objects that would allow it: a manifest for `apply`. */
+export const why: Run = async (context, invocation) => {
+  const [verb = '', type = '', name] = invocation.args;
+  const client = await connect(context, invocation);
+  checkCluster(invocation, client, type);
+  const asked = askedAction(context, invocation, client, verb, type, name);
+  const status = await ask(client, invocation, asked);
+  if (status.allowed === true) {
+    const why = await whyAllowed(status, () => groupsOf(client, invocation));
+    context.out.write(`yes\n${terminalSafe(why)}\n`);
+    return 0;
+  }
+  const reason = terminalSafe(status.reason || status.evaluationError || '');
+  const action =
+    'nonResourceAttributes' in asked
+      ? asked.nonResourceAttributes
+      : { ...asked.resourceAttributes, cluster: invocation.text('cluster') };
+  const objects = allowingObjects(action, await subjectOf(client, invocation));
+  const isWithoutGroups = invocation.text('user') !== undefined && invocation.list('group').length === 0;
+  const lines = [
+    'no',
+    reason === '' ? 'No binding allows it.' : reason,
+    ...(isWithoutGroups ? [NO_GROUPS] : []),
+    '',
+    'These objects would allow it.',
+  ];
+  const explanation = lines.map((line) => (line === '' ? '\n' : `# ${line}\n`)).join('');
+  context.out.write(`${explanation}${objects.map(toYaml).join('---\n')}`);
+  return 1;
+};
+
+/** The groups of a user are known to the identity provider alone. */
+const NO_GROUPS = `--group was not given: bindings of groups other than ${AUTHENTICATED} do not count.`;
+
+const isAboutOthers = (invocation: Invocation): boolean =>
+  invocation.text('user') !== undefined || invocation.list('group').length > 0;
+
+function ask(client: Client, invocation: Invocation, asked: AskedAction): Promise<SubjectAccessReviewStatus> {
+  const cluster = invocation.text('cluster');
+  if (!isAboutOthers(invocation)) return reviewAccess(client, cluster, asked);
+  const user = invocation.text('user') ?? '';
+  return reviewSubjectAccess(client, cluster, { user, groups: namedGroups(invocation), ...asked });
+}
+
+const namedGroups = (invocation: Invocation): string[] => [...new Set([...invocation.list('group'), AUTHENTICATED])];
+
+async function groupsOf(client: Client, invocation: Invocation): Promise<readonly string[]> {
+  if (isAboutOthers(invocation)) return namedGroups(invocation);
+  return (await reviewSelf(client, invocation.text('cluster'))).status?.userInfo?.groups ?? [];
+}
+
+/** The user that was asked about, else the first group, else the caller. */
+async function subjectOf(client: Client, invocation: Invocation): Promise<AllowedSubject> {
+  const user = invocation.text('user');
+  if (user !== undefined) return { kind: 'User', name: user };
+  const [group] = invocation.list('group');
+  if (group !== undefined) return { kind: 'Group', name: group };
+  const { status } = await reviewSelf(client, invocation.text('cluster'));
+  return { kind: 'User', name: status?.userInfo?.username ?? '' };
+}
+
+/** Lists who may do something, with the binding and the role behind each. */
+export const whoCan: Run = async (context, invocation) => {
+  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const [verb, type, name] = invocation.args;
+  if (verb !== undefined && type === undefined) throw new CliError('you must specify VERB and TYPE');
+  const client = await connect(context, invocation);
+  const status = await reviewResourceAccess(
+    client,
+    invocation.text('cluster'),
+    verb === undefined ? { resourceAttributes: reachOf(invocation) } : asked(verb),
+  );
+  const cluster = invocation.text('cluster');
+  const absentCluster = cluster === undefined ? undefined : await absenceOf(client, clusterPath(cluster));
+  // The labels of a cluster decide which bindings hold there: without a cluster the table says nothing.
+  if (absentCluster !== undefined) throw absentCluster;
+  const absentAccount = await absenceOfAccount(client, invocation);
+  if (absentAccount !== undefined) context.err.write(`Warning: ${terminalSafe(absentAccount.message)}\n`);
+  if (print !== undefined) {
+    context.out.write(print(status));
+    return 0;
+  }
+  const headers = invocation.isOff('headers') ? [] : [['KIND', 'NAME', ...GRANT_HEADERS]];
+  const rows = (status.subjects ?? []).map((subject) => [subject.kind ?? '', nameOf(subject), ...grantCells(subject)]);
+  context.out.write(renderTable([...headers, ...rows]));
+  if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
+  return 0;
+
+  function asked(askedVerb: string): AskedAction {
+    if (invocation.text('account') !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
+    return askedAction(context, invocation, client, askedVerb, type ?? '', name);
+  }
+};
+
+const nameOf = ({ namespace = '', name = '' }: GrantedSubject): string =>
+  terminalSafe(namespace === '' ? name : `${namespace}/${name}`);
+
+/** Not an error: an account of a cluster that issues its own tokens may be known to that cluster only. */
+async function absenceOfAccount(client: Client, invocation: Invocation): Promise<StatusError | undefined> {
+  const account = invocation.text('account');
+  if (account === undefined) return undefined;
+  const { namespace, name } = parseServiceAccount(account, '--account');
+  const scope = { cluster: invocation.text('cluster'), namespace };
+  return absenceOf(client, objectPath(client, serviceAccountKind, scope, name));
+}
+
+/** Without VERB and TYPE: who sees the cluster, or who gets passes of the account. */
+function reachOf(invocation: Invocation): ResourceAttributes {
+  const cluster = invocation.text('cluster');
+  if (cluster === undefined) throw new CliError('you must specify VERB and TYPE, or --cluster');
+  const account = invocation.text('account');
+  if (account === undefined) return { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name: cluster };
+  return {
+    verb: 'create',
+    resource: 'serviceaccounts',
+    subresource: 'token',
+    ...parseServiceAccount(account, '--account'),
+  };
+}
+
+/** Lists what a user reaches: clusters, then passes for itself and the accounts in each. */
+export const reach: Run = async (context, invocation) => {
+  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const user = invocation.args[0] ?? '';
+  const groups = [...new Set([...invocation.list('group'), AUTHENTICATED])];
+  const client = await connect(context, invocation);
+  const clusters = await reviewReach(client, invocation.text('cluster'), { user, groups });
+  if (print !== undefined) {
+    context.out.write(print({ user, groups, clusters }));
+    return 0;
+  }
+  if (clusters.length === 0) {
+    context.err.write('No clusters found.\n');
+    return 0;
+  }
+  const headers = invocation.isOff('headers') ? [] : [['CLUSTER', 'REACHES', ...GRANT_HEADERS]];
+  const rows = clusters.flatMap((cluster) => {
+    const name = terminalSafe(cluster.name);
+    return [
+      ...(cluster.visible ? [[name, 'cluster', ...grantCells(cluster)]] : []),
+      ...(cluster.userpass === undefined ? [] : [[name, 'userpass', ...grantCells(cluster.userpass)]]),
+      ...cluster.accounts.map((account) => [
+        name,
+        terminalSafe(`${account.namespace}/${account.name}`),
+        ...grantCells(account),
+      ]),
+    ];
+  });
+  context.out.write(renderTable([...headers, ...rows]));
+  return 0;
+};
+
+/** Prints the table of `kubectl auth whoami`. */
+export const whoami: Run = async (context, invocation) => {
+  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const review = await reviewSelf(await connect(context, invocation), invocation.text('cluster'));
+  if (print !== undefined) {
+    context.out.write(print(review));
+    return undefined;
+  }
+  const { username = '', uid = '', groups = [], extra = {} } = review.status?.userInfo ?? {};
+  const rows = [['ATTRIBUTE', 'VALUE']];
+  if (username !== '') rows.push(['Username', username]);
+  if (uid !== '') rows.push(['UID', uid]);
+  if (groups.length > 0) rows.push(['Groups', `[${groups.join(' ')}]`]);
+  for (const [key, values] of Object.entries(extra)) rows.push([`Extra: ${key}`, `[${values.join(' ')}]`]);
+  context.out.write(renderTable(rows.map((row) => row.map(terminalSafe))));
+  return undefined;
+};
+
+const GRANT_HEADERS = ['BINDING', 'ROLE'];
+
+/** The cells of the binding and the role behind a permission: `RoleBinding/ci/x`. */
+const grantCells = ({ binding, role }: GrantPath): string[] => [grantCell(binding), grantCell(role)];
+
+function grantCell(reference: GrantPath['binding']): string {
+  if (reference === undefined) return '<none>';
+  const { kind, namespace = '', name } = reference;
+  return terminalSafe(namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`);
+}
+
+/** The 404 for an object; undefined also for callers who may not get it (403), and learn nothing about it. */
+async function absenceOf(client: Client, path: string): Promise<StatusError | undefined> {
+  try {
+    await client.request('GET', path);
+  } catch (error) {
+    if (isStatus(error, 404)) return error;
+    if (!isStatus(error, 403)) throw error;
+  }
+  return undefined;
+}
