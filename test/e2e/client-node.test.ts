@@ -115,33 +115,6 @@ describe('the official JavaScript client', () => {
     // The second change marks it as being deleted, while its objects are deleted.
     expect(seen).toEqual(['ADDED watched', 'MODIFIED watched', 'MODIFIED watched', 'DELETED watched']);
   });
-
-  it('keeps an informer up to date across a restart of the server', async () => {
-    const { informer } = clusterInformer();
-    const found = (name: string): Promise<void> =>
-      new Promise((resolve) => {
-        informer.on('add', (object) => {
-          if (object.metadata?.name === name) resolve();
-        });
-      });
-    // Clients of this library restart themselves when a watch breaks off.
-    informer.on('error', () => setTimeout(() => void informer.start().catch(() => {}), 200));
-    const first = found('before-restart');
-    await informer.start();
-    await server.call('POST', COLLECTION, { body: cluster('before-restart') });
-    await first;
-
-    const second = found('after-restart');
-    expect(await server.stop()).toBe(0);
-    server = await server.restart();
-    await server.call('POST', COLLECTION, { body: cluster('after-restart') });
-    await second;
-    await informer.stop();
-    const { json } = await server.call('GET', COLLECTION);
-    const names = json.items.map((item: KubernetesObject) => item.metadata?.name);
-    const known = informer.list().map((object) => object.metadata?.name);
-    expect(known.sort()).toEqual(names);
-  });
 });
 
 describe('an informer of the official JavaScript client', () => {

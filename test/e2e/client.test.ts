@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Client, type ClusterEvent, createClient, endpointsInForce, StatusError } from '../../src/client/index.ts';
-import { addCluster, grantClusters, patchCluster, rebind, relabel, removeCluster } from './support/fleet.ts';
+import { addCluster, grantClusters, rebind, relabel } from './support/fleet.ts';
 import { createAccount, createNamespace } from './support/objects.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
+import { type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({
-    users: { jane: [], joe: [] },
-    args: ['--history-revisions', '20', '--history-retention', '1s'],
-  });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
   await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
   await addCluster(server, 'prod-1', {
@@ -23,7 +21,6 @@ beforeAll(async () => {
   await createAccount(server, 'builder', 'ci', 'prod-1');
   await grantClusters(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
 });
-afterAll(() => server.destroy());
 
 const clientOf = (user?: string, at = server): Client =>
   createClient({ server: at.url, token: user === undefined ? at.adminToken : tokenOf(user) });
@@ -130,47 +127,6 @@ describe('watches', () => {
     expect(await follower.take(1)).toEqual(['DELETED dev-1']);
     follower.close();
     await rebind(server, 'jane-sees', 'env=dev');
-  });
-
-  it('continue after an outage of the server, and report the changes of the meantime', async () => {
-    const follower = new Follower(clientOf(), 'env=dev');
-    expect(await follower.take(2)).toEqual(['ADDED dev-1', 'ADDED dev-2']);
-    // Reads on, so that it notices.
-    const next = follower.take(1);
-    await server.stop();
-    server = await server.restart();
-    await patchCluster(server, 'dev-2', { metadata: { annotations: { note: 'after the restart' } } });
-    expect(await next).toEqual(['MODIFIED dev-2']);
-    await addCluster(server, 'dev-3', { labels: { env: 'dev' } });
-    expect(await follower.take(1)).toEqual(['ADDED dev-3']);
-    await removeCluster(server, 'dev-3');
-    // It is marked, its objects are deleted, and then it is deleted.
-    expect(await follower.take(2)).toEqual(['MODIFIED dev-3', 'DELETED dev-3']);
-    follower.close();
-  });
-
-  it('a version that is no longer known (410): the difference is reported', async () => {
-    const client = clientOf();
-    const from = await client.listClusters({ labelSelector: 'env=dev' });
-    await addCluster(server, 'dev-4', { labels: { env: 'dev' } });
-    await removeCluster(server, 'dev-2');
-    // More changes than the server keeps.
-    for (let count = 0; count < 30; count += 1) {
-      await patchCluster(server, 'prod-1', { metadata: { annotations: { count: String(count) } } });
-    }
-    const probe = await server.call(
-      'GET',
-      `/auth/v1/clusters?watch=true&timeoutSeconds=1&resourceVersion=${from.metadata.resourceVersion}`,
-    );
-    expect(probe.text).toContain('"code":410');
-
-    const events: string[] = [];
-    const stop = new AbortController();
-    for await (const event of client.watchClusters({ from, labelSelector: 'env=dev', signal: stop.signal })) {
-      events.push(brief(event));
-      if (events.length === 2) stop.abort();
-    }
-    expect(events.sort()).toEqual(['ADDED dev-4', 'DELETED dev-2']);
   });
 
   it('a credential that ends is an error', async () => {

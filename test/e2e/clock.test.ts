@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
 import { codeFor, createCluster, createObjects, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Replicas, startReplicas } from './support/replicas.ts';
 import { type Server, startServer } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
@@ -124,47 +122,5 @@ describe('B13: when the clock of the server jumps', () => {
     expect((await ask()).code).toBe(503);
     await moveClock(0);
     expect((await ask()).code).toBe(201);
-  });
-});
-
-describeWithEtcd('B13: when the clock of one replica is wrong', () => {
-  let etcd: Etcd;
-  let replicas: Replicas;
-  const clockFile = (): string => join(folder, 'clock-of-one');
-  beforeAll(async () => {
-    etcd = await startEtcd();
-    await writeFile(clockFile(), String(HOUR));
-    replicas = await startReplicas(etcd, { envOf: (replica) => (replica === 1 ? movedBy(clockFile()) : {}) });
-  });
-  afterAll(async () => {
-    await replicas?.destroy();
-    await etcd?.destroy();
-  });
-
-  it('it signs nothing and the other replica does; with the right clock, both sign', async () => {
-    const [right, wrong] = replicas.servers;
-    await createObjects(right);
-    const ask = (at: Server) => at.call('POST', tokenPath(), { body: { spec: { audiences: [] } } });
-    expect((await ask(right)).code).toBe(201);
-    const refused = await ask(wrong);
-    expect([refused.code, refused.json.message]).toEqual([503, expect.stringMatching(/ seconds ahead of the time/)]);
-    await writeFile(clockFile(), '0');
-    process.kill(wrong.pid, 'SIGUSR2');
-    await expect.poll(async () => (await ask(wrong)).code).toBe(201);
-  });
-
-  it('A43: days behind, it dates what a revoked key changes by the time of the store', async () => {
-    const [right, wrong] = replicas.servers;
-    await writeFile(clockFile(), String(-72 * HOUR));
-    process.kill(wrong.pid, 'SIGUSR2');
-    await expect.poll(() => wrong.output.stdout).toContain(`the clock is off by ${-72 * HOUR} ms`);
-    type Key = { metadata: { name: string }; status: { state: string; signsFrom: string } };
-    const current = async (): Promise<Key> =>
-      (await right.call('GET', KEYS)).json.items.find(({ status }: Key) => status.state === 'Current');
-    const revoked = (await current()).metadata.name;
-    const before = Date.now();
-    expect((await wrong.call('DELETE', `${KEYS}/${revoked}`)).code).toBe(200);
-    await expect.poll(async () => (await current()).metadata.name).not.toBe(revoked);
-    expect(Math.abs(Date.parse((await current()).status.signsFrom) - before)).toBeLessThan(HOUR);
   });
 });

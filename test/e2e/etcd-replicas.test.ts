@@ -1,14 +1,15 @@
 import { decodeProtectedHeader } from 'jose';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster, bindRole, listAs, namesIn, PUBLIC_LIST, patchCluster, setRole, touch } from './support/fleet.ts';
-import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
+import { createAccount, createCluster, createNamespace, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { inCluster, TOKEN } from './support/reviews.ts';
+import { run } from './support/run.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { keySetOf } from './support/signing-keys.ts';
-import { brief, Watch } from './support/watch.ts';
+import { brief, Watch, type WatchEvent } from './support/watch.ts';
 
 /** A replica on a slow machine may answer that it is behind etcd (503, 504). It must never answer with an old state. */
 async function insist<T>(act: () => Promise<T>): Promise<T> {
@@ -20,6 +21,10 @@ async function insist<T>(act: () => Promise<T>): Promise<T> {
     }
   }
 }
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const leads = async (server: Server): Promise<boolean> =>
+  /^clusterpass_leader 1$/m.test((await server.call('GET', '/metrics')).text);
 
 async function read(server: Server, path: string): Promise<Answer> {
   const answer = await server.call('GET', path);
@@ -228,5 +233,63 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     await etcd.members[0]?.restart();
     await expect.poll(async () => (await ask()).code, { interval: 100 }).toBe(201);
     expect((await ask()).json.status.authenticated).toBe(true);
+  });
+
+  it('Z-06: objects that another program damages are deleted and added again for watches, and are deleted at either', async () => {
+    const [one, two] = replicas;
+    await createCluster(one, 'beta');
+    const { metadata } = (await two.call('GET', CLUSTERS)).json;
+    const watch = await Watch.open(
+      two,
+      `${CLUSTERS}?watch=true&fieldSelector=metadata.name=beta&resourceVersion=${metadata.resourceVersion}`,
+    );
+    const nextEvent = async () => brief((await watch.next()) as WatchEvent);
+    const unsafe = { kind: 'DeleteOptions', apiVersion: 'v1', ignoreStoreReadErrorWithClusterBreakingPotential: true };
+    const key = Buffer.from('/fleet/data/registry/clusters/beta').toString('base64');
+    const { kvs } = (await etcdCall(etcd, '/v3/kv/range', { key })) as { kvs: [{ value: string }] };
+    const put = (value: string) => etcdCall(etcd, '/v3/kv/put', { key, value });
+    const codes = () => Promise.all([one, two].map(async (each) => (await each.call('GET', `${CLUSTERS}/beta`)).code));
+
+    await put(Buffer.from('{"metadata":').toString('base64'));
+    expect(await nextEvent()).toBe('DELETED beta');
+    expect(await codes()).toEqual([500, 500]);
+    await put(kvs[0].value);
+    expect(await nextEvent()).toBe('ADDED beta');
+    expect(await codes()).toEqual([200, 200]);
+    await put(Buffer.from('[]').toString('base64'));
+    expect(await nextEvent()).toBe('DELETED beta');
+    expect((await one.call('DELETE', `${CLUSTERS}/beta`, { body: unsafe })).code).toBe(200);
+    expect(await codes()).toEqual([404, 404]);
+    await createCluster(two, 'beta');
+    expect(await nextEvent()).toBe('ADDED beta');
+    watch.close();
+  });
+
+  // The last one: the store is another one afterwards.
+  it('after an import into their prefix, a replica that was not restarted decides nothing and does not lead, and says what to do', async () => {
+    const [former, other] = replicas;
+    await createAccount(former, 'kept');
+    const store = ['--store', `etcd://${etcd.endpoints[0]}/fleet`];
+    const file = `${other.dataDir}/fleet.jsonl`;
+    expect(await run(['store', 'export', ...store, '-f', file])).toMatchObject({ code: 0 });
+    await etcdCall(etcd, '/v3/kv/deleterange', { key: base64('/fleet/'), range_end: base64('/fleet0') });
+    expect(await run(['store', 'import', ...store, '-f', file])).toMatchObject({ code: 0 });
+    await other.kill();
+    const next = await other.restart();
+    onTestFinished(() => next.destroy());
+
+    const body = { spec: { audiences: [] } };
+    const codes = async (server: Server): Promise<number[]> =>
+      Promise.all([
+        server.call('POST', tokenPath('kept'), { body }).then(({ code }) => code),
+        server.call('GET', `${PUBLIC_LIST}?resourceVersion=0`).then(({ code }) => code),
+        server.call('GET', '/readyz').then(({ code }) => code),
+      ]);
+    await expect.poll(() => codes(former)).toEqual([503, 503, 503]);
+    await expect.poll(() => codes(next)).toEqual([201, 200, 200]);
+    await expect.poll(() => leads(next)).toBe(true);
+    expect(await codes(former)).toEqual([503, 503, 503]);
+    const said = '"msg":"the store in etcd has been replaced while it was open: restart this process"';
+    expect(former.output.stderr.split(said)).toHaveLength(2);
   });
 });

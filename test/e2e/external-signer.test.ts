@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
@@ -8,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsOf } from './support/audit.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { ASK, codeFor, createObjects, issue, post, tokenPath } from './support/objects.ts';
-import { run } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 import { KEY_SET, keySetOf } from './support/signing-keys.ts';
 
@@ -100,14 +98,4 @@ describe('with an external signer', () => {
     expect((await keySetOf(server)).map((key) => key.kid)).toEqual(['hsm/slot 1']);
     expect(await codeFor(server, await issue(server))).toBe(200);
   });
-});
-
-it('a start without its signer ends, and says why', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-signer-'));
-  const flags = ['--listen', '127.0.0.1:0', '--external-signer', 'unix:/nowhere/signer.sock'];
-  const { code, stderr } = await run(['serve', '--data-dir', dataDir, ...flags]);
-  const problem = 'the signer cannot be reached: connect ENOENT /nowhere/signer.sock';
-  expect(stderr.split('\n')).toContain(`clusterpass: ${problem}`);
-  expect(code).toBe(1);
-  await rm(dataDir, { recursive: true });
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { create, createCluster, inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { logLines } from './support/run.ts';
-import { type Server, startServer } from './support/server.ts';
+import { FAST_INTERVALS, type Server, startServer } from './support/server.ts';
 
 let server: Server;
 let folder: string;
@@ -20,7 +20,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-manifests-'));
   // Contents before their containers: the order of files and documents does not matter.
   await write('a.yaml', account('builder'), inside('Namespace', 'ci', ''), cluster('east', ', labels: { env: dev }'));
-  server = await startServer({ args: ['--manifests', folder, '--manifests-prune', '--manifests-prune-limit', '100'] });
+  server = await startServer({
+    args: ['--manifests', folder, '--manifests-prune', '--manifests-prune-limit', '100'],
+    env: FAST_INTERVALS,
+  });
 });
 afterAll(async () => {
   await server.destroy();

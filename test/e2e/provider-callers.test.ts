@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addCluster, grantClusters, PUBLIC_LIST } from './support/fleet.ts';
 import { authenticationConfig, type IdentityProvider, startProvider } from './support/provider.ts';
-import { logLines, run } from './support/run.ts';
+import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
@@ -127,26 +127,5 @@ describe('the file', () => {
     await writeFile(file, authenticationConfig([provider], { claimMapping: {} }));
     await expect.poll(problems).toContainEqual(expect.stringContaining('unknown field "jwt[0].claimMapping"'));
     expect(await whoIs(token)).toMatchObject({ username: 'id:jane' });
-  });
-
-  it('A12: a server with a bad file does not start, and names the error', async () => {
-    const bad = join(folder, 'bad.json');
-    await writeFile(bad, authenticationConfig([{ ...provider, url: 'http://id.example.com' }]));
-    const dataDir = join(folder, 'data');
-    const { code, stderr } = await run([
-      'serve',
-      '--data-dir',
-      dataDir,
-      '--listen',
-      '127.0.0.1:0',
-      '--authentication-config',
-      bad,
-      '--log-level',
-      'silent',
-    ]);
-    expect([code, stderr]).toEqual([
-      1,
-      `clusterpass: --authentication-config ${bad}: jwt[0].issuer.url: must be an https URL\n`,
-    ]);
   });
 });

@@ -70,16 +70,6 @@ describe('B18: clusterpass store backup', () => {
     return serve(dataDir);
   }
 
-  /** Exports a backup, and imports that into a data directory. */
-  async function importInto(dataDir: string, file: string): Promise<void> {
-    await mkdir(dataDir, { mode: 0o700 });
-    await cp(join(server.dataDir, 'keys'), join(dataDir, 'keys'), { recursive: true });
-    const exported = await runStore('export', '--store', `sqlite:${file}`, '-f', `${file}.jsonl`);
-    expect(exported, exported.stderr).toMatchObject({ code: 0 });
-    const imported = await runStore('import', '--data-dir', dataDir, '-f', `${file}.jsonl`);
-    expect(imported, imported.stderr).toMatchObject({ code: 0 });
-  }
-
   it('copies the database while the server writes, and a server starts on the copy', async () => {
     const target = inFolder('fleet.db');
     let written = 0;
@@ -143,24 +133,13 @@ describe('B18: clusterpass store backup', () => {
     expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
     await addCluster(server, 'after-the-backup');
     const afterBackup = await versionOf(server);
-    let last = afterBackup;
-    // Several servers from one file: a version of the first restored server is not repeated either.
-    for (const name of ['first', 'second', 'imported']) {
-      if (name === 'imported') await importInto(inFolder(name), target);
-      const restored = name === 'imported' ? await serve(inFolder(name)) : await restore('versions.db', inFolder(name));
-      try {
-        await addCluster(restored, 'something-else');
-        const now = await versionOf(restored);
-        expect(now).toBeGreaterThan(last);
-        for (const version of [atBackup, afterBackup]) expect(await resumed(restored, version), name).toBe(410);
-        last = now;
-        await restored.stop();
-        const again = await restored.restart();
-        expect(await resumed(again, now), 'only the first start').toBe(200);
-        await again.stop();
-      } finally {
-        await restored.destroy();
-      }
+    const restored = await restore('versions.db', inFolder('first'));
+    try {
+      await addCluster(restored, 'something-else');
+      expect(await versionOf(restored)).toBeGreaterThan(afterBackup);
+      for (const version of [atBackup, afterBackup]) expect(await resumed(restored, version)).toBe(410);
+    } finally {
+      await restored.destroy();
     }
   });
 
@@ -170,12 +149,6 @@ describe('B18: clusterpass store backup', () => {
     for (const suffix of ['-wal', '-shm', '-journal']) await mkdir(`${target}${suffix}`);
     const made = await backup('--data-dir', server.dataDir, '-f', target);
     expect(made, made.stderr).toMatchObject({ code: 0 });
-    const restored = await restore('remote.db', inFolder('from-remote'));
-    try {
-      expect((await restored.call('GET', CLUSTERS)).json.metadata.resourceVersion.length).toBeGreaterThan(12);
-    } finally {
-      await restored.destroy();
-    }
     expect(await filesOfServer()).toEqual([]);
   });
 
@@ -234,20 +207,9 @@ describe('B18: clusterpass store backup', () => {
       `clusterpass: ${database}-wal belongs to another database than ${database}, which is a backup: ` +
       `move ${database}-wal away\n`;
     expect(await runStore('check', '--data-dir', other.dataDir)).toEqual({ code: 1, stdout: '', stderr: sentence });
-    const started = await run(['serve', '--data-dir', other.dataDir, '--listen', '127.0.0.1:0']);
-    expect([started.code, started.stderr]).toEqual([1, expect.stringContaining(sentence)]);
     expect((await readFile(database)).equals(await readFile(target))).toBe(true);
     await rm(`${database}-wal`);
     expect(await runStore('check', '--data-dir', other.dataDir)).toMatchObject({ code: 0 });
-  });
-
-  it('keeps the admin token if admin.token is restored too', async () => {
-    await mkdir(inFolder('whole'), { mode: 0o700 });
-    await copyFile(join(server.dataDir, 'admin.token'), inFolder('whole/admin.token'));
-    const restored = await restore('fleet.db', inFolder('whole'));
-    expect(restored.adminToken).toBe(server.adminToken);
-    expect((await restored.call('GET', CLUSTERS)).code).toBe(200);
-    await restored.destroy();
   });
 
   it('that is killed leaves no file under the name of the backup', async () => {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -181,42 +180,13 @@ describeWithEtcd('B18: clusterpass store', () => {
     );
     expect(compared, compared.stderr).toMatchObject({ code: 0 });
     expect(compared.stdout).toMatch(/ [1-9]\d* objects compared .* 0 problems/);
-    await moved.stop();
   });
 
-  it('check trusts the CA that is given for the server, and says what is wrong with a certificate', async () => {
-    const url = `etcd://${etcd.endpoints.join(',')}/tls`;
-    const server = await startServer({ args: ['--store', url], tls: true });
-    onTestFinished(() => server.destroy());
-    const check = ['check', '--store', url, '--server', server.url];
-    const flags = ['--token-file', join(server.dataDir, 'admin.token')];
-    const compared = await store(...check, ...flags, '--certificate-authority', TLS.caFile);
-    expect(compared, compared.stderr).toMatchObject({ code: 0 });
-    expect(compared.stdout).toMatch(/ [1-9]\d* objects compared .* 0 problems/);
-    // Another process: this one trusts the CA.
-    const untrusted = await storeProcess(...check, ...flags);
-    expect(untrusted).toMatchObject({
-      code: 1,
-      stderr:
-        `clusterpass: Unable to connect to the server: ${server.url} cannot be reached: no trusted authority has signed ` +
-        'its certificate; if you trust it, pass its CA with --certificate-authority FILE\n',
-    });
-    const refused = await store(...check, '--token-file', TLS.caFile);
-    expect([refused.code, refused.stderr]).toEqual([1, `clusterpass: ${TLS.caFile} is empty or not a bearer token\n`]);
-    expect((await store(...check)).stderr).toBe(
-      'clusterpass: --server needs --token-file, with the token of an administrator\n',
-    );
-  });
-
-  it('check refuses a server of another store, and --server for SQLite', async () => {
-    const url = (prefix: string): string => `etcd://${etcd.endpoints.join(',')}/${prefix}`;
-    const [server, other] = await Promise.all(
-      ['one', 'other'].map((prefix) => startServer({ args: ['--store', url(prefix)] })),
-    );
-    onTestFinished(async () => void (await Promise.all([server?.destroy(), other?.destroy()])));
-    const flags = ['--server', server?.url ?? '', '--token-file', join(server?.dataDir ?? '', 'admin.token')];
-    const compared = await store('check', '--store', url('other'), ...flags);
-    expect([compared.code, compared.stderr]).toEqual([1, `clusterpass: ${server?.url} does not use this store\n`]);
+  // That a server of another store is refused: src/transfer/check-store.test.ts.
+  it('check refuses --server for SQLite', async () => {
+    const server = running.at(-1);
+    const flags = ['--server', server?.url ?? '', '--token-file', inFolder('data/admin.token')];
+    await server?.stop();
     const sqlite = await store('check', '--store', `sqlite:${inFolder('data/clusterpass.db')}`, ...flags);
     expect([sqlite.code, sqlite.stdout, sqlite.stderr]).toEqual([
       2,
@@ -243,12 +213,8 @@ describeWithEtcd('B18: clusterpass store', () => {
       return url;
     };
     // The data directory of each server is new, and so is its encryption key.
-    const other = inFolder('other.key');
-    await writeFile(other, randomBytes(32), { mode: 0o600 });
     const lost = ['--store', await at('lost')];
-    for (const args of [lost, [...lost, '--encryption-key-file', other]]) {
-      await expect(startServer({ args })).rejects.toThrow('clusterpass store import --without-signing-keys');
-    }
+    await expect(startServer({ args: lost })).rejects.toThrow('clusterpass store import --without-signing-keys');
     const args = ['--base-url', 'http://127.0.0.1:1', '--store', await at('renewed', '--without-signing-keys')];
     const [port = 0] = await freePorts(1);
     const server = await startServer({ args, port });

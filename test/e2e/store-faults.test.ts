@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, cp, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ASK, createCluster, createObjects, issue, post } from './support/objects.ts';
@@ -169,18 +168,6 @@ describe('a data directory that cannot be used ends the start with one sentence'
     expect(said).toMatch(/^clusterpass: .*clusterpass\.db is damaged: /);
   });
 
-  it('B16: one of a newer release', async () => {
-    const { code, said } = await spoil((file) => {
-      const db = new DatabaseSync(file);
-      db.exec('PRAGMA user_version = 7');
-      db.close();
-    });
-    expect(code).toBe(1);
-    expect(said).toMatch(
-      /^clusterpass: .*clusterpass\.db was written by a newer release \(schema 7, this one knows \d+\): start that release/,
-    );
-  });
-
   it('B33: one on a full disk: the message names the file, and what to do', async () => {
     const full = ['prlimit', '--fsize=4096'];
     const { code, said } = await spoil(() => {}, full);
@@ -188,43 +175,5 @@ describe('a data directory that cannot be used ends the start with one sentence'
     expect(said).toMatch(
       /^clusterpass: .*clusterpass\.db: .*: (make room on|check) the disk.* choose another --data-dir/,
     );
-  });
-
-  it.each(['', '-wal'])('one that is read-only: clusterpass.db%s', async (suffix) => {
-    // Nothing is read-only to root as long as it has this capability.
-    const mortal = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override'] : [];
-    const { code, said } = await spoil(
-      (file) => writeFile(`${file}${suffix}`, '', { flag: 'a' }).then(() => chmod(`${file}${suffix}`, 0o400)),
-      mortal,
-    );
-    expect(code).toBe(1);
-    expect(said).toMatch(
-      new RegExp(
-        `^clusterpass: (.*clusterpass\\.db${suffix}) belongs to uid (\\d+) \\(mode 0400\\), and this process \\(uid \\2\\) ` +
-          'cannot read and write it: chmod u\\+rwX \\1$',
-      ),
-    );
-  });
-
-  it('A1: one that other users can change', async () => {
-    const { code, said } = await spoil((file) => chmod(file, 0o666));
-    expect(code).toBe(1);
-    expect(said).toMatch(
-      /^clusterpass: (.*clusterpass\.db) can be written by other users \(mode 0666\): chmod 600 \1$/,
-    );
-  });
-
-  it('A1: one in a directory in which other users can replace it', async () => {
-    const { code, said } = await spoil((file) => chmod(dirname(file), 0o777));
-    expect(code).toBe(1);
-    expect(said).toMatch(
-      /^clusterpass: other users can replace files in (\S+) \(mode 0777\), which holds the database: chmod 700 \1$/,
-    );
-  });
-
-  it.runIf(process.getuid?.() === 0)('A1: one of another user', async () => {
-    const { code, said } = await spoil((file) => chown(file, 65_534, 65_534));
-    expect(code).toBe(1);
-    expect(said).toMatch(/^clusterpass: (.*clusterpass\.db) belongs to another user \(uid 65534\): chown 0 \1$/);
   });
 });

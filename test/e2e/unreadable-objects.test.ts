@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
+import { describe, expect, it } from 'vitest';
 import {
   asUser,
   bind,
@@ -13,9 +12,8 @@ import {
   remove,
 } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
-import { type Replicas, startReplicas } from './support/replicas.ts';
-import { type Answer, type Server, startServer } from './support/server.ts';
-import { brief, Watch, type WatchEvent } from './support/watch.ts';
+import type { Answer, Server } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 const namespaces = (cluster: string): string => `/orchestrator/${cluster}/api/v1/namespaces`;
 const UNSAFE = { kind: 'DeleteOptions', apiVersion: 'v1', ignoreStoreReadErrorWithClusterBreakingPotential: true };
@@ -39,8 +37,8 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
   let server: Server;
   let keyNames: string[];
   let handle: string;
-  beforeAll(async () => {
-    server = await startServer({ users: { jane: [] } });
+  beforeAllWithServer(async (shared) => {
+    server = shared;
     for (const cluster of ['alpha', 'held', 'beta', 'gamma']) {
       await createCluster(server, cluster);
       for (const namespace of ['ci', 'shop']) {
@@ -75,8 +73,6 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
     db.close();
     server = await server.restart();
   });
-  afterAll(() => server.destroy());
-
   const account = inNamespace('serviceaccounts/builder', 'ci', 'gamma');
   const expectStatus = ({ text, json }: Answer, code: number, reason: string): void =>
     expect(json, text).toMatchObject({ kind: 'Status', code, reason });
@@ -206,43 +202,4 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
       await createAccount(server, 'builder', namespace, cluster);
     }
   }
-});
-
-describeWithEtcd('Z-06: objects that another program damages in etcd, under two replicas', () => {
-  let etcd: Etcd;
-  let replicas: Replicas;
-  beforeAll(async () => {
-    etcd = await startEtcd();
-    replicas = await startReplicas(etcd);
-  });
-  afterAll(async () => {
-    await replicas?.destroy();
-    await etcd?.destroy();
-  });
-
-  it('are deleted and added again for watches, and are deleted at either replica', async () => {
-    const [one, two] = replicas.servers;
-    for (const name of ['alpha', 'beta']) await createCluster(one, name);
-    const { metadata } = (await two.call('GET', CLUSTERS)).json;
-    const watch = await Watch.open(two, `${CLUSTERS}?watch=true&resourceVersion=${metadata.resourceVersion}`);
-    const nextEvent = async () => brief((await watch.next()) as WatchEvent);
-    const key = Buffer.from('/fleet/data/registry/clusters/beta').toString('base64');
-    const { kvs } = (await etcdCall(etcd, '/v3/kv/range', { key })) as { kvs: [{ value: string }] };
-    const put = (value: string) => etcdCall(etcd, '/v3/kv/put', { key, value });
-    const codes = () => Promise.all([one, two].map(async (each) => (await each.call('GET', `${CLUSTERS}/beta`)).code));
-
-    await put(Buffer.from('{"metadata":').toString('base64'));
-    expect(await nextEvent()).toBe('DELETED beta');
-    expect(await codes()).toEqual([500, 500]);
-    await put(kvs[0].value);
-    expect(await nextEvent()).toBe('ADDED beta');
-    expect(await codes()).toEqual([200, 200]);
-    await put(Buffer.from('[]').toString('base64'));
-    expect(await nextEvent()).toBe('DELETED beta');
-    expect((await one.call('DELETE', `${CLUSTERS}/beta`, { body: UNSAFE })).code).toBe(200);
-    expect(await codes()).toEqual([404, 404]);
-    await createCluster(two, 'beta');
-    expect(await nextEvent()).toBe('ADDED beta');
-    watch.close();
-  });
 });
