@@ -67,25 +67,12 @@ export function goString(text: string): string {
 
 const BELOW_SURROGATES = /^[\0-\ud7ff]*$/;
 
-/** Up to this many, insertion sort: Array.sort would allocate more than the strings take. */
-const FEW = 24;
-
 /**
  * Sorts in place, in the order of Go's sorted maps: by UTF-8 bytes, which is by code point. The native order, by UTF-16
  * code units, differs for astral characters only.
  */
-export function sortByBytes(texts: string[]): string[] {
-  if (texts.length > FEW) {
-    return texts.every((text) => BELOW_SURROGATES.test(text)) ? texts.sort() : texts.sort(compareBytes);
-  }
-  for (let from = 1; from < texts.length; from++) {
-    const text = texts[from] as string;
-    let to = from;
-    for (; to > 0 && compareBytes(texts[to - 1] as string, text) > 0; to--) texts[to] = texts[to - 1] as string;
-    texts[to] = text;
-  }
-  return texts;
-}
+export const sortByBytes = (texts: string[]): string[] =>
+  texts.every((text) => BELOW_SURROGATES.test(text)) ? texts.sort() : texts.sort(compareBytes);
 
 export function compareBytes(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
