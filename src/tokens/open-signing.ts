@@ -83,7 +83,6 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
       lifetimeSeconds: options.maxLifetimeSeconds,
       rotationMs: options.rotationMs,
     },
-    keysDir: dir,
     leadership,
     now: options.now,
     removalTime: options.removalTime,

@@ -1,5 +1,4 @@
 import { createPublicKey } from 'node:crypto';
-import { join } from 'node:path';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { JWS_ALGORITHMS } from '../lib/jws-algorithms.ts';
@@ -64,9 +63,9 @@ describe('algorithms by audience', () => {
   afterAll(() => fixture.remove());
 
   test('a token is signed with the algorithm of its audience, others with the default', async () => {
-    const { store, clock, dir } = fixture;
+    const { store, clock } = fixture;
     const algorithms = ['ES256', 'RS256', 'ES384'] as const;
-    const ring = await openTestRing({ store, clock, keysDir: join(dir, 'none'), rules: { algorithms } });
+    const ring = await openTestRing({ store, clock, rules: { algorithms } });
     const signer = createSigner(ring, BY_AUDIENCE);
     const algorithmOf = async (...audiences: string[]): Promise<string | undefined> =>
       decodeProtectedHeader(await signer.sign(buildClaims(grantOf({ audiences })))).alg;

@@ -14,8 +14,9 @@ import { buildClaims, createIssuers, type TokenClaims, type TokenGrant } from '.
 import type { LiveObject } from './dependencies.ts';
 import { type Algorithm, newPrivateKey } from './keys/algorithms.ts';
 import { encryptionKey } from './keys/encryption-key.ts';
-import type { VerificationKey } from './keys/key-material.ts';
+import { makeKey, recordOf, type VerificationKey } from './keys/key-material.ts';
 import { type KeyRingOptions, openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
+import type { MakeKey } from './keys/ring-state.ts';
 import { createSigner } from './signer.ts';
 import { createVerifier, type VerifiedToken } from './verifier.ts';
 
@@ -108,12 +109,17 @@ export function grantOf(grant: Partial<TokenGrant> = {}): TokenGrant {
 export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixture> {
   const { dir, remove } = await temporaryDirectory();
   const store = await openSqliteStore({ file: join(dir, 'test.db') });
-  // Imported from a file, so that the test has the private key.
+  // The current key is made here, so that the test has the private key.
   const privateKey = await newPrivateKey(algorithm);
-  await placeKey(join(dir, 'keys'), `${algorithm.toLowerCase()}.pem`, pemOf(privateKey));
+  let isFirst = true;
+  const makeFirst: MakeKey = (wanted, created) => {
+    if (!isFirst) return makeKey(wanted, created);
+    isFirst = false;
+    return Promise.resolve(recordOf(privateKey, wanted, created));
+  };
   const world = new World();
   const clock = { now: START };
-  const ring = await openTestRing({ store, clock, keysDir: join(dir, 'keys'), rules: { algorithms: [algorithm] } });
+  const ring = await openTestRing({ store, clock, makeKey: makeFirst, rules: { algorithms: [algorithm] } });
   const checks = { count: 0 };
   const counted = (key: VerificationKey) => ({
     ...key,
@@ -159,8 +165,6 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
   };
 }
 
-export const pemOf = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
-
 export async function placeKey(dir: string, name: string, content: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await writeFile(join(dir, name), content, { mode: 0o600 });
@@ -171,7 +175,7 @@ export const TEST_ENCRYPTION_KEY = encryptionKey(Buffer.alloc(32, 7));
 
 /** A ring whose maintenance the test calls, and whose log messages it can read. */
 export function openTestRing(
-  options: Pick<KeyRingOptions, 'store' | 'keysDir'> &
+  options: Pick<KeyRingOptions, 'store'> &
     Partial<Omit<KeyRingOptions, 'rules'>> & {
       readonly clock: { readonly now: number };
       readonly rules?: Partial<KeyRingOptions['rules']>;
@@ -186,7 +190,7 @@ export function openTestRing(
     now: () => clock.now,
     removalTime: () => clock.now,
     every: () => () => {},
-    logger: { info: write, warn: write, error: write },
+    logger: { error: write },
     ...rest,
     rules: { algorithms: ['ES256'], lifetimeSeconds: 3600, rotationMs: 0, ...rules },
   });

@@ -1,4 +1,3 @@
-import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { fleetKey, storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
@@ -36,7 +35,7 @@ const inWorld = (test: (world: World) => Promise<void>): Promise<void> =>
       return next();
     });
     const { store, reader } = objects;
-    const ring = await openTestRing({ store, clock: { now: START }, keysDir: dirname(file) });
+    const ring = await openTestRing({ store, clock: { now: START } });
     const logged: string[] = [];
     const publisher = createSigningKeyPublisher({
       ...objects,

@@ -448,24 +448,6 @@ it('a record says what the token is for, who requested it and when it expires', 
   });
 });
 
-it('records of 0.1.0, which have the label of the requester only, count for it', async () => {
-  await withStore(async (store) => {
-    const program = await start(store);
-    const spec = program.reader.find(catalog.issuedTokens, at('', '', await track(program)))?.object().spec;
-    for (const name of [randomUUID(), randomUUID()]) {
-      const old = {
-        apiVersion: '',
-        kind: '',
-        metadata: { name, labels: { [REQUESTER_LABEL]: requesterId(JANE) } },
-        spec,
-      };
-      await program.writer.create(catalog.issuedTokens, at('', '', name), old, { dryRun: false });
-    }
-    expect(() => program.tracked.requireRoom(person(JANE), 'builder')).toThrow('has 3 tracked tokens');
-    await program.stop();
-  });
-});
-
 it('a refusal says when the first token expires, and what else a client can do', async () => {
   await withStore(async (store) => {
     const { tracked, stop } = await start(store, { perCaller: 2 });

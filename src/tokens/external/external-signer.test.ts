@@ -441,7 +441,7 @@ describe('the keys of the signer and those of the ring', () => {
   let ring: StoredKeyRing;
   beforeAll(async () => {
     store = await openSqliteStore({ file: join(dirname(signer.path), 'ring.db') });
-    ring = await openTestRing({ store, clock, keysDir: join(dirname(signer.path), 'none') });
+    ring = await openTestRing({ store, clock });
   });
   afterAll(async () => {
     await ring.close();

@@ -1,24 +1,20 @@
-import { createHash, generateKeyPairSync } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import type { Store } from '../../storage/contract.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
-import { openTestRing, pemOf, placeKey, START, TEST_ENCRYPTION_KEY, temporaryDirectory } from '../tokens.fixture.ts';
-import { newPrivateKey } from './algorithms.ts';
+import { openTestRing, START, TEST_ENCRYPTION_KEY, temporaryDirectory } from '../tokens.fixture.ts';
 import { encryptionKey } from './encryption-key.ts';
-import { makeKey, publicJwk } from './key-material.ts';
+import { makeKey } from './key-material.ts';
 import type { StoredKeyRing } from './key-ring.ts';
 import type { MakeKey } from './ring-state.ts';
 import { RING_KEY } from './ring-store.ts';
 
 let root: string;
-let dir: string;
 let store: Store;
 let removeRoot: () => Promise<void>;
-let count = 0;
 const rings: StoredKeyRing[] = [];
 
 beforeAll(async () => {
@@ -31,7 +27,6 @@ beforeEach(async () => {
   if (stored !== undefined) {
     await store.write({ key: RING_KEY, value: null, expect: { modRevision: stored.modRevision } });
   }
-  dir = join(root, `keys-${count++}`);
 });
 afterAll(async () => {
   await closeAll();
@@ -44,7 +39,7 @@ const closeAll = async (): Promise<void> => {
 };
 
 async function open(options: Partial<Parameters<typeof openTestRing>[0]> = {}): ReturnType<typeof openTestRing> {
-  const ring = await openTestRing({ store, clock: { now: START }, keysDir: dir, ...options });
+  const ring = await openTestRing({ store, clock: { now: START }, ...options });
   rings.push(ring);
   return ring;
 }
@@ -179,7 +174,6 @@ describe('changes', () => {
 
 describe('in the store', () => {
   test('nothing can be read without the encryption key', async () => {
-    await placeKey(dir, 'es256.pem', pemOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey));
     const ring = await open();
     const text = Buffer.from((await store.get(RING_KEY))?.value ?? []).toString();
     expect(Object.keys(JSON.parse(text))).toEqual(['version', 'encryptionKey', 'sealed']);
@@ -258,82 +252,5 @@ describe('in the store', () => {
     await store.write({ key: RING_KEY, value: null, expect: { modRevision: stored?.modRevision ?? 0 } });
     await expect.poll(() => log).toHaveLength(2);
     expect(ring.signing().kid).toBe(kid);
-  });
-});
-
-describe('keys that are in files', () => {
-  const newKey = () => newPrivateKey('ES256');
-
-  test('are imported once: the current key keeps signing, the others verify until their tokens have expired', async () => {
-    const [signed, other] = [await newKey(), await newPrivateKey('ES384')];
-    await placeKey(dir, 'es256.pem', pemOf(signed));
-    await placeKey(dir, 'es384.pem', pemOf(other));
-    await placeKey(dir, 'until-july.pem', pemOf(await newKey()));
-    const log: string[] = [];
-    const ring = await open({ log });
-    expect(states(ring)).toEqual(['ES256 current', 'ES256 next', 'ES256 retired', 'ES384 retired']);
-    expect(publicJwk(ring.all()[0] as never).x).toBe(signed.export({ format: 'jwk' }).x);
-    expect(log.join()).toMatch(/imported from files into the store.*no longer read: remove them/);
-    expect(await ring.revoke(ring.entries()[3]?.kid ?? '')).toBe(true);
-    // The files lie there still: what was revoked does not come back with them.
-    expect(states(await open())).toEqual(['ES256 current', 'ES256 next', 'ES256 retired']);
-    await rm(dir, { recursive: true });
-    const quiet: string[] = [];
-    await open({ log: quiet });
-    expect(quiet).toEqual([]);
-  });
-
-  test.each([0o644, 0o640, 0o604, 0o620])('A1: mode %o is refused, also after they were imported', async (mode) => {
-    const file = await placeKey(dir, 'es256.pem', pemOf(await newKey()));
-    await chmod(file, mode);
-    await expect(open()).rejects.toThrow(/es256\.pem holds a secret and is open .* Run: chmod 600/);
-    await chmod(file, 0o600);
-    await open();
-    await chmod(file, mode);
-    await expect(open()).rejects.toThrow(/chmod 600/);
-  });
-
-  test('A1: a symbolic link, a directory and a key of another user are refused', async () => {
-    const file = await placeKey(dir, 'es256.pem', pemOf(await newKey()));
-    if (process.geteuid?.() === 0) {
-      await chown(file, 12345, 12345);
-      await expect(open()).rejects.toThrow(/belongs to another user \(uid 12345\)/);
-      await chown(file, 0, 0);
-    }
-    await rename(file, join(root, 'elsewhere'));
-    await symlink(join(root, 'elsewhere'), file);
-    await expect(open()).rejects.toThrow(/is a symbolic link/);
-    await rm(file);
-    await mkdir(file, { mode: 0o700 });
-    await expect(open()).rejects.toThrow(/is not a regular file/);
-  });
-
-  test('something that is no key is refused, and its content is not repeated', async () => {
-    await placeKey(dir, 'es256.pem', 'canary-not-a-key');
-    await expect(open()).rejects.toThrow(/does not hold an unencrypted private key/);
-    await expect(open()).rejects.not.toThrow(/canary/);
-  });
-
-  test.each([
-    ['ed25519', () => generateKeyPairSync('ed25519')],
-    ['secp256k1', () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' })],
-    ['RSA of 1024 bits', () => generateKeyPairSync('rsa', { modulusLength: 1024 })],
-    ['RSA-PSS', () => generateKeyPairSync('rsa-pss', { modulusLength: 2048 })],
-  ])('an unusable type is refused: %s', async (_name, make) => {
-    await placeKey(dir, 'other.pem', pemOf(make().privateKey));
-    await expect(open()).rejects.toThrow(/other\.pem holds a key of an unusable type/);
-  });
-
-  test('a current key that is also in another file keeps signing, and is imported once', async () => {
-    const key = await newKey();
-    for (const name of ['copy.pem', 'es256.pem', 'old.pem']) await placeKey(dir, name, pemOf(key));
-    const ring = await open();
-    expect(states(ring)).toEqual(['ES256 current', 'ES256 next']);
-    expect(publicJwk(ring.all()[0] as never).x).toBe(key.export({ format: 'jwk' }).x);
-  });
-
-  test('a key under the name of another algorithm is refused', async () => {
-    await placeKey(dir, 'es256.pem', pemOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey));
-    await expect(open()).rejects.toThrow(/named for ES256 and holds a key for ES384/);
   });
 });

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readSecretFile } from '../../lib/secret-file.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Guard, StorageError, type Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { type AppliedRevision, RevisionWaiters } from '../../storage/revision-waiters.ts';
 import type { Algorithm } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
-import { findKeyFiles, readKeyFiles } from './key-files.ts';
 import type { SigningKey, VerificationKey } from './key-material.ts';
 import { makeKey as makeRealKey, readSigningKey, readVerificationKey } from './key-material.ts';
 import {
@@ -75,8 +73,6 @@ export interface KeyRingOptions {
   readonly store: Store;
   readonly encryptionKey: EncryptionKey;
   readonly rules: RingRules;
-  /** The `*.pem` files in it are imported when the ring is created. */
-  readonly keysDir: string;
   /** The leader rotates and removes keys. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   /** The time that is written, corrected if our clock is behind: clusters read their keys again by it. */
@@ -85,7 +81,7 @@ export interface KeyRingOptions {
   readonly removalTime: () => number;
   /** Repeats the task, until the returned function is called. */
   readonly every: (ms: number, task: () => void) => () => void;
-  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+  readonly logger: Pick<Logger, 'error'>;
   readonly makeKey?: MakeKey;
 }
 
@@ -98,36 +94,21 @@ export async function openKeyRing(options: KeyRingOptions): Promise<StoredKeyRin
   const ringStore = createRingStore(store, encryptionKey);
   const changes = createRingChanges(rules, makeKey);
   const found = (await ringStore.read()) ?? (await createRing(options, ringStore, changes));
-  await checkKeyFiles(options);
   const ring = new Ring(options, ringStore, changes, found, await compile(found.state, rules, undefined));
   await ring.start();
   return ring;
 }
 
 async function createRing(
-  { keysDir, rules, now, removalTime, logger }: KeyRingOptions,
+  { now, removalTime }: KeyRingOptions,
   ringStore: RingStore,
   changes: RingChanges,
 ): Promise<StoredRing> {
-  const { algorithms, lifetimeSeconds } = rules;
-  const brought = await readKeyFiles({ dir: keysDir, algorithms, lifetimeSeconds, now: now() });
-  const state = await changes.advance({ keys: brought.keys }, now(), removalTime());
-  const written = await ringStore.write(state, undefined);
-  if (written !== undefined && brought.files.length > 0) {
-    logger.info({ files: brought.files }, 'signing keys were imported from files into the store');
-  }
-  const ring = written ?? (await ringStore.read());
+  const state = await changes.advance({ keys: [] }, now(), removalTime());
+  const ring = (await ringStore.write(state, undefined)) ?? (await ringStore.read());
   if (ring === undefined)
     throw new StorageError('unavailable', 'the signing keys were removed from the store right after they were created');
   return ring;
-}
-
-/** The files are no longer read, but may still hold the current key, so other users must not be able to read them. */
-async function checkKeyFiles({ keysDir, logger }: KeyRingOptions): Promise<void> {
-  const files = await findKeyFiles(keysDir);
-  if (files.length === 0) return;
-  for (const file of files) await readSecretFile(file);
-  logger.warn({ files }, 'signing keys are in the store now, and these files are no longer read: remove them');
 }
 
 /** The parsed keys of a state. Made once, when the state changes. */

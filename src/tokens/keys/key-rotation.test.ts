@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
@@ -30,8 +29,8 @@ const FOLLOWER = { leads: () => false, fence: () => undefined };
 
 beforeAll(async () => {
   fixture = await openFixture();
-  const { store, clock, dir } = fixture;
-  other = await openTestRing({ store, clock, keysDir: join(dir, 'none'), leadership: FOLLOWER });
+  const { store, clock } = fixture;
+  other = await openTestRing({ store, clock, leadership: FOLLOWER });
 });
 afterAll(async () => {
   await other.close();
@@ -178,7 +177,7 @@ describe('replicas', () => {
   });
 
   test('a former leader that was suspended and does not know it rotates nothing', async () => {
-    const { store, clock, dir } = fixture;
+    const { store, clock } = fixture;
     const elected = async (): Promise<number> =>
       (await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } })).revision;
     const first = await elected();
@@ -186,7 +185,7 @@ describe('replicas', () => {
     const leadership = { leads: () => true, fence: () => ({ key: LEADER_KEY, expect: { createRevision: created } }) };
     const log: string[] = [];
     const rules = { rotationMs: 3_600_000 };
-    const sleeper = await openTestRing({ store, clock, keysDir: join(dir, 'none'), leadership, log, rules });
+    const sleeper = await openTestRing({ store, clock, leadership, log, rules });
     try {
       clock.now += 100 * 3_600_000;
       const before = kids(sleeper);
@@ -207,7 +206,7 @@ describe('replicas', () => {
   });
 
   test('a leader that another replica replaces while it makes a key rotates nothing', async () => {
-    const { store, clock, dir } = fixture;
+    const { store, clock } = fixture;
     let created = 0;
     const elect = async (): Promise<void> => {
       const present = await store.get(LEADER_KEY);
@@ -219,7 +218,7 @@ describe('replicas', () => {
     const leadership = { leads: () => true, fence: () => ({ key: LEADER_KEY, expect: { createRevision: created } }) };
     const rules = { rotationMs: 3_600_000 };
     const leader = await openTestRing({
-      ...{ store, clock, keysDir: join(dir, 'none'), leadership, rules },
+      ...{ store, clock, leadership, rules },
       makeKey: async (algorithm, at) => {
         await elect();
         return makeKey(algorithm, at);
@@ -247,9 +246,9 @@ describe('replicas', () => {
   });
 
   test('a replica that grants longer lifetimes has its tokens covered', async () => {
-    const { store, clock, dir } = fixture;
+    const { store, clock } = fixture;
     const lifetimeSeconds = 86_400;
-    const generous = await openTestRing({ store, clock, keysDir: join(dir, 'none'), rules: { lifetimeSeconds } });
+    const generous = await openTestRing({ store, clock, rules: { lifetimeSeconds } });
     try {
       await agree();
       await fixture.ring.rotate({ force: true, dryRun: false });

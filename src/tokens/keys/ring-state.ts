@@ -173,7 +173,7 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
 }
 
 /** A key that has signed and from now on only verifies. */
-export function retired(key: KeyRecord, now: number): KeyRecord {
+function retired(key: KeyRecord, now: number): KeyRecord {
   const { privateKey: _, ...rest } = key;
   // Twice the lifetime: the clock may have been behind when the key was retired.
   return { ...rest, state: 'retired', expires: now + 2 * key.lifetimeSeconds * 1000 + LEEWAY_MS + SLACK_MS };

@@ -73,8 +73,7 @@ export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): 
   const user = caller.as(undefined);
   const own = `User ${JSON.stringify(user.name)}`;
   if (home === undefined) return { id: requesterId(user), who: `${own} has` };
-  const labels = ownRecord(reader, kind, user)?.labels;
-  const id = labels?.[COUNTED_LABEL] ?? labels?.[REQUESTER_LABEL];
+  const id = ownRecord(reader, kind, user)?.labels?.[COUNTED_LABEL];
   if (id !== undefined) return { id, who: `The caller who requested the token of ${own} has` };
   return { id: digestOf([home]), who: `The service accounts of cluster ${JSON.stringify(home)} together have` };
 }
@@ -84,15 +83,10 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const kind = catalog.issuedTokens;
   const pending = new PendingCreations();
 
-  /** When the counted tokens expire. Records of 0.1.0 have the label of the requester only. */
-  function expiriesOf(id: string, requester: string, revision: number): number[] {
-    const { current } = reader.cache(kind);
+  /** When the counted tokens expire. */
+  function expiriesOf(id: string, revision: number): number[] {
     const time = now();
-    const counted: StoredObject[] = [];
-    current.collectLabel(counted, COUNTED_LABEL, id);
-    const requested: StoredObject[] = [];
-    current.collectLabel(requested, REQUESTER_LABEL, requester);
-    return [...counted, ...requested.filter(({ labels }) => labels?.[COUNTED_LABEL] === undefined)]
+    return [...reader.cache(kind).current.withLabel(COUNTED_LABEL, id)]
       .filter(createdBefore(revision))
       .filter((entry) => !entry.isExpired(time))
       .map(({ expiresAt = 0 }) => expiresAt);
@@ -104,7 +98,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
       const requester = requesterId(user);
       const { id, who } = countedFor(reader, kind, caller);
       const refusal = (revision: number, writing: number): ApiError | undefined => {
-        const expiries = expiriesOf(id, requester, revision);
+        const expiries = expiriesOf(id, revision);
         if (expiries.length + writing < maxPerCaller) return undefined;
         const reason = quotaReason(who, { max: maxPerCaller, expiries, isRequired });
         return forbidden(aboutKind, about, reason, isRequired ? undefined : [NOT_TRACKED]);
