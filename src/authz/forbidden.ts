@@ -25,14 +25,15 @@ export function refusalOf(
   return decision.allowed ? undefined : forbiddenFor(request.caller.as(question.cluster), question, decision);
 }
 
-/** @throws ApiError 403 unless a rule allows what is asked. */
+/** The decision that allows what is asked. @throws ApiError 403 when no rule does. */
 export function requirePermission(
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Identity,
   question: ResourceQuestion,
-): void {
+): Decision {
   const decision = authorizer.decide(caller, question);
   if (!decision.allowed) throw forbiddenFor(caller.as(question.cluster), question, decision);
+  return decision;
 }
 
 /** The question of a request to read or write objects: P-13, a list of one name is about that name. */

@@ -65,7 +65,8 @@ async function openWorld(file: string) {
     decisionRefusal: () => undefined,
     limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,
-    issueToken: async ({ sent }, { pass } = {}) => {
+    issueToken: async ({ sent }, grant) => {
+      const pass = grant?.pass;
       askedUids.push(sent.metadata?.uid);
       const endsAt = pass?.endsAt ?? 0;
       lifetimes.push(Math.floor((endsAt - clock.now) / 1000));

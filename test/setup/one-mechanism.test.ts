@@ -55,7 +55,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   [
     'how long a token lasts',
     /\bgrantLifetime\(/,
-    ['src/handlers/token/token-request-annotations.ts', 'src/tokens/grant-lifetime.ts'],
+    ['src/handlers/token/token-lifetime.ts', 'src/tokens/grant-lifetime.ts'],
   ],
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
 ];

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { PassDecision } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { FieldValidation } from '../../api/codec/decode.ts';
 import { forbiddenField, invalid } from '../../api/field-error.ts';
@@ -43,13 +44,14 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const problem = whyUnusable(parts, pass);
     if (problem !== undefined) throw problem;
     if (!isVerified(pass.spec, codeVerifier)) throw forbidden(kind, entry.name, OTHER_MACHINE);
-    checkPermission(parts, caller, pass);
+    const permission = requirePassPermission(parts, caller, pass);
     const { endsAt, sent } = tokenRequestFor(parts, pass, annotations);
     const account = passAccount(pass.spec);
     const { actor, signal, warn, willAnswer } = request;
     const about = { caller, actor, signal, warn, willAnswer, annotate: request.annotate };
     const input = { request: { ...about, target: accountTarget(target, account) }, sent, dryRun };
     const granted = await parts.issueToken(input, {
+      permission,
       pass: {
         endsAt,
         agent: pass.spec.client?.id,
@@ -84,11 +86,15 @@ function requireOwnPass({ catalog, reader }: PassParts, request: ApiRequest): St
 }
 
 /** The permission of the caller may have changed since the pass was requested. */
-function checkPermission({ catalog, rules }: PassParts, caller: Caller, { name, spec, status }: HeldPass): void {
+function requirePassPermission(
+  { catalog, rules }: PassParts,
+  caller: Caller,
+  { name, spec, status }: HeldPass,
+): PassDecision {
   const account = passAccount(spec);
   const decision = rules.decide(caller, account, holderOf(spec.client));
   if (!decision.allowed) throw rules.refusal(caller, account, decision);
-  if (isApprovedFor(status, decision)) return;
+  if (isApprovedFor(status, decision)) return decision;
   const why = `the binding that allows it needs an approval now (${decision.approval}): ask for another pass`;
   throw forbidden(catalog.passes, name, why);
 }

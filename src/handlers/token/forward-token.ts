@@ -28,13 +28,8 @@ import { CREATED, grantedTokenRequest } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
-import {
-  annotationField,
-  checkMinExpiration,
-  requireLifetime,
-  type TokenRequestAnnotations,
-  warnOfEarlierExpiry,
-} from './token-request-annotations.ts';
+import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
+import { annotationField, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
 import { checkName, requireValidRequest } from './validate-token-request.ts';
 
@@ -83,7 +78,8 @@ const NOT_TRACKED = forbiddenField(
 export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
   const inFlight = new InFlightCounts();
-  return async (cluster, tokenRequest, { pass, ...grant }) => {
+  return async (cluster, tokenRequest, grant) => {
+    const { pass } = grant;
     const { request, sent, dryRun, annotations, audiences } = tokenRequest;
     const { namespace, name } = request.target;
     const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
@@ -97,14 +93,8 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     if (boundTo !== undefined) checkReference(catalog, boundTo);
     const requested = tokenRequest.expirationSeconds;
     const now = parts.now();
-    const lifetime = requireLifetime(request, annotations, {
-      requested,
-      now,
-      serverSeconds: parts.maxExpirationSeconds,
-      passEndsAt: pass?.endsAt,
-      ...grant,
-      byCluster: true,
-    });
+    const serverSeconds = parts.maxExpirationSeconds;
+    const lifetime = requireLifetime(tokenRequest, grant, { now, serverSeconds, byCluster: true });
     const expirationSeconds = lifetime.seconds;
 
     if (dryRun) {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Decision } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
@@ -114,6 +115,7 @@ interface Asked {
   readonly requireRightClock?: () => void;
   readonly willAnswer?: ApiRequest['willAnswer'];
   readonly trackAll?: boolean;
+  readonly permission?: Partial<Decision>;
 }
 
 async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
@@ -146,6 +148,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     forward: undefined,
     ...ISSUERS,
     authorizer: { decide: () => ({ allowed: false, reason: '' }) },
+    permissionFor: () => ({ allowed: true, reason: '', ...asked.permission }),
     actorClaim: () => undefined,
     ...NO_PEOPLE,
     maxExpirationSeconds: 7200,

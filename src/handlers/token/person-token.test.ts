@@ -100,7 +100,7 @@ async function ask({
     now: () => NOW,
     randomUUID: () => JTI,
   };
-  const handle = createTokenHandler((input, grant = {}) => personToken(parts, input, grant));
+  const handle = createTokenHandler((input) => personToken(parts, input, { permission: {} }));
   const response = await handle({
     target: { name: cluster },
     query: new URLSearchParams(query),

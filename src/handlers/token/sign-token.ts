@@ -8,7 +8,7 @@ import type { SignedClaims, Signer } from '../../tokens/signer.ts';
 import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { TokenGrant } from './token-input.ts';
-import { requireLifetime, warnOfEarlierExpiry } from './token-request-annotations.ts';
+import { requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
 import { requireValidRequest } from './validate-token-request.ts';
 
 export interface SignTokenParts {
@@ -45,20 +45,15 @@ interface TokenSubject {
 export async function signToken(
   parts: SignTokenParts,
   tokenRequest: ParsedTokenRequest,
-  { pass, ...grant }: TokenGrant,
+  grant: TokenGrant,
   { cluster, holder, kind, issuer, audiences, bounds, claimsOf }: TokenSubject,
 ): Promise<GrantedTokenRequest> {
   const { request, sent, dryRun, annotations, expirationSeconds: requested } = tokenRequest;
   const { warn, willAnswer } = request;
+  const { pass } = grant;
   checkSignature(parts, audiences, warn);
-  const lifetime = requireLifetime(request, annotations, {
-    requested,
-    now: parts.now(),
-    serverSeconds: parts.maxExpirationSeconds,
-    passEndsAt: pass?.endsAt,
-    ...bounds,
-    ...grant,
-  });
+  const serverSeconds = parts.maxExpirationSeconds;
+  const lifetime = requireLifetime(tokenRequest, grant, { now: parts.now(), serverSeconds, ...bounds });
   parts.requireRightClock();
   const now = parts.now();
   const claims = claimsOf({ now, expirationSeconds: lifetime.seconds, randomUUID: parts.randomUUID });

@@ -1,3 +1,4 @@
+import type { Decision } from '../../api/authorization.ts';
 import type { GrantedTokenRequest, TokenRequest } from '../../api/kinds/token-request.ts';
 import type { ApiRequest } from '../../api/request.ts';
 
@@ -9,12 +10,10 @@ export interface TokenInput {
   readonly dryRun: boolean;
 }
 
-/** What allows a token, where that bounds how long it lasts. Absent: nothing does. */
+/** What allows a token: by default, that the caller may create it. */
 export interface TokenGrant {
-  /** When the permission ends: epoch milliseconds. */
-  readonly permissionEndsAt?: number | undefined;
-  /** The most that the permission allows. */
-  readonly maxPassSeconds?: number | undefined;
+  /** The binding, and how long it allows a pass to last. */
+  readonly permission: Pick<Decision, 'grant' | 'passBounds'>;
   /** The pass that is redeemed. */
   readonly pass?: PassUse | undefined;
 }

@@ -3,18 +3,8 @@ import { type FieldError, forbiddenField, invalidValue, unsupportedValue } from 
 import type { ObjectMeta } from '../../api/kind.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-spec.ts';
 import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
-import type { ApiRequest } from '../../api/request.ts';
-import { forbidden, unauthorized } from '../../api/status.ts';
-import { quantity } from '../../lib/quantity.ts';
 import { clip } from '../../lib/text.ts';
-import {
-  grantLifetime,
-  type Lifetime,
-  type LifetimeQuestion,
-  lifetimeWarning,
-  tooShort,
-} from '../../tokens/grant-lifetime.ts';
-import { MAX_SECONDS, requireValidRequest } from './validate-token-request.ts';
+import { MAX_SECONDS } from './validate-token-request.ts';
 
 /** Options of a token request beyond the fields of Kubernetes, as annotations of the request. */
 export interface TokenRequestAnnotations {
@@ -90,36 +80,4 @@ export function serverErrors({ forServer }: TokenRequestAnnotations, endpoints: 
   if (addresses.includes(withoutSlash(forServer))) return [];
   const shown = clip(forServer, MAX_SHOWN);
   return [invalidValue(annotationField(TOKEN_ANNOTATIONS.forServer), shown, 'must be an address of the cluster')];
-}
-
-/** A token that would expire before `minExpirationSeconds` is an error, where Kubernetes would issue it. */
-export function checkMinExpiration(
-  { minExpirationSeconds: minimum }: TokenRequestAnnotations,
-  { requested, granted }: { readonly requested: number; readonly granted: number },
-): void {
-  if (minimum === undefined || granted >= minimum) return;
-  const why =
-    granted < requested
-      ? `the longest lifetime that is granted here is ${quantity(granted, 'second')}`
-      : `must not be more than spec.expirationSeconds, which is ${requested}`;
-  requireValidRequest([invalidValue(annotationField(TOKEN_ANNOTATIONS.minExpirationSeconds), minimum, why)]);
-}
-
-/** The lifetime of the token, by `grantLifetime`. Throws when there is none. */
-export function requireLifetime(
-  { target }: Pick<ApiRequest, 'target'>,
-  annotations: TokenRequestAnnotations,
-  question: LifetimeQuestion,
-): Lifetime {
-  const lifetime = grantLifetime(question);
-  // A credential that has ended is no credential.
-  if (lifetime.isTooShort && lifetime.bound === 'credentialEndsAt') throw unauthorized();
-  if (lifetime.isTooShort) throw forbidden(target, target.name, tooShort(lifetime));
-  checkMinExpiration(annotations, { requested: question.requested, granted: lifetime.seconds });
-  return lifetime;
-}
-
-/** T-27: a token never expires earlier than requested without a warning. */
-export function warnOfEarlierExpiry({ warn }: Pick<ApiRequest, 'warn'>, requested: number, granted: Lifetime): void {
-  if (granted.seconds < requested) warn(lifetimeWarning(requested, granted));
 }
