@@ -66,16 +66,16 @@ export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: 
   };
 
   const envelopeOf = (x: Exchange, { isError, isEarly }: { isError: boolean; isEarly: boolean }): Envelope => {
-    const { req, res, auditId, warnings, accept } = x;
+    const { req, res, auditId, warnings, negotiated } = x;
     // The header checks may have failed.
     const { checkedHeaders: headers } = x;
     return {
       res,
       auditId,
       warnings,
-      mediaType: accept?.mediaType ?? 'application/json',
+      mediaType: negotiated?.mediaType ?? 'application/json',
       pretty:
-        (accept?.prettyClause ?? (isError && prettyByAccept(headers?.accept))) ||
+        (negotiated?.prettyClause ?? (isError && prettyByAccept(headers?.accept))) ||
         prettyByDefault(x.query, req.headers['user-agent']),
       gzip: acceptsGzip(req.headers['accept-encoding']?.toString()),
       headOnly: req.method === 'HEAD',

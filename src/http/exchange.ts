@@ -36,8 +36,11 @@ export interface AuditedDecision {
   readonly why: string;
 }
 
-/** One request in its pipeline. A comment names the stages that set a field; only later stages read it. */
-export class Exchange {
+/**
+ * One request in its pipeline. A comment names the stages that set a field; only later stages read it. The handler gets
+ * it as an ApiRequest: it must not be copied by spreading, which would lose what is computed.
+ */
+export class Exchange implements ApiRequest {
   readonly req: IncomingMessage;
   readonly res: LingeringResponse;
   readonly arrival: Arrival;
@@ -57,17 +60,17 @@ export class Exchange {
   actorCredential?: Secret | undefined; //    form
   render?: Render; //                         classify, form, endpoint checks
   successCode?: number; //                    form: of its answer, whatever the handler says
-  caller?: Caller; //                         authentication, impersonation
+  knownCaller?: Caller; //                    authentication, impersonation
   actor?: Caller; //                          actor authentication
   agent?: Agent; //                           set by the stage that makes a subrequest for an agent
   seat?: Seat; //                             flow control, check again
   decision?: AuditedDecision; //              impersonation, authorization, check again
   resourceRoute?: ResourceRoute; //           route
-  accept?: NegotiatedAnswer; //               negotiation, form, content type
+  negotiated?: NegotiatedAnswer; //           negotiation, form, content type
   mediaType = ''; //                          content type
   bodyLength: number | undefined = 0; //      form, body length
   bodySeat?: Seat; //                         form, body flow control, body
-  body?: RequestBody | undefined; //          form, body
+  body: RequestBody | undefined; //           form, body
   stopReading?: (() => void) | undefined; //  form, body
   hasWholeBody = false; //                    form, body
   waitedForBody = false; //                   body flow control, body
@@ -85,6 +88,8 @@ export class Exchange {
   onWritten?: () => void;
   /** The name in the body of a create, or the one that the server made. */
   objectName = '';
+  /** Set by the handler stage. */
+  willAnswer: (code: number) => Promise<void> = () => setBy<Promise<void>>('handler', undefined);
 
   // Created on demand: most requests need none of them.
   #warnings?: Warnings;
@@ -137,6 +142,27 @@ export class Exchange {
     return this.info;
   }
 
+  get caller(): Caller {
+    return setBy('authentication', this.knownCaller);
+  }
+
+  get accept(): NegotiatedAnswer {
+    return setBy('negotiation', this.negotiated);
+  }
+
+  nameObject(name: string): void {
+    this.objectName = name;
+  }
+
+  get userAgent(): string {
+    return this.req.headers['user-agent'] ?? '';
+  }
+
+  /** Behind a proxy this is the proxy's address. Any client can write an `X-Forwarded-For`, so it is ignored. */
+  get clientAddress(): string {
+    return this.req.socket.remoteAddress ?? '';
+  }
+
   get route(): ResourceRoute {
     return setBy('route', this.resourceRoute);
   }
@@ -149,11 +175,11 @@ export class Exchange {
     x.path = this.path;
     x.query = this.query;
     x.requestInfo = info;
-    if (this.caller !== undefined) x.caller = this.caller;
+    if (this.knownCaller !== undefined) x.knownCaller = this.knownCaller;
     if (this.agent !== undefined) x.agent = this.agent;
     x.body = body;
     x.hasWholeBody = true;
-    x.accept = PLAIN_JSON;
+    x.negotiated = PLAIN_JSON;
     x.#parent = this;
     return x;
   }
@@ -210,65 +236,6 @@ function setBy<T>(stage: string, value: T | undefined): T {
   return value;
 }
 
-export const callerOf = ({ caller }: Exchange): Caller => setBy('authentication', caller);
 export const formRouteOf = ({ formRoute }: Exchange): FormRoute => setBy('classify', formRoute);
 export const mcpOf = ({ mcp }: Exchange): McpEndpoint => setBy('classify', mcp);
 export const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);
-
-/**
- * The request as the handlers see it. A class, because an object literal with a getter would have a hidden class for
- * each request; so it must not be copied by spreading, which would lose the signal.
- */
-export class HandlerRequest implements ApiRequest {
-  readonly caller: Caller;
-  readonly actor: Caller | undefined;
-  readonly agent: Agent | undefined;
-  readonly target: Target;
-  readonly query: Query;
-  readonly body: RequestBody | undefined;
-  readonly warn: (text: string) => void;
-  readonly path: string;
-  readonly accept: NegotiatedAnswer;
-  readonly auditId: string;
-  readonly annotate: (key: string, value: string) => void;
-  readonly willAnswer: (code: number) => Promise<void>;
-  readonly #exchange: Exchange;
-
-  constructor(
-    exchange: Exchange,
-    caller: Caller,
-    accept: NegotiatedAnswer,
-    willAnswer: (code: number) => Promise<void>,
-  ) {
-    this.caller = caller;
-    this.actor = exchange.actor;
-    this.agent = exchange.agent;
-    this.target = exchange.target;
-    this.query = exchange.query;
-    this.body = exchange.body;
-    this.warn = exchange.warn;
-    this.path = exchange.path;
-    this.accept = accept;
-    this.auditId = exchange.auditId;
-    this.annotate = exchange.annotate;
-    this.willAnswer = willAnswer;
-    this.#exchange = exchange;
-  }
-
-  nameObject(name: string): void {
-    this.#exchange.objectName = name;
-  }
-
-  get signal(): AbortSignal {
-    return this.#exchange.signal;
-  }
-
-  get userAgent(): string {
-    return this.#exchange.req.headers['user-agent'] ?? '';
-  }
-
-  /** Behind a proxy this is the proxy's address. Any client can write an `X-Forwarded-For`, so it is ignored. */
-  get clientAddress(): string {
-    return this.#exchange.req.socket.remoteAddress ?? '';
-  }
-}

@@ -23,6 +23,8 @@ export interface Fixture {
   readonly lines: string[];
   /** What the handlers were asked, in order. */
   readonly handled: ApiRequest[];
+  /** The bodies of these: a request keeps none once it is answered. */
+  readonly bodies: ApiRequest['body'][];
   send(call: Call): Promise<Reply>;
   /** Writes bytes to a fresh connection and returns everything that came back until it closed. */
   raw(bytes: string): Promise<string>;
@@ -89,8 +91,10 @@ export async function startFixture(
   const records: RequestRecord[] = [];
   const lines: string[] = [];
   const handled: ApiRequest[] = [];
+  const bodies: ApiRequest['body'][] = [];
   const handle = async (request: ApiRequest): Promise<ApiResponse> => {
     handled.push(request);
+    bodies.push(request.body);
     const answer = await handler(request);
     // As what issues tokens does.
     if (request.target.subresource === 'token' && 'code' in answer) await request.willAnswer(answer.code);
@@ -128,7 +132,16 @@ export async function startFixture(
   });
   started.push(server);
   const { port } = await server.listen();
-  return { server, port, records, lines, handled, send: (call) => send(port, call), raw: (bytes) => raw(port, bytes) };
+  return {
+    server,
+    port,
+    records,
+    lines,
+    handled,
+    bodies,
+    send: (call) => send(port, call),
+    raw: (bytes) => raw(port, bytes),
+  };
 }
 
 function callerNamed(name: string): Caller {

@@ -6,6 +6,11 @@ export class InFlightCounts {
   readonly #counts = new Map<string, number>();
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
 
+  /** How many keys have something in flight. */
+  get size(): number {
+    return this.#counts.size;
+  }
+
   of(key: string): number {
     return this.#counts.get(key) ?? 0;
   }

@@ -1,4 +1,5 @@
 import { pause } from '../../lib/backoff.ts';
+import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 
@@ -26,7 +27,7 @@ export class RejectionLimiter {
   readonly #options: Required<RejectionLimiterOptions>;
   readonly #buckets: TokenBuckets;
   /** How many rejections of a flow are delayed; only flows that have some. */
-  readonly #delayed = new Map<string, number>();
+  readonly #delayed = new InFlightCounts();
 
   constructor(options: RejectionLimiterOptions) {
     this.#options = { sleep: (ms) => pause(ms, { ref: false }), ...options };
@@ -43,17 +44,15 @@ export class RejectionLimiter {
   wait(flow: string): MaybePromise<boolean> {
     const { maxDelayed, maxDelayMs } = this.#options;
     const waitMs = this.#buckets.waitMs(flow);
-    if (waitMs > 0 && (this.#delayed.get(flow) ?? 0) >= maxDelayed) return false;
+    if (waitMs > 0 && this.#delayed.of(flow) >= maxDelayed) return false;
     this.#buckets.take(flow);
     return waitMs === 0 ? true : this.#delay(flow, Math.min(maxDelayMs, waitMs));
   }
 
   async #delay(flow: string, ms: number): Promise<boolean> {
-    this.#delayed.set(flow, (this.#delayed.get(flow) ?? 0) + 1);
+    const release = this.#delayed.add(flow);
     await this.#options.sleep(ms);
-    const left = (this.#delayed.get(flow) ?? 1) - 1;
-    if (left === 0) this.#delayed.delete(flow);
-    else this.#delayed.set(flow, left);
+    release();
     return true;
   }
 }

@@ -1,4 +1,5 @@
 import { isIPv4, isIPv6, type Socket } from 'node:net';
+import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 
 /**
  * The address that a connection counts for. Of an IPv6 address the first 64 bits: a network gives that much to one
@@ -25,7 +26,7 @@ function networkOf(address: string): string {
 /** Bounds the open connections of each address. */
 export class AddressLimit {
   readonly #limit: number;
-  readonly #open = new Map<string, number>();
+  readonly #open = new InFlightCounts();
   readonly #onRefused: (address: string) => void;
 
   constructor(limit: number, onRefused: (address: string) => void) {
@@ -41,19 +42,13 @@ export class AddressLimit {
   /** False when the connection was closed. */
   accept(socket: Socket): boolean {
     const key = addressKey(socket.remoteAddress);
-    const open = this.#open.get(key) ?? 0;
-    if (open >= this.#limit) {
+    if (this.#open.of(key) >= this.#limit) {
       this.#onRefused(key);
       // A reset: a socket that waits until its end is acknowledged still counts as one.
       socket.resetAndDestroy();
       return false;
     }
-    this.#open.set(key, open + 1);
-    socket.once('close', () => {
-      const rest = (this.#open.get(key) ?? 1) - 1;
-      if (rest === 0) this.#open.delete(key);
-      else this.#open.set(key, rest);
-    });
+    socket.once('close', this.#open.add(key));
     return true;
   }
 }

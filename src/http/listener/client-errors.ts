@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { toJson } from '../../api/codec/encode.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
+import { STATUS_CODES } from '../../lib/node-http.ts';
 import { headersTooLarge, methodNotAllowed } from '../request/header-checks.ts';
 import type { ClientConnections } from './client-connections.ts';
 
@@ -74,18 +75,10 @@ function refusalFor({ code = '', rawPacket }: { code?: string; rawPacket?: Buffe
 
 const malformed = (): ApiError => badRequest('the request is not well-formed HTTP/1.1');
 
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  413: 'Payload Too Large',
-  431: 'Request Header Fields Too Large',
-};
-
 function rawStatus({ status }: ApiError, strictTransportSecurity: string | undefined): string {
   const body = `${toJson(status)}\n`;
   return [
-    `HTTP/1.1 ${status.code} ${REASONS[status.code] ?? ''}`,
+    `HTTP/1.1 ${status.code} ${STATUS_CODES[status.code]}`,
     `Audit-Id: ${randomUUID()}`,
     'Cache-Control: no-cache, private',
     'Content-Type: application/json',

@@ -2,7 +2,7 @@ import { tokenReviewType } from '../../api/kinds/token-review.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
-import { type ResourceInfo, resourceInfo } from '../request/request-info.ts';
+import { requestFor } from '../request/request-info.ts';
 import { jsonOf } from '../response/respond.ts';
 import type { FormRoute } from './form-route.ts';
 import { isIssuedHere } from './issued-here.ts';
@@ -19,7 +19,7 @@ export function introspection(issuers: () => Issuers): FormRoute {
       const claims = unverifiedClaims(token) ?? {};
       const isOurs = isIssuedHere(claims, issuers());
       return {
-        info: reviewAt(cluster),
+        info: requestFor(tokenReviewType, 'create', { cluster }),
         query: new URLSearchParams(),
         // A resource server compares `aud` with its name (section 2.2), so a token is reviewed for all its audiences.
         body: { value: { spec: { token, audiences: isOurs ? textsOf(claims.aud) : [] } } },
@@ -33,21 +33,6 @@ export function introspection(issuers: () => Issuers): FormRoute {
 
 const unknownCaller = (): OAuthError =>
   new OAuthError('invalid_token', 'send your own token as Authorization: Bearer', { code: 401, challenge: 'Bearer' });
-
-function reviewAt(cluster: string | undefined): ResourceInfo {
-  const { group, version, resource } = tokenReviewType;
-  return resourceInfo({
-    verb: 'create',
-    cluster,
-    group,
-    version,
-    resource,
-    subresource: '',
-    namespace: '',
-    name: '',
-    alwaysPublic: false,
-  });
-}
 
 interface ReviewAnswer {
   readonly status?: { readonly authenticated?: boolean; readonly user?: { readonly username?: string } };

@@ -3,7 +3,7 @@ import { isTokenId } from '../../api/names.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { expiryOf } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
-import { type ResourceInfo, resourceInfo } from '../request/request-info.ts';
+import { requestFor } from '../request/request-info.ts';
 import { dryRunOf, type FormRoute } from './form-route.ts';
 import { isIssuedHere } from './issued-here.ts';
 import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
@@ -24,7 +24,7 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
       // Not verified: a caller who changes `exp` learns nothing, and revokes nothing.
       const hasEnded = typeof exp === 'number' && expiryOf({ exp }) < now();
       return {
-        info: deletionOf(jti),
+        info: requestFor(issuedTokenKind, 'delete', { name: jti }),
         query: dryRunOf(url),
         body: undefined,
         annotations: new Map([['clusterpass.dev/endpoint', 'oauth-revocation']]),
@@ -37,21 +37,6 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
 
 const unknownCaller = (): OAuthError =>
   new OAuthError('invalid_client', 'send your own token as Authorization: Bearer', { code: 401, challenge: 'Bearer' });
-
-function deletionOf(name: string): ResourceInfo {
-  const { group, version, resource } = issuedTokenKind;
-  return resourceInfo({
-    verb: 'delete',
-    cluster: undefined,
-    group,
-    version,
-    resource,
-    subresource: '',
-    namespace: '',
-    name,
-    alwaysPublic: false,
-  });
-}
 
 /** RFC 7009 section 2.2: a token that is unknown or has ended is not accepted any more, which is what was asked for. */
 function renderWith(hasEnded: boolean): Render {

@@ -6,7 +6,7 @@ import { Secret } from '../../observability/secret.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
-import { type ResourceInfo, resourceInfo } from '../request/request-info.ts';
+import { type ResourceInfo, requestFor } from '../request/request-info.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
 import { renderExchange, translateAccount, translateHandle, translatePerson } from './exchange-answer.ts';
 import { type ExchangeTarget, readHandle, readTarget } from './exchange-target.ts';
@@ -163,27 +163,12 @@ function redemption(form: Form, url: FormUrl, handle: string): FormRequest {
     throw refuse('invalid_request', `requested_token_type must be ${ACCESS_TOKEN} or ${JWT}`);
   }
   return {
-    info: redemptionOf(handle),
+    info: requestFor(passKind, 'create', { subresource: 'token', name: handle }),
     query: dryRunOf(url),
     body: verifierBody(form),
     annotations: annotationsOf(form),
     render: renderExchange(type, translateHandle),
   };
-}
-
-function redemptionOf(handle: string): ResourceInfo {
-  const { group, version, resource } = passKind;
-  return resourceInfo({
-    verb: 'create',
-    cluster: undefined,
-    group,
-    version,
-    resource,
-    subresource: 'token',
-    namespace: '',
-    name: handle,
-    alwaysPublic: false,
-  });
 }
 
 /** RFC 7636 section 4.5. */

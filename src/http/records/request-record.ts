@@ -6,49 +6,6 @@ import type { AuditedDecision, Exchange } from '../exchange.ts';
 import { credentialOf, productOf, withoutTokens } from './redact.ts';
 import { readTraceparent, type TraceContext } from './tracing/trace-context.ts';
 
-/**
- * What logs, metrics, audit events and spans know of a request. Never its query, its headers or its body: they may hold
- * secrets.
- */
-export interface RequestRecord {
-  readonly auditId: string;
-  readonly method: string;
-  /** Of the API (`create`, `watch`, ...), or the lower-case method for other paths. */
-  readonly verb: string;
-  readonly path: string;
-  readonly cluster: string | undefined;
-  /** `group/resource/subresource`, once a route was found: from a fixed set, so it can be a label. */
-  readonly resource: string | undefined;
-  /** The resource named by the path is served. */
-  readonly isRouted: boolean;
-  /** Name of the user; `""` when the request was not authenticated. */
-  readonly user: string;
-  /** As the cluster that the request is about knows the caller who authenticated. */
-  readonly userInfo: User | undefined;
-  /** The user that the caller acted as. */
-  readonly impersonatedUser: User | undefined;
-  readonly target: Target | undefined;
-  readonly decision: AuditedDecision | undefined;
-  /** The reason in the Status of an error. */
-  readonly failure: string | undefined;
-  /** The code of the audit event that was committed before the answer; undefined when there was none. */
-  readonly auditedCode: number | undefined;
-  /** A watch whose headers were sent. */
-  readonly started: boolean;
-  readonly dryRun: boolean;
-  /** The trace of its caller. */
-  readonly trace: TraceContext | undefined;
-  readonly clientAddress: string;
-  /** Program and version, when the client sends them in the usual form. */
-  readonly userAgent: string;
-  /** Removes tokens from a text of the request. */
-  redact(text: string): string;
-  /** 0 when the client left before there was an answer. */
-  readonly code: number;
-  readonly milliseconds: number;
-  readonly annotations: ReadonlyMap<string, string>;
-}
-
 export const recordOf = (
   x: Exchange,
   milliseconds: number,
@@ -58,18 +15,30 @@ export const recordOf = (
 /** The prefix of an IPv4 address that is written as IPv6. */
 const MAPPED = '::ffff:';
 
-/** Getters compute what only some readers ask for. */
-class ExchangeRecord implements RequestRecord {
+export type RequestRecord = Pick<ExchangeRecord, keyof ExchangeRecord>;
+
+/**
+ * What logs, metrics, audit events and spans know of a request. Never its query, its headers or its body: they may hold
+ * secrets. Getters compute what only some readers ask for.
+ */
+class ExchangeRecord {
   readonly milliseconds: number;
+  /** 0 when the client left before there was an answer. */
   readonly code: number;
   readonly method: string;
   readonly target: Target | undefined;
+  /** As in the API (`create`, `watch`, ...), or the lower-case method for other paths. */
   readonly verb: string;
   readonly decision: AuditedDecision | undefined;
+  /** The reason in the Status of an error. */
   readonly failure: string | undefined;
+  /** The code of the audit event that was committed before the answer; undefined when there was none. */
   readonly auditedCode: number | undefined;
+  /** A watch whose headers were sent. */
   readonly started: boolean;
+  /** As the cluster that the request is about knows the caller who authenticated. */
   readonly userInfo: User | undefined;
+  /** The user that the caller acted as. */
   readonly impersonatedUser: User | undefined;
   readonly #exchange: Exchange;
   readonly #credential: string | undefined;
@@ -90,9 +59,9 @@ class ExchangeRecord implements RequestRecord {
     this.auditedCode = x.auditedCode;
     this.started = x.started;
     const cluster = resource?.question.cluster;
-    const impersonator = x.caller?.impersonator;
-    this.userInfo = (impersonator ?? x.caller)?.as(cluster);
-    this.impersonatedUser = impersonator && x.caller?.as(info?.type === 'path' ? info.cluster : cluster);
+    const impersonator = x.knownCaller?.impersonator;
+    this.userInfo = (impersonator ?? x.knownCaller)?.as(cluster);
+    this.impersonatedUser = impersonator && x.knownCaller?.as(info?.type === 'path' ? info.cluster : cluster);
   }
 
   get auditId(): string {
@@ -113,18 +82,22 @@ class ExchangeRecord implements RequestRecord {
     return cluster === undefined ? undefined : this.redact(cluster);
   }
 
+  /** The resource named by the path is served. */
   get isRouted(): boolean {
     return this.#exchange.resourceRoute !== undefined;
   }
 
+  /** `group/resource/subresource`, once a route was found: from a fixed set, so it can be a label. */
   get resource(): string | undefined {
     return this.target === undefined || !this.isRouted ? undefined : resourceName(this.target);
   }
 
+  /** Name of the user; `""` when the request was not authenticated. */
   get user(): string {
     return this.userInfo?.name ?? '';
   }
 
+  /** The trace of its caller. */
   get trace(): TraceContext | undefined {
     return readTraceparent(this.#exchange.req.headers.traceparent);
   }
@@ -139,6 +112,7 @@ class ExchangeRecord implements RequestRecord {
     return address.startsWith(MAPPED) ? address.slice(MAPPED.length) : address;
   }
 
+  /** Program and version, when the client sends them in the usual form. */
   get userAgent(): string {
     return productOf(this.#exchange.req.headers['user-agent']);
   }
@@ -147,6 +121,7 @@ class ExchangeRecord implements RequestRecord {
     return this.#exchange.annotations;
   }
 
+  /** Removes tokens from a text of the request. */
   redact(text: string): string {
     return withoutTokens(text, this.#credential);
   }

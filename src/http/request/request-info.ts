@@ -242,43 +242,23 @@ const PUBLIC_SUBRESOURCES: ReadonlySet<string> = new Set(['kubeconfig', 'account
 /** `/auth/v1/passes`, `/auth/v1/clusters`, and `kubeconfig` and `accounts` below `/auth/v1/clusters/{name}/` */
 function publishedInfo(segments: readonly string[], method: Method, query: Query): ResourceInfo | undefined {
   if (segments[0] !== 'auth' || segments[1] !== 'v1') return undefined;
-  if (segments[2] === tokenRequestListType.resource && segments.length === 3) return passesInfo(method, query);
+  if (segments[2] === tokenRequestListType.resource && segments.length === 3) {
+    return requestFor(tokenRequestListType, verbOf(method, '', query), { alwaysPublic: true });
+  }
   if (segments[2] !== 'clusters') return undefined;
   const [, , , name = '', subresource = '', ...more] = segments;
   if (more.length > 0) return undefined;
   const isList = name === '' && subresource === '';
   if (!isList && (name === '' || !PUBLIC_SUBRESOURCES.has(subresource))) return undefined;
   const verb = verbOf(method, name, query);
-  const target: Target = {
+  const { question, ...rest } = requestFor(
+    { group: CLUSTER_GROUP, version: REGISTRY_VERSION, resource: 'clusters' },
     verb,
-    cluster: undefined,
-    group: CLUSTER_GROUP,
-    version: REGISTRY_VERSION,
-    resource: 'clusters',
-    subresource,
-    namespace: '',
-    name,
-    alwaysPublic: true,
-  };
-  const { question, ...rest } = resourceInfo(target, selectedName(verb, name, query));
+    { subresource, name, alwaysPublic: true },
+    selectedName(verb, name, query),
+  );
   // A caller who may get the entry of the cluster may read both.
   return { ...rest, question: { ...question, subresource: '' } };
-}
-
-function passesInfo(method: Method, query: Query): ResourceInfo {
-  const { group, version, resource } = tokenRequestListType;
-  const verb = verbOf(method, '', query);
-  return resourceInfo({
-    verb,
-    cluster: undefined,
-    group,
-    version,
-    resource,
-    subresource: '',
-    namespace: '',
-    name: '',
-    alwaysPublic: true,
-  });
 }
 
 function verbOf(method: Method, name: string, query: Query): Verb {
@@ -336,7 +316,7 @@ function exactName(selector: string): string {
  * What is asked of authz/ for a target, however the request named it. `selected`: the name that a field selector
  * requires, for a target without one.
  */
-export function resourceInfo(target: Target, selected = ''): ResourceInfo {
+function resourceInfo(target: Target, selected: string): ResourceInfo {
   const { verb, group, resource, subresource } = target;
   const name = target.name === '' ? selected : target.name;
   return {
@@ -353,3 +333,19 @@ export function resourceInfo(target: Target, selected = ''): ResourceInfo {
     }),
   };
 }
+
+/** A request that is named otherwise than by a path. What `named` leaves out is empty. */
+export const requestFor = (
+  { group, version, resource }: Pick<Target, 'group' | 'version' | 'resource'>,
+  verb: Verb,
+  named: Partial<Target> = {},
+  selected = '',
+): ResourceInfo =>
+  resourceInfo(
+    {
+      ...{ verb, group, version, resource },
+      ...{ cluster: undefined, subresource: '', namespace: '', name: '', alwaysPublic: false },
+      ...named,
+    },
+    selected,
+  );

@@ -3,7 +3,7 @@ import { ApiError, unauthorized, unavailable } from '../../api/status.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { truncate } from '../../lib/text.ts';
 import { stdioAnnotations } from '../../mcp/stdio-headers.ts';
-import { addressOf, callerOf, type Exchange, mcpOf } from '../exchange.ts';
+import { addressOf, type Exchange, mcpOf } from '../exchange.ts';
 import { reject } from './flow-control-stages.ts';
 import type { Stage, StageParts } from './stage.ts';
 
@@ -46,7 +46,7 @@ export const authenticateAgent: Stage = (x, parts) => {
 };
 
 function keepCaller(x: Exchange, { onAuthenticated }: StageParts, caller: Caller): void {
-  x.caller = caller;
+  x.knownCaller = caller;
   onAuthenticated(x.req.socket);
 }
 
@@ -77,5 +77,5 @@ export const authenticateActor: Stage = (x, parts) => {
 
 /** A request may take long, e.g. to send its body: the credential may have expired or been revoked meanwhile. */
 export const requireLiveCaller: Stage = (x) => {
-  if (!callerOf(x).isLive()) throw unauthorized();
+  if (!x.caller.isLive()) throw unauthorized();
 };

@@ -4,7 +4,7 @@ import { whyAllowed } from '../../api/decision-reason.ts';
 import type { Target } from '../../api/request.ts';
 import { forbiddenFor } from '../../authz/forbidden.ts';
 import { impersonate } from '../../authz/impersonation.ts';
-import { callerOf, type Exchange } from '../exchange.ts';
+import type { Exchange } from '../exchange.ts';
 import { isMcpPath, mcpNotServed } from '../mcp/mcp-endpoint.ts';
 import { readImpersonation } from '../request/impersonation-headers.ts';
 import type { ResourceRoutes } from '../routes/routes.ts';
@@ -16,11 +16,11 @@ export const impersonateUser: Stage = (x, { authorizer }) => {
   if (impersonation === undefined) return;
   const wanted = readImpersonation(impersonation);
   if (wanted === undefined) return;
-  const caller = callerOf(x);
+  const { caller } = x;
   const cluster = x.info.type === 'resource' ? x.info.question.cluster : x.info.cluster;
   const outcome = impersonate(authorizer, caller, wanted, cluster);
   if (outcome.allowed) {
-    x.caller = outcome.caller;
+    x.knownCaller = outcome.caller;
     return;
   }
   const user = caller.as(cluster);
@@ -30,7 +30,7 @@ export const impersonateUser: Stage = (x, { authorizer }) => {
 
 /** Decision 12: before any lookup, so that a 403 tells nothing about what exists. */
 export const authorize: Stage = (x, { authorizer, resources }) => {
-  const caller = callerOf(x);
+  const { caller } = x;
   if (x.info.type === 'path') {
     // Not 403: whether MCP is served is no secret, and no permission helps.
     if (isMcpPath(x.info)) throw mcpNotServed();

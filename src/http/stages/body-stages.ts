@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
-import { addressOf, callerOf, type Exchange } from '../exchange.ts';
+import { addressOf, type Exchange } from '../exchange.ts';
 import { arrivedBody, bodyLength, checkContentEncoding } from '../request/body.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from '../request/media-types.ts';
 import { negotiateContentType, PLAIN_JSON } from '../request/negotiate.ts';
@@ -33,7 +33,7 @@ const isBodiless = ({ req }: Exchange): boolean =>
 
 /** A message of MCP is JSON, and so is its answer. */
 export const checkMessageType: Stage = (x) => {
-  x.accept = PLAIN_JSON;
+  x.negotiated = PLAIN_JSON;
   checkContentEncoding(x.req);
   x.mediaType = negotiateContentType(x.req.headers['content-type'], ['application/json']);
 };
@@ -43,7 +43,7 @@ export const checkBodyLength: Stage = (x) => {
 };
 
 export const receiveBody: Stage = (x, parts) =>
-  expectsBody(x) ? receive(x, parts, callerOf(x).flow, keepBody) : undefined;
+  expectsBody(x) ? receive(x, parts, x.caller.flow, keepBody) : undefined;
 
 function keepBody(x: Exchange, bytes: Uint8Array): void {
   x.hasWholeBody = true;

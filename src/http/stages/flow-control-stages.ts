@@ -1,7 +1,7 @@
 import type { Caller } from '../../api/caller.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
-import { addressOf, callerOf, type Exchange } from '../exchange.ts';
+import { addressOf, type Exchange } from '../exchange.ts';
 import {
   type FlowControl,
   isLargeBody,
@@ -19,7 +19,7 @@ export const takeAddressSeat: Stage = (x, { flowControl }) =>
 
 /** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
 export const takeCallerSeat: Stage = (x, { flowControl }) =>
-  takeSeat(x, flowControl, priorityLevelOf(x.info), callerOf(x).flow);
+  takeSeat(x, flowControl, priorityLevelOf(x.info), x.caller.flow);
 
 function takeSeat(
   x: Exchange,
@@ -36,7 +36,7 @@ function takeSeat(
 /** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
 export const takeBodySeat: Stage = (x, { flowControl }) => {
   if (!isLargeBody(x.bodyLength)) return undefined;
-  const { flow } = callerOf(x);
+  const { flow } = x.caller;
   const seat = flowControl.takeSeat('bodies', flow, countedCaller(x));
   if (seat !== undefined) x.bodySeat = seat;
   const wait = seat === undefined ? rejectAt(x, flowControl, 'bodies', flow) : seat.queued;
@@ -47,12 +47,12 @@ export const takeBodySeat: Stage = (x, { flowControl }) => {
 /** While a body is received there is no work to do, so the request gives its seat back. */
 export function leaveSeat(x: Exchange): void {
   // A form has no caller yet, so no stage has to run again.
-  x.waitedForBody = x.caller !== undefined;
+  x.waitedForBody = x.knownCaller !== undefined;
   x.seat?.release();
 }
 
 /** Limits count for the impersonator. */
-const countedCaller = ({ caller }: Exchange): Caller | undefined => caller?.impersonator ?? caller;
+const countedCaller = ({ knownCaller }: Exchange): Caller | undefined => knownCaller?.impersonator ?? knownCaller;
 
 /** The 429 of a priority level. */
 export const rejectAt = (

@@ -34,7 +34,7 @@ function readForm(x: Exchange, bytes: Uint8Array): void {
   x.credential = credential;
   x.actorCredential = actorCredential;
   x.render = render;
-  x.accept = PLAIN_JSON;
+  x.negotiated = PLAIN_JSON;
   // RFC 6749 section 5.1
   x.successCode = 200;
   for (const [key, value] of annotations) x.annotate(key, value);

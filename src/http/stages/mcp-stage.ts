@@ -16,7 +16,7 @@ import {
 } from '../../mcp/json-rpc.ts';
 import { clientOf, type ToolCall } from '../../mcp/protocol.ts';
 import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts';
-import { callerOf, type Exchange, mcpOf } from '../exchange.ts';
+import { type Exchange, mcpOf } from '../exchange.ts';
 import { InsufficientScope, type McpEndpoint } from '../mcp/mcp-endpoint.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
 import { type Answer, jsonOf, type RawAnswer } from '../response/respond.ts';
@@ -81,7 +81,7 @@ async function answerTo(request: RpcRequest, x: Exchange, parts: StageParts, mcp
 
 async function callTool(call: ToolCall, x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<ToolResult> {
   const { tool, client } = call;
-  const { id, scopes = [] } = callerOf(x).oauthClient ?? {};
+  const { id, scopes = [] } = x.caller.oauthClient ?? {};
   const agent: Agent = { id: id ?? '', name: client.name };
   const annotations = annotationsOf(tool.name, agent);
   for (const [key, text] of annotations) x.annotate(key, text);
@@ -89,7 +89,7 @@ async function callTool(call: ToolCall, x: Exchange, parts: StageParts, mcp: Mcp
     throw new InsufficientScope(tool.name, Object.values(MCP_SCOPES));
   }
   if (tool.name === 'pass_request' && agent.id === '') return errorResult(NO_CLIENT);
-  const seconds = mcp.secondsToWait(`${callerOf(x).flow}\n${agent.id}`, tool.name);
+  const seconds = mcp.secondsToWait(`${x.caller.flow}\n${agent.id}`, tool.name);
   if (seconds > 0) return errorResult(`Too many calls. Wait ${seconds} s before the next one.`);
   return runTool(tool, call.args, {
     send: (apiCall) => send(apiCall, x, parts, { agent, annotations }),

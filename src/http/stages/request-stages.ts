@@ -33,5 +33,5 @@ function listTimeout({ info, query }: Exchange): number | undefined {
 
 export const negotiate: Stage = (x) => {
   const { style, offers } = x.route;
-  x.accept = negotiateAccept(x.headers.accept, { style, offers, verb: x.target.verb });
+  x.negotiated = negotiateAccept(x.headers.accept, { style, offers, verb: x.target.verb });
 };

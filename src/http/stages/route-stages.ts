@@ -1,6 +1,6 @@
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import { pathNotFound } from '../../api/status.ts';
-import { callerOf, type Exchange, HandlerRequest } from '../exchange.ts';
+import type { Exchange } from '../exchange.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
 import { servedRoute } from '../routes/resource-routes.ts';
 import type { Stage } from './stage.ts';
@@ -21,7 +21,7 @@ export async function servePath(x: Exchange): Promise<void> {
   const { method, accept } = x.headers;
   if (!route.methods.includes(method === 'HEAD' ? 'GET' : method)) throw methodNotAllowed();
   x.answer = await route.handle({
-    caller: x.caller,
+    caller: x.knownCaller,
     method,
     cluster,
     path,
@@ -35,12 +35,11 @@ export async function servePath(x: Exchange): Promise<void> {
 }
 
 export const handle: Stage = async (x, { beforeRelease }) => {
-  if (x.accept === undefined) throw new Error('a handler needs a negotiated answer');
   const sentCode = (code: number): number => x.successCode ?? code;
-  const willAnswer = (code: number): Promise<void> => beforeRelease(x, sentCode(code));
+  x.willAnswer = (code) => beforeRelease(x, sentCode(code));
   x.isWriting = x.headers.method !== 'GET' && x.headers.method !== 'HEAD';
   try {
-    const answer = await x.route.handle(new HandlerRequest(x, callerOf(x), x.accept, willAnswer));
+    const answer = await x.route.handle(x);
     // A9: a handler that forgot `willAnswer` must not release a token without its event.
     if (issuesToken(x.target.subresource) && x.auditedCode === undefined) throw new Error('a token without an event');
     x.answer = answer;

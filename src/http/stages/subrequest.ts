@@ -1,8 +1,7 @@
 import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
 import { type Status, timeout } from '../../api/status.ts';
 import type { TokenInput } from '../../handlers/token/token-input.ts';
-import { callerOf, type Exchange, HandlerRequest } from '../exchange.ts';
-import { PLAIN_JSON } from '../request/negotiate.ts';
+import type { Exchange } from '../exchange.ts';
 import type { Answer } from '../response/respond.ts';
 import { requireFreshState, requireLiveCaller } from './authentication-stages.ts';
 import { authorize } from './authorization-stages.ts';
@@ -30,8 +29,8 @@ export async function issueSubrequest(
 ): Promise<GrantedTokenRequest> {
   await runStages(CHECKS, x, parts);
   if (!x.deadline.isOpen) return hasEnded();
-  const request = new HandlerRequest(x, callerOf(x), PLAIN_JSON, (code) => parts.beforeRelease(x, code));
-  return parts.issueToken({ ...input, request });
+  x.willAnswer = (code) => parts.beforeRelease(x, code);
+  return parts.issueToken({ ...input, request: x });
 }
 
 function hasEnded(): never {
