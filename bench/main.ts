@@ -1,67 +1,84 @@
 /**
- * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--json]`: measures Clusterpass beside a floor, the least that
- * any Node server could do for the same work, and prints how they compare. Exits with 1 when a goal is missed.
- *
- * `npm run bench -- STUDY [ARGUMENT...]`: runs one study. The comment at the top of its file says what it measures.
- *
- * `npm run bench -- NAME STUDY...`: runs several studies and benchmarks, one after the other, without arguments.
+ * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--rows WORD] [--json]`: measures Clusterpass, mostly beside a floor, the
+ * least that any Node server could do for the same work. Without a name, everything in `goals/` runs; the programs in
+ * `studies/` take long and run by name. Exits with 1 when a goal is missed. The comment of `run` in each file says
+ * what it measures.
  */
-import { fileURLToPath } from 'node:url';
-import { endLike, runChild } from '../bin/run-child.mjs';
-import { GOAL_NAMES, runGoals } from './goals.ts';
+import { readdirSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { parseArgs } from 'node:util';
+import { type Figure, HEADER, holds, lineOf, type Settings } from './support/measure.ts';
+import { endAll } from './support/processes.ts';
 
-/** Each answers one question and has its own arguments: `npm run bench -- rotation 5 8`. */
-const STUDIES = [
-  'rotation',
-  'revocation',
-  'existence',
-  'prober',
-  'overload',
-  'refusal',
-  'token-exchange',
-  'drain',
-  'signing',
-  'slow-clients',
-  'compaction',
-  'floods',
-  'flood-soak',
-  'event-loop',
-  'scale',
-  'console',
-  'who-can',
-  'watches',
-  'reconnect',
-  'million',
-  'replicas',
-  'slow-disk',
-  'duties',
-  'memory-floor',
-];
+type Benchmark = (settings: Settings) => Promise<Figure[]>;
 
-const isStudy = (name: string): boolean => STUDIES.includes(name);
+const namesIn = (folder: string): string[] =>
+  readdirSync(new URL(folder, import.meta.url)).map((file) => file.replace('.ts', ''));
+const GOALS = namesIn('goals/');
+const STUDIES = namesIn('studies/');
 
-/** A study has a separate script. A benchmark with a goal is this program with one name. */
-function scriptOf(name: string): string[] {
-  if (!isStudy(name)) return [fileURLToPath(import.meta.url), name];
-  return [fileURLToPath(new URL(`studies/${name}.ts`, import.meta.url))];
+interface Arguments {
+  readonly names: readonly string[];
+  readonly settings: Settings;
+  readonly json: boolean;
 }
 
-/** Each in a separate process: one that fails does not end the others. A signal ends them all. */
-async function runEach(names: readonly string[]): Promise<void> {
+/** Throws an error that says what would be right. */
+function readArguments(): Arguments {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '2' },
+      rows: { type: 'string', default: '' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const known = [...GOALS, ...STUDIES];
+  const unknown = positionals.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`unknown benchmark "${unknown}": expected ${known.join(', ')}`);
+  const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number above 0');
+  if (!(seconds > 0)) throw new Error('--seconds must be a number above 0');
+  const progress = (line: string): void => console.error(`  ${line}`);
+  const names = positionals.length === 0 ? GOALS : positionals;
+  return { names, settings: { rounds, seconds, rows: values.rows, progress }, json: values.json };
+}
+
+async function measure({ names, settings, json }: Arguments): Promise<boolean> {
+  const machine = { processors: cpus().length, load: loadavg()[0] ?? 0, node: process.version };
+  const reports: Record<string, Figure[]> = {};
+  const say = (text: string): void => {
+    if (!json) console.log(text);
+  };
+  say(`Node ${machine.node}, ${machine.processors} processors, load average ${machine.load.toFixed(1)}\n${HEADER}`);
   for (const name of names) {
-    console.log(`\n== ${name}`);
-    const ended = await runChild(process.execPath, scriptOf(name));
-    if (ended.signal !== null) return endLike(ended);
-    if (ended.code !== 0) process.exitCode = 1;
+    const folder = GOALS.includes(name) ? 'goals' : 'studies';
+    const { run } = (await import(`./${folder}/${name}.ts`)) as { run: Benchmark };
+    const figures = await run(settings);
+    await endAll();
+    reports[name] = figures;
+    say(`\n${name}\n${figures.map(lineOf).join('\n')}`);
   }
+  if (json) console.log(JSON.stringify({ machine, settings, reports }, undefined, 2));
+  return Object.values(reports).flat().every(holds);
 }
 
-const [first = '', ...others] = process.argv.slice(2);
-const names = [first, ...others];
-if (names.length > 1 && names.some(isStudy) && names.every((name) => isStudy(name) || GOAL_NAMES.includes(name))) {
-  await runEach(names);
-} else if (isStudy(first)) {
-  endLike(await runChild(process.execPath, [...scriptOf(first), ...others]));
-} else {
-  await runGoals(STUDIES);
+// The servers are children of this process and must end with it.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void endAll().finally(() => process.exit(1)));
+}
+let args: Arguments | undefined;
+try {
+  args = readArguments();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 2;
+}
+if (args !== undefined) {
+  try {
+    process.exitCode = (await measure(args)) ? 0 : 1;
+  } finally {
+    await endAll();
+  }
 }

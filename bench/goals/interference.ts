@@ -1,15 +1,12 @@
 import { requestText } from '../support/client.ts';
-import { clusterFleet, READER } from '../support/cluster-fleet.ts';
-import type { Settings } from '../support/compare.ts';
+import { clusterFleet, LIST, READER } from '../support/cluster-fleet.ts';
 import { lowerPriority } from '../support/cpu.ts';
 import { Driver } from '../support/driver.ts';
-import type { Done } from '../support/driver-process.ts';
-import { median, percentile } from '../support/numbers.ts';
+import { type Figure, median, percentile } from '../support/measure.ts';
 import { CLUSTERS_PATH } from '../support/objects.ts';
 import { startFleetServer } from '../support/processes.ts';
-import type { Figure, Report } from '../support/report.ts';
-import { TickTimes } from '../support/tick-times.ts';
-import { oneAccountRequest } from '../support/tokens.ts';
+import { tickTimes } from '../support/ticks.ts';
+import { oneAccountRequest } from '../support/token-requests.ts';
 import { numberedPatch, watchRequest } from '../support/watching.ts';
 
 const CLUSTERS = 100_000;
@@ -26,16 +23,9 @@ const P99_LIMIT = 5;
 /** A body of 3 MB, which the server parses and then refuses. */
 const LARGE = { metadata: { name: 'large', annotations: { text: 'x'.repeat(3_000_000) } } };
 
-interface Measured {
-  /** 99th percentile of the token requests, in milliseconds. */
-  readonly p99: number;
-  /** Longest tick of the event loop, in milliseconds of CPU time. */
-  readonly tick: number;
-}
-
 /** How much a token request slows down while another client causes much work. */
-export async function benchInterference(_: Settings): Promise<Report> {
-  const ticks = await TickTimes.prepare();
+export async function run(): Promise<Figure[]> {
+  const ticks = await tickTimes();
   const fleet = clusterFleet({ clusters: CLUSTERS, bindings: 1_000 });
   const server = await startFleetServer(fleet, { nodeArgs: ticks.nodeArgs });
   const { port, adminToken } = server;
@@ -44,32 +34,32 @@ export async function benchInterference(_: Settings): Promise<Report> {
   for (const { pid } of [other, writer]) lowerPriority(pid);
   const { request } = await oneAccountRequest(server);
 
-  const during = async (work: () => Promise<void>): Promise<Measured> => {
-    await tokens.send({ do: 'connect', port, connections: CONNECTIONS });
-    ticks.takeLongest();
-    const busy = work();
-    const requests = { same: request };
-    const done = await tokens.send({ do: 'work', requests, connections: CONNECTIONS, total: REQUESTS });
-    await busy;
-    const tick = ticks.takeLongest();
-    await tokens.send({ do: 'close' });
-    return { p99: percentile((done as Done).milliseconds, 0.99), tick };
-  };
-  const inRounds = async (work: () => Promise<void>): Promise<Measured> => {
-    const rounds: Measured[] = [];
-    for (let round = 0; round < ROUNDS; round++) rounds.push(await during(work));
-    return { p99: median(rounds.map(({ p99 }) => p99)), tick: Math.max(...rounds.map(({ tick }) => tick)) };
+  /** The p99 of token requests in milliseconds, and the longest tick, while other work is done. */
+  const during = async (work: () => Promise<void>): Promise<{ p99: number; tick: number }> => {
+    const [p99s, longest]: [number[], number[]] = [[], []];
+    for (let round = 0; round < ROUNDS; round++) {
+      await tokens.send({ do: 'connect', port, connections: CONNECTIONS });
+      ticks.takeLongest();
+      const busy = work();
+      const requests = { same: request };
+      const { milliseconds } = await tokens.work({ requests, connections: CONNECTIONS, total: REQUESTS });
+      await busy;
+      longest.push(ticks.takeLongest());
+      p99s.push(percentile(milliseconds, 0.99));
+      await tokens.send({ do: 'close' });
+    }
+    return { p99: median(p99s), tick: Math.max(...longest) };
   };
 
   const nothing = async (): Promise<void> => {};
-  await inRounds(nothing);
-  const quiet = await inRounds(nothing);
+  await during(nothing);
+  const quiet = await during(nothing);
   const figures: Figure[] = [
     { name: 'p99 of a token request, no other work', value: quiet.p99, unit: 'ms' },
     { name: 'longest tick, no other work', value: quiet.tick, unit: 'ms', limit: TICK_LIMIT_MS },
   ];
   const measure = async (name: string, work: () => Promise<void>): Promise<void> => {
-    const { p99, tick } = await inRounds(work);
+    const { p99, tick } = await during(work);
     const times = p99 / quiet.p99;
     figures.push(
       { name: `p99 of a token request during ${name}`, value: times, unit: 'times no other work', limit: P99_LIMIT },
@@ -77,17 +67,18 @@ export async function benchInterference(_: Settings): Promise<Report> {
     );
   };
 
+  const connect = (): Promise<unknown> => other.send({ do: 'connect', port, connections: 1 });
   await measure(`a list of ${CLUSTERS.toLocaleString('en')} clusters to a slow reader`, async () => {
-    await other.send({ do: 'connect', port, connections: 1 });
-    const list = requestText('GET', '/auth/v1/clusters', READER);
+    await connect();
+    const list = requestText('GET', LIST, READER);
     await other.send({ do: 'trickle', request: list, bytes: 1_000_000, everyMs: 20 });
     await other.send({ do: 'close' });
   });
   await measure('bodies of 3 MB', async () => {
-    await other.send({ do: 'connect', port, connections: 1 });
+    await connect();
     const post = requestText('POST', `${CLUSTERS_PATH}?dryRun=All`, { token: adminToken, body: LARGE });
     // The server refuses the body, and the driver fails for a response that is not a success.
-    await other.send({ do: 'work', requests: { same: post }, connections: 1, total: 4 }).catch(() => undefined);
+    await other.work({ requests: { same: post }, connections: 1, total: 4 }).catch(() => undefined);
     await other.send({ do: 'close' });
   });
 
@@ -98,12 +89,12 @@ export async function benchInterference(_: Settings): Promise<Report> {
     bursts += 1;
     const received = other.send({ do: 'frames', total: bursts * CHANGES * WATCHERS });
     const requests = { numbered: numberedPatch(server) };
-    await writer.send({ do: 'work', requests, connections: WRITERS, total: CHANGES });
+    await writer.work({ requests, connections: WRITERS, total: CHANGES });
     await received;
   };
   // Two bursts as a warm-up.
   await burst();
   await burst();
   await measure(`${CHANGES} changes to ${WATCHERS.toLocaleString('en')} watchers`, burst);
-  return { figures };
+  return figures;
 }

@@ -1,20 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { TLS } from '../../test/e2e/support/server.ts';
-import { builtProgram } from '../support/built-program.ts';
 import { call, expectEqual, expectSuccess, requestText } from '../support/client.ts';
-import { alternate, type Settings } from '../support/compare.ts';
-import { Driver } from '../support/driver.ts';
-import type { Work } from '../support/driver-process.ts';
+import { Driver, requestFile } from '../support/driver.ts';
 import type { Fleet } from '../support/fleet.ts';
-import { median } from '../support/numbers.ts';
+import { alternate, cpuOfRound, type Figure, medians, ratios, type Settings, spread } from '../support/measure.ts';
 import { bindingObject, clusterName, tokenPath, user } from '../support/objects.ts';
-import { type FleetServer, makeFolder, startFleetServer } from '../support/processes.ts';
-import type { Report } from '../support/report.ts';
-import { TickTimes } from '../support/tick-times.ts';
+import { builtProgram, costOf, type FleetServer, startFleetServer } from '../support/processes.ts';
+import { tickTimes } from '../support/ticks.ts';
 import { tokenFleet } from '../support/token-fleet.ts';
 
 const PASSES = 500;
@@ -64,81 +56,63 @@ async function checkList(server: FleetServer): Promise<void> {
 }
 
 /** 500 passes in one request, beside as many requests of one caller for one pass each. */
-export async function benchPasses(settings: Settings): Promise<Report> {
-  const ticks = await TickTimes.prepare();
+export async function run(settings: Settings): Promise<Figure[]> {
+  const ticks = await tickTimes();
   const server = await startFleetServer(pipelineFleet(), { nodeArgs: ticks.nodeArgs });
   await checkList(server);
   const driver = new Driver();
-  const file = join(await makeFolder(), 'requests.json');
-  const single = ITEMS.map(({ cluster, namespace, serviceAccount }) =>
-    requestText('POST', tokenPath(cluster, namespace, serviceAccount), {
-      token: PIPELINE.token,
-      body: { spec: { audiences: [] } },
-    }),
+  const { token } = PIPELINE;
+  const texts = ITEMS.map(({ cluster, namespace, serviceAccount }) =>
+    requestText('POST', tokenPath(cluster, namespace, serviceAccount), { token, body: { spec: { audiences: [] } } }),
   );
-  await writeFile(file, JSON.stringify(single));
-  const list = requestText('POST', '/auth/v1/passes', { token: PIPELINE.token, body: { items: ITEMS } });
-  const lists: Omit<Work, 'total'> = { requests: { same: list }, connections: 1 };
-  const singles: Omit<Work, 'total'> = { requests: { file }, connections: 16 };
+  const list = requestText('POST', '/auth/v1/passes', { token, body: { items: ITEMS } });
+  const lists = { requests: { same: list }, connections: 1 };
+  const singles = { requests: await requestFile(texts), connections: 16 };
   await driver.run(server, { ...singles, total: WARM_UP_LISTS * PASSES });
   const warm = await driver.run(server, { ...lists, total: WARM_UP_LISTS });
-  const count = Math.max(4, Math.round((WARM_UP_LISTS / warm.seconds) * settings.seconds));
-  ticks.takeLongest();
+  const count = Math.max(4, Math.round(warm.rate * settings.seconds));
   let longest = 0;
-  const { ours, floor } = await alternate(
+  const rounds = await alternate(
     settings,
     async () => {
       ticks.takeLongest();
-      const { seconds, cpuPerUnit } = await driver.run(server, { ...lists, total: count });
+      const { rate, cpuPerUnit } = await driver.run(server, { ...lists, total: count });
       longest = Math.max(longest, ticks.takeLongest());
-      return { rate: (count * PASSES) / seconds, cpuPerUnit: cpuPerUnit / PASSES };
+      return { rate: rate * PASSES, cpuPerUnit: cpuPerUnit / PASSES };
     },
-    async () => {
-      const { seconds, cpuPerUnit } = await driver.run(server, { ...singles, total: count * PASSES });
-      return { rate: (count * PASSES) / seconds, cpuPerUnit };
-    },
+    () => driver.run(server, { ...singles, total: count * PASSES }),
   );
-  const shares = ours.map(({ cpuPerUnit }, round) => cpuPerUnit / (floor[round]?.cpuPerUnit ?? Number.NaN));
-  return {
-    figures: [
-      { name: 'CPU time of a pass in a list of 500', value: median(ours.map((each) => each.cpuPerUnit)), unit: 'us' },
-      { name: 'CPU time of a pass by itself', value: median(floor.map((each) => each.cpuPerUnit)), unit: 'us' },
-      { name: 'a list of 500, as a share of 500 requests', value: median(shares), unit: 'by CPU', limit: SHARE },
-      { name: 'longest tick during lists of 500', value: longest, unit: 'ms of CPU', limit: TICK_MS },
-      {
-        name: 'clusterpass exec: until the credentials of 500 clusters are there',
-        value: await execSeconds(server, settings.rounds),
-        unit: 's',
-        limit: EXEC_SECONDS,
-      },
-    ],
-  };
+  return [
+    {
+      name: 'a pass of a list of 500, as a share of a request for one',
+      ...spread(ratios(rounds, cpuOfRound)),
+      unit: 'by CPU',
+      limit: SHARE,
+      note: `${medians(rounds, cpuOfRound)} us`,
+    },
+    { name: 'longest tick during lists of 500', value: longest, unit: 'ms of CPU', limit: TICK_MS },
+    {
+      name: 'clusterpass exec: until the credentials of 500 clusters are there',
+      ...spread(await execSeconds(server, settings.rounds)),
+      unit: 's',
+      limit: EXEC_SECONDS,
+    },
+  ];
 }
 
 /** From the start of a cold process until its first command runs: that is after all credentials have arrived. */
-async function execSeconds(server: FleetServer, rounds: number): Promise<number> {
-  const program = builtProgram();
+async function execSeconds(server: FleetServer, rounds: number): Promise<number[]> {
+  const account = `${ACCOUNT.namespace}/${ACCOUNT.serviceAccount}`;
+  const args = ['exec', '-l', SELECTOR, '--as', account, '--parallel', '4', '--', 'date', '+%s%3N'];
+  const sent = { CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: PIPELINE.token, CLUSTERPASS_CA: TLS.caFile };
   const values: number[] = [];
   // The first fills the compile cache.
   for (let round = 0; round <= rounds; round++) {
     const begun = Date.now();
-    const args = ['exec', '-l', SELECTOR];
-    args.push('--as', `${ACCOUNT.namespace}/${ACCOUNT.serviceAccount}`, '--parallel', '4', '--', 'date', '+%s%3N');
-    const env = {
-      ...process.env,
-      CLUSTERPASS_SERVER: server.url,
-      CLUSTERPASS_TOKEN: PIPELINE.token,
-      CLUSTERPASS_CA: TLS.caFile,
-    };
-    const child = spawn(process.execPath, [program, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    await once(child, 'close');
+    const { output } = await costOf([await builtProgram(), ...args], { env: { ...process.env, ...sent } });
     const times = [...output.matchAll(/: (\d+)$/gm)].map(([, time]) => Number(time));
     expectEqual('commands', times.length, PASSES);
     if (round > 0) values.push((Math.min(...times) - begun) / 1000);
   }
-  return median(values);
+  return values;
 }

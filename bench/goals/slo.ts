@@ -1,16 +1,11 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { ACCOUNTS, CLUSTERS, OBJECTIVES, WATCHERS } from '../../scripts/objectives.mjs';
 import { requestText } from '../support/client.ts';
-import type { Settings } from '../support/compare.ts';
 import { lowerPriority } from '../support/cpu.ts';
-import { Driver } from '../support/driver.ts';
-import type { Done, Requests } from '../support/driver-process.ts';
-import { percentile } from '../support/numbers.ts';
+import { Driver, type Requests, requestFile } from '../support/driver.ts';
+import { type Figure, percentile, type Settings } from '../support/measure.ts';
 import { CLUSTERS_PATH, clusterName } from '../support/objects.ts';
-import { type FleetServer, makeFolder } from '../support/processes.ts';
-import type { Report } from '../support/report.ts';
-import { startTokenMix } from '../support/token-mix.ts';
+import type { FleetServer } from '../support/processes.ts';
+import { startTokenMix } from '../support/token-requests.ts';
 import { numberedPatch, watchRequest } from '../support/watching.ts';
 
 /** Enough requests of each kind for a p99, also of the rarest. */
@@ -23,36 +18,23 @@ type Name = keyof typeof OBJECTIVES;
 /** The requests that are the same in every round. */
 async function requestsOf(server: FleetServer): Promise<Readonly<Record<'reads' | 'lists', Requests>>> {
   const { adminToken: token } = server;
-  const folder = await makeFolder();
-  const write = async (name: string, texts: readonly string[]): Promise<Requests> => {
-    const file = join(folder, `${name}.json`);
-    await writeFile(file, JSON.stringify(texts));
-    return { file };
-  };
   const get = (path: string): string => requestText('GET', path, { token });
   const some = Array.from({ length: 500 }, (_, index) => get(`${CLUSTERS_PATH}/${clusterName(index * 17)}`));
   const lists = ['?limit=500', '?labelSelector=team%3Dteam-07'].map((query) => get(`/auth/v1/clusters${query}`));
-  return { reads: await write('reads', some), lists: await write('lists', lists) };
+  return { reads: await requestFile(some), lists: await requestFile(lists) };
 }
 
 /** The p99 of each objective while all of the stated load is served at once. */
-export async function benchSlo({ seconds, progress }: Settings): Promise<Report> {
-  const { server, requests: tokens } = await startTokenMix(
-    { clusters: CLUSTERS, accounts: ACCOUNTS, bindings: 1_000 },
-    progress,
-  );
+export async function run({ seconds }: Settings): Promise<Figure[]> {
+  const { server, requests: tokens } = await startTokenMix({ clusters: CLUSTERS, accounts: ACCOUNTS, bindings: 1_000 });
   const same = { tokens, ...(await requestsOf(server)) };
   const watchers = new Driver();
   // Clients run on other machines. Here they get the processor time that the server leaves.
   const drivers = new Map(Object.keys(OBJECTIVES).map((name) => [name as Name, new Driver()]));
   for (const { pid } of [watchers, ...drivers.values()]) lowerPriority(pid);
   const { port } = server;
-  await watchers.send({
-    do: 'watch',
-    port,
-    connections: WATCHERS,
-    request: await watchRequest(server, { name: 'admin', token: server.adminToken }),
-  });
+  const request = await watchRequest(server, server.adminToken);
+  await watchers.send({ do: 'watch', port, connections: WATCHERS, request });
   for (const driver of drivers.values()) await driver.send({ do: 'connect', port, connections: CONNECTIONS });
   const serve = async (forSeconds: number): Promise<ReadonlyMap<Name, readonly number[]>> =>
     new Map(
@@ -62,7 +44,7 @@ export async function benchSlo({ seconds, progress }: Settings): Promise<Report>
           // A patch with the text of an earlier round would change nothing.
           const requests = name === 'writes' ? { numbered: numberedPatch(server) } : same[name];
           const work = { requests, connections: CONNECTIONS, total: Math.round(rate * forSeconds), rate };
-          return [name, ((await driver.send({ do: 'work', ...work })) as Done).milliseconds];
+          return [name, (await driver.work(work)).milliseconds];
         }),
       ),
     );
@@ -71,15 +53,13 @@ export async function benchSlo({ seconds, progress }: Settings): Promise<Report>
   const measured = Math.max(MIN_SECONDS, seconds * 10);
   const times = await serve(measured);
   const busy = (server.cpu() - before) / 1e6 / measured;
-  return {
-    figures: [
-      ...[...times].map(([name, milliseconds]) => ({
-        name: `p99 of ${OBJECTIVES[name].name}, ${OBJECTIVES[name].rate} a second`,
-        value: percentile(milliseconds, 0.99),
-        unit: 'ms',
-        limit: OBJECTIVES[name].seconds * 1000,
-      })),
-      { name: `processors in use, with ${WATCHERS} watchers`, value: busy, unit: '' },
-    ],
-  };
+  return [
+    ...[...times].map(([name, milliseconds]) => ({
+      name: `p99 of ${OBJECTIVES[name].name}, ${OBJECTIVES[name].rate} a second`,
+      value: percentile(milliseconds, 0.99),
+      unit: 'ms',
+      limit: OBJECTIVES[name].seconds * 1000,
+    })),
+    { name: `processors in use, with ${WATCHERS} watchers`, value: busy, unit: '' },
+  ];
 }

@@ -1,12 +1,11 @@
 import { clusterFleet } from '../support/cluster-fleet.ts';
-import type { Settings } from '../support/compare.ts';
+import type { Figure, Settings } from '../support/measure.ts';
 import { startFleetServer, startServerOn } from '../support/processes.ts';
-import type { Figure, Report } from '../support/report.ts';
 
 const STARTS = 3;
 
 /** From the start of the process until it serves; the best of up to three starts on the same data. */
-export async function benchStart({ rounds }: Settings): Promise<Report> {
+export async function run({ rounds }: Settings): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [clusters, goal] of [[10_000, {}] as const, [100_000, { limit: 10 }] as const]) {
     const fleet = clusterFleet({ clusters, bindings: 1_000 });
@@ -24,5 +23,5 @@ export async function benchStart({ rounds }: Settings): Promise<Report> {
     figures.push({ name: `CPU time ${text}`, value: cpu, unit: 's', ...goal });
     figures.push({ name: `duration ${text}`, value: clock, unit: 's' });
   }
-  return { figures };
+  return figures;
 }

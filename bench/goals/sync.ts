@@ -1,84 +1,59 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { builtProgram } from '../support/built-program.ts';
-import { alternate, type Round, rowOf, type Settings } from '../support/compare.ts';
-import { childrenCpuMs } from '../support/cpu.ts';
-import { median } from '../support/numbers.ts';
-import type { Report } from '../support/report.ts';
-import { SyncSides } from '../support/sync-sides.ts';
+import { FakeHub } from '../../src/sync/hub.fixture.ts';
+import { TLS } from '../../test/e2e/support/server.ts';
+import { clusterFleet, READER } from '../support/cluster-fleet.ts';
+import { alternate, compared, type Figure, type Round, type Settings, spread } from '../support/measure.ts';
+import { atEnd, builtProgram, type Cost, costOf, makeFolder, startFleetServer } from '../support/processes.ts';
 
 const CLUSTERS = 10_000;
 const LIMIT_SECONDS = 60;
 const CPU_SHARE = 0.5;
 const FLOOR = fileURLToPath(new URL('../support/sync-floor.ts', import.meta.url));
+const PROFILES = 'multicluster.x-k8s.io/clusterprofiles';
 
 /**
- * `clusterpass sync export --once` of a fleet into an empty hub, and again into the hub that has everything. Fleet and
- * hub are in this process, so the figures are those of the export alone.
+ * `clusterpass sync export --once` of a fleet into an empty hub, and again into the hub that has everything. The hub is
+ * in this process, so the CPU time is that of the export alone. The floor sends the same requests and compares nothing.
  */
-export async function benchSync(settings: Settings): Promise<Report> {
-  const sides = await new SyncSides(CLUSTERS).start();
-  const home = mkdtempSync(join(tmpdir(), 'clusterpass-sync-'));
-  const seconds: number[] = [];
+export async function run(settings: Settings): Promise<Figure[]> {
+  const hub = await new FakeHub({ 'multicluster.x-k8s.io': ['v1alpha2'] }).start();
+  atEnd(() => hub.stop());
+  const server = await startFleetServer(clusterFleet({ clusters: CLUSTERS, bindings: 100 }));
+  const home = await makeFolder();
+  const kubeconfig = join(home, 'hub.yaml');
+  await writeFile(kubeconfig, hub.kubeconfig);
+  const sent = { CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: READER.token, CLUSTERPASS_CA: TLS.caFile };
+  const env = { ...process.env, HOME: home, NODE_EXTRA_CA_CERTS: TLS.caFile, ...sent };
+  const args = ['sync', 'export', '--kubeconfig', kubeconfig, '--namespace', 'inventory', '--once'];
+  const program = [await builtProgram(), ...args];
   const steady: Cost[] = [];
-  try {
-    writeFileSync(join(home, 'hub.yaml'), sides.kubeconfig);
-    const env = { ...process.env, HOME: home, CLUSTERPASS_SERVER: sides.url, CLUSTERPASS_TOKEN: 'token-of-the-bench' };
-    const args = ['sync', 'export', '--kubeconfig', join(home, 'hub.yaml'), '--namespace', 'inventory', '--once'];
-    const program = [builtProgram(), ...args];
-    // Fills the compile cache.
-    await costOf(program, env);
-    const measured = async (run: () => Promise<Cost>): Promise<Round> => {
-      sides.clear();
-      const { cpuMs, wallMs } = await run();
-      if (sides.complete !== CLUSTERS) throw new Error(`the hub has ${sides.complete} of ${CLUSTERS} profiles`);
-      return { rate: (CLUSTERS / wallMs) * 1000, cpuPerUnit: (cpuMs * 1000) / CLUSTERS };
-    };
-    const rounds = await alternate(
-      settings,
-      async () => {
-        const round = await measured(() => costOf(program, env));
-        seconds.push(CLUSTERS / round.rate);
-        sides.writes = 0;
-        steady.push(await costOf(program, env));
-        if (sides.writes > 0) throw new Error(`${sides.writes} writes although nothing has changed`);
-        return round;
-      },
-      () => measured(() => costOf([FLOOR, sides.url], env)),
-    );
-    const about = 'export of 10,000 clusters into an empty hub; the floor sends the same requests and compares nothing';
-    const row = rowOf({ name: 'export', unit: 'clusters', about, goal: { cpuShare: CPU_SHARE } }, rounds);
-    return {
-      rows: [row],
-      figures: [
-        { name: 'export of 10,000 clusters', value: median(seconds), unit: 's', limit: LIMIT_SECONDS },
-        {
-          name: 'the same when nothing has changed',
-          value: median(steady.map(({ cpuMs }) => cpuMs)),
-          unit: 'ms of CPU',
-        },
-      ],
-    };
-  } finally {
-    sides.stop();
-    rmSync(home, { recursive: true, force: true });
-  }
-}
-
-interface Cost {
-  readonly wallMs: number;
-  readonly cpuMs: number;
-}
-
-async function costOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Cost> {
-  const cpuBefore = childrenCpuMs();
-  const begun = performance.now();
-  const child = spawn(process.execPath, args, { env, stdio: 'ignore' });
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
-  return { wallMs: performance.now() - begun, cpuMs: childrenCpuMs() - cpuBefore };
+  // Fills the compile cache.
+  await costOf(program, { env });
+  const measured = async (command: readonly string[]): Promise<Round> => {
+    hub.objects(PROFILES).clear();
+    const { cpuMs, wallMs } = await costOf(command, { env });
+    const complete = [...hub.objects(PROFILES).values()].filter((profile) => 'status' in profile);
+    if (complete.length !== CLUSTERS) throw new Error(`the hub has ${complete.length} of ${CLUSTERS} profiles`);
+    return { rate: (CLUSTERS / wallMs) * 1000, cpuPerUnit: (cpuMs * 1000) / CLUSTERS };
+  };
+  const rounds = await alternate(
+    settings,
+    async () => {
+      const round = await measured(program);
+      const before = hub.writes.length;
+      steady.push(await costOf(program, { env }));
+      if (hub.writes.length > before) throw new Error('it wrote although nothing has changed');
+      return round;
+    },
+    () => measured([FLOOR, hub.url]),
+  );
+  const seconds = spread(rounds.ours.map(({ rate }) => CLUSTERS / rate));
+  const unchanged = spread(steady.map(({ cpuMs }) => cpuMs));
+  return [
+    ...compared('export of 10,000 clusters into an empty hub', { cpuShare: CPU_SHARE }, rounds),
+    { name: 'duration of the export', ...seconds, unit: 's', limit: LIMIT_SECONDS },
+    { name: 'the same when nothing has changed', ...unchanged, unit: 'ms of CPU' },
+  ];
 }

@@ -1,11 +1,9 @@
-import { request } from 'node:https';
-import { call, expectSuccess } from '../support/client.ts';
+import { call, expectEqual, expectSuccess } from '../support/client.ts';
 import { clusterFleet, LIMITED_READER, READER } from '../support/cluster-fleet.ts';
-import type { Settings } from '../support/compare.ts';
+import type { Figure, Settings } from '../support/measure.ts';
 import { BINDINGS_PATH, binding, CLUSTERS_PATH, user } from '../support/objects.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
-import type { Figure, Report } from '../support/report.ts';
-import { TickTimes } from '../support/tick-times.ts';
+import { tickTimes } from '../support/ticks.ts';
 
 const CLUSTERS = 100_000;
 const LIMIT_MS = 50;
@@ -43,23 +41,10 @@ const fleetRequests = (admin: string): readonly FleetRequest[] => [
   { name: 'metrics', path: '/metrics', token: admin },
 ];
 
-/** Reads a response to its end and drops it. */
-function readAll(server: FleetServer, sent: Omit<FleetRequest, 'name'>): Promise<void> {
+async function readAll(server: FleetServer, sent: Omit<FleetRequest, 'name'>): Promise<void> {
   const { path, method = 'GET', token = READER.token, headers = {} } = sent;
-  return new Promise((resolve, reject) => {
-    const all = { Authorization: `Bearer ${token}`, ...headers };
-    const options = { host: '127.0.0.1', port: server.port, path, method, headers: all, rejectUnauthorized: false };
-    const outgoing = request({ ...options, agent: false }, (response) => {
-      response.resume();
-      response.on('error', reject);
-      response.on('end', () => {
-        if (response.statusCode === 200) resolve();
-        else reject(new Error(`${method} ${path} got status ${response.statusCode}`));
-      });
-    });
-    outgoing.on('error', reject);
-    outgoing.end();
-  });
+  const { code } = await call(server, method, path, { token, headers });
+  expectEqual(`status of ${method} ${path}`, code, 200);
 }
 
 /** Gives a caller that watches access to all clusters, and takes it away again. */
@@ -75,8 +60,8 @@ async function changePermission(server: FleetServer): Promise<void> {
 }
 
 /** The longest tick of the event loop for requests that visit a whole fleet, one at a time. */
-export async function benchTicks({ progress }: Settings): Promise<Report> {
-  const ticks = await TickTimes.prepare();
+export async function run({ progress }: Settings): Promise<Figure[]> {
+  const ticks = await tickTimes();
   const fleet = clusterFleet({ clusters: CLUSTERS, bindings: 1_000 });
   const server = await startFleetServer(fleet, { nodeArgs: ticks.nodeArgs });
   const figures: Figure[] = [];
@@ -84,10 +69,10 @@ export async function benchTicks({ progress }: Settings): Promise<Report> {
     ticks.takeLongest();
     await work();
     const value = ticks.takeLongest();
-    progress?.(`${name}: ${value} ms`);
+    progress(`${name}: ${value} ms`);
     figures.push({ name: `longest tick during ${name}`, value, unit: 'ms of CPU', limit: LIMIT_MS });
   };
   for (const sent of fleetRequests(server.adminToken)) await measure(sent.name, () => readAll(server, sent));
   await measure('all clusters given to and taken from a watcher', () => changePermission(server));
-  return { figures };
+  return figures;
 }

@@ -1,46 +1,12 @@
 import { expectEqual } from '../support/client.ts';
 import { clusterFleet } from '../support/cluster-fleet.ts';
-import { alternate, type Goal, type Round, rowOf, type Settings, type TableRow } from '../support/compare.ts';
-import { Driver } from '../support/driver.ts';
-import type { Requests } from '../support/driver-process.ts';
+import type { Requests } from '../support/driver.ts';
+import { alternate, compared, type Figure, type Goal, type Round, type Settings } from '../support/measure.ts';
 import { type FleetServer, type ServerProcess, startFleetServer, startFloor } from '../support/processes.ts';
-import type { Report } from '../support/report.ts';
-import { numberedPatch, sampleFrame, type WatchDrivers, watchRequest } from '../support/watching.ts';
-
-interface WatchRound {
-  readonly watch: string;
-  readonly changes: Requests;
-  readonly watchers: number;
-  readonly total: number;
-  readonly writers: number;
-}
-
-/** Opens the watches, makes the changes, and waits until every watcher has received every event. */
-async function watchRound(
-  { watchers, writer }: WatchDrivers,
-  server: ServerProcess,
-  { watch, changes, watchers: count, total, writers }: WatchRound,
-): Promise<Round> {
-  await watchers.send({ do: 'watch', port: server.port, connections: count, request: watch });
-  await writer.send({ do: 'connect', port: server.port, connections: writers });
-  const begun = performance.now();
-  const before = server.cpu();
-  const events = total * count;
-  const received = watchers.send({ do: 'frames', total: events });
-  await writer.send({ do: 'work', requests: changes, connections: writers, total });
-  const { frames, cutOff } = (await received) as { frames: number; cutOff: number };
-  const cpuPerUnit = (server.cpu() - before) / events;
-  const rate = events / ((performance.now() - begun) / 1000);
-  await writer.send({ do: 'close' });
-  await watchers.send({ do: 'close' });
-  expectEqual('watchers that were cut off', cutOff, 0);
-  expectEqual('frames that arrived', frames, events);
-  return { rate, cpuPerUnit };
-}
+import { numberedPatch, sampleFrame, type WatchDrivers, watchDrivers, watchRequest } from '../support/watching.ts';
 
 interface WatchWork {
   readonly name: string;
-  readonly about: string;
   readonly watchers: number;
   readonly changes: number;
   /** Changes at once. */
@@ -50,72 +16,85 @@ interface WatchWork {
   readonly goal: Goal;
 }
 
+/** One writer patches clusters, one after the other. At most 1.2 times the CPU time of the floor. */
+const single = (watchers: number, changes: number): WatchWork => ({
+  name: `single changes, ${watchers.toLocaleString('en')} watchers`,
+  ...{ watchers, changes, writers: 1, warmUps: 1, goal: { cpuShare: 1 / 1.2 } },
+});
+
+/**
+ * 500 writers patch 1,000 clusters at once. At most 0.4 times the CPU time of the floor: events of a burst share
+ * writes. V8 compiles for thousands of changes, in threads whose CPU time counts, so there are more warm-ups.
+ */
+const BURST: WatchWork = {
+  name: 'burst of changes, 500 watchers',
+  ...{ watchers: 500, changes: 1_000, writers: 500, warmUps: 5, goal: { cpuShare: 1 / 0.4 } },
+};
+
+/** Opens the watches, makes the changes, and waits until every watcher has received every event. */
+async function watchRound(
+  { watchers, writer }: WatchDrivers,
+  server: ServerProcess,
+  work: WatchWork,
+  { watch, changes }: { watch: string; changes: Requests },
+): Promise<Round> {
+  await watchers.send({ do: 'watch', port: server.port, connections: work.watchers, request: watch });
+  await writer.send({ do: 'connect', port: server.port, connections: work.writers });
+  const begun = performance.now();
+  const before = server.cpu();
+  const events = work.changes * work.watchers;
+  const received = watchers.send({ do: 'frames', total: events });
+  await writer.work({ requests: changes, connections: work.writers, total: work.changes });
+  const arrived = await received;
+  const cpuPerUnit = (server.cpu() - before) / events;
+  const rate = events / ((performance.now() - begun) / 1000);
+  await writer.send({ do: 'close' });
+  await watchers.send({ do: 'close' });
+  expectEqual('frames that arrived', arrived, { frames: events, cutOff: 0 });
+  return { rate, cpuPerUnit };
+}
+
+/** The floor writes the same frame to each watcher, one write each. */
 async function compareWatches(
   server: FleetServer,
   drivers: WatchDrivers,
-  { name, about, watchers, changes: total, writers, warmUps, goal }: WatchWork,
+  work: WatchWork,
   settings: Settings,
-): Promise<TableRow> {
+): Promise<Figure[]> {
   const frame = await sampleFrame(server);
   const floor = await startFloor('watch');
   const post = `POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${frame.length}\r\n\r\n${frame.toString()}`;
-  const size = { watchers, total, writers };
   const ours = async (): Promise<Round> => {
     const changes = { numbered: numberedPatch(server) };
-    return watchRound(drivers, server, { ...size, watch: await watchRequest(server), changes });
+    return watchRound(drivers, server, work, { watch: await watchRequest(server), changes });
   };
   const least = (): Promise<Round> => {
     const watch = 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
-    return watchRound(drivers, floor, { ...size, watch, changes: { same: post } });
+    return watchRound(drivers, floor, work, { watch, changes: { same: post } });
   };
-  for (let done = 0; done < warmUps; done++) {
+  for (let done = 0; done < work.warmUps; done++) {
     await ours();
     await least();
   }
-  const row = rowOf({ name, unit: 'events', about, goal }, await alternate(settings, ours, least));
+  const figures = compared(work.name, work.goal, await alternate(settings, ours, least));
   await floor.end();
-  return row;
+  return figures;
 }
 
-const FLOOR = 'The floor writes the same frame to each watcher, one write each.';
-/** At most 1.2 times the CPU time of the floor. */
-const SINGLE: Goal = { cpuShare: 1 / 1.2 };
-/** At most 0.4 times the CPU time of the floor: events of a burst share writes. */
-const BURST: Goal = { cpuShare: 1 / 0.4 };
-
 /** Events of changed clusters to many watchers. A unit is one event to one watcher. */
-export async function benchWatch(settings: Settings): Promise<Report> {
-  const drivers = { watchers: new Driver(), writer: new Driver() };
+export async function run(settings: Settings): Promise<Figure[]> {
+  const drivers = watchDrivers();
   const server = await startFleetServer(clusterFleet({ clusters: 1_000, bindings: 100 }));
-  const single = (watchers: number, changes: number): WatchWork => ({
-    name: `single changes, ${watchers.toLocaleString('en')} watchers`,
-    about: `One writer patches ${changes} clusters, one after the other. ${FLOOR}`,
-    watchers,
-    changes,
-    writers: 1,
-    warmUps: 1,
-    goal: SINGLE,
-  });
-  const rows = [
-    await compareWatches(server, drivers, single(500, 20), settings),
-    await compareWatches(server, drivers, single(2_000, 8), settings),
-  ];
+  const figures = [];
+  for (const work of [single(500, 20), single(2_000, 8)]) {
+    figures.push(...(await compareWatches(server, drivers, work, settings)));
+  }
   await server.end();
   // Small clusters: 1,000 events are then less than a watcher may have pending, so that no watcher is cut off when the
   // driver is slower than the server.
   const small = clusterFleet({ clusters: 1_000, bindings: 100, clusterBytes: 1_200 });
   // One caller makes the burst, so it needs all seats for writes.
   const serveArgs = ['--max-mutating-requests-inflight', '1000', '--caller-concurrency-percent', '100'];
-  const burst: WatchWork = {
-    name: 'burst of changes, 500 watchers',
-    about: `500 writers patch 1,000 clusters at once. ${FLOOR}`,
-    watchers: 500,
-    changes: 1_000,
-    writers: 500,
-    // V8 compiles for thousands of changes, in threads whose CPU time counts.
-    warmUps: 5,
-    goal: BURST,
-  };
-  rows.push(await compareWatches(await startFleetServer(small, { serveArgs }), drivers, burst, settings));
-  return { rows };
+  figures.push(...(await compareWatches(await startFleetServer(small, { serveArgs }), drivers, BURST, settings)));
+  return figures;
 }

@@ -1,14 +1,10 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { call, expectSuccess } from '../support/client.ts';
 import { clusterFleet, HOME, LIMITED_READER } from '../support/cluster-fleet.ts';
-import type { Settings } from '../support/compare.ts';
-import { Driver } from '../support/driver.ts';
-import { median } from '../support/numbers.ts';
+import type { Driver } from '../support/driver.ts';
+import { type Figure, grown, median, type Point, type Settings } from '../support/measure.ts';
 import { BINDINGS_PATH, binding, user } from '../support/objects.ts';
-import { PLOTS, plot } from '../support/plot.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
-import type { Curve, Report } from '../support/report.ts';
-import { numberedPatch, type WatchDrivers, watchRequest } from '../support/watching.ts';
+import { numberedPatch, type WatchDrivers, watchDrivers, watchRequest } from '../support/watching.ts';
 
 const WATCHERS = [10, 500, 5_000];
 const CLUSTERS = [1_000, 10_000];
@@ -28,7 +24,7 @@ async function eventCost(server: FleetServer, { watchers, writer }: WatchDrivers
     const before = server.cpu();
     for (let change = 1; change <= CHANGES; change++) {
       const requests = { numbered: numberedPatch(server) };
-      await writer.send({ do: 'work', requests, connections: 1, total: 1 });
+      await writer.work({ requests, connections: 1, total: 1 });
       // The next change waits for all watchers. Otherwise several events would share their writes.
       await watchers.send({ do: 'frames', total: ((round - 1) * CHANGES + change) * count });
     }
@@ -49,7 +45,7 @@ async function permissionCost(
   userName: string,
   rounds: number,
 ): Promise<number> {
-  const request = await watchRequest(server, LIMITED_READER);
+  const request = await watchRequest(server, LIMITED_READER.token);
   await watchers.send({ do: 'watch', port: server.port, connections: PERMISSION_WATCHERS, request });
   const costs = [];
   let events = 0;
@@ -73,12 +69,10 @@ async function permissionCost(
   return median(costs.slice(1));
 }
 
-type Points = Curve['points'][number][];
-
-/** How the cost of an event grows with the watchers, and that of a permission with the fleet. Writes the plots. */
-export async function benchWatchers({ rounds }: Settings): Promise<Report> {
-  const drivers = { watchers: new Driver(), writer: new Driver() };
-  const [events, watching, others]: [Points, Points, Points] = [[], [], []];
+/** How the cost of an event grows with the watchers, and that of a permission with the fleet. */
+export async function run({ rounds }: Settings): Promise<Figure[]> {
+  const drivers = watchDrivers();
+  const [events, watching, others]: [Point[], Point[], Point[]] = [[], [], []];
   for (const clusters of CLUSTERS) {
     const server = await startFleetServer(clusterFleet({ clusters, bindings: 100 }));
     for (const count of clusters === CLUSTERS[0] ? WATCHERS : []) {
@@ -89,20 +83,9 @@ export async function benchWatchers({ rounds }: Settings): Promise<Report> {
     others.push({ x: clusters, y: await cost('user-without-watch') });
     await server.end();
   }
-  const curve = (name: string, axis: string, points: Points): Curve => ({
-    name,
-    axis,
-    unit: 'us',
-    points,
-    limit: LIMIT,
-  });
-  const eventCurves = [curve('one event to one watcher', 'watchers', events)];
-  const permissionCurves = [
-    curve(`permission of a user with ${PERMISSION_WATCHERS} watches`, 'clusters', watching),
-    curve('permission of a user without a watch', 'clusters', others),
+  return [
+    grown('one event to one watcher', 'watchers', events, LIMIT),
+    grown(`permission of a user with ${PERMISSION_WATCHERS} watches`, 'clusters', watching, LIMIT),
+    grown('permission of a user without a watch', 'clusters', others, LIMIT),
   ];
-  await mkdir(PLOTS, { recursive: true });
-  await writeFile(`${PLOTS}watchers.svg`, plot('CPU time of an event, by watchers', eventCurves));
-  await writeFile(`${PLOTS}permissions.svg`, plot('CPU time of a change of permission, by clusters', permissionCurves));
-  return { curves: [...eventCurves, ...permissionCurves] };
 }

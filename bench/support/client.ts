@@ -1,4 +1,5 @@
-import { type Agent, request } from 'node:https';
+import { request } from 'node:https';
+import { buffer } from 'node:stream/consumers';
 import type { FleetServer } from './processes.ts';
 
 export interface Response {
@@ -12,35 +13,21 @@ export interface Call {
   readonly body?: object;
   /** Content-Type of the body. */
   readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-export type CallTarget = Pick<FleetServer, 'url' | 'port' | 'adminToken'> & {
-  /** For keep-alive connections. By default, each request has a new connection. */
-  readonly agent?: Agent;
-};
-
 /** Sends one request. For set-up and checks; the driver sends the requests that are measured. */
-export function call(server: CallTarget, method: string, path: string, sent: Call = {}): Promise<Response> {
+export function call(server: FleetServer, method: string, path: string, sent: Call = {}): Promise<Response> {
   const { token = server.adminToken, body, type = 'application/json' } = sent;
-  const text = body === undefined ? undefined : JSON.stringify(body);
-  return new Promise((resolve, reject) => {
-    const headers = {
-      Authorization: `Bearer ${token}`,
-      ...(text === undefined ? {} : { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) }),
-    };
-    const { port, agent = false } = server;
-    const outgoing = request(
-      { host: '127.0.0.1', port, method, path, headers, rejectUnauthorized: false, agent },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('end', () => resolve({ code: response.statusCode ?? 0, body: Buffer.concat(chunks) }));
-        response.on('error', reject);
-      },
-    );
-    outgoing.on('error', reject);
-    outgoing.end(text);
-  });
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, ...sent.headers };
+  const to = { host: '127.0.0.1', port: server.port, method, path, headers, rejectUnauthorized: false, agent: false };
+  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  request(to, (response) => {
+    buffer(response).then((bytes) => resolve({ code: response.statusCode ?? 0, body: bytes }), reject);
+  })
+    .on('error', reject)
+    .end(body === undefined ? undefined : JSON.stringify(body));
+  return promise;
 }
 
 /** The body as JSON. Throws unless the status is a success. */
@@ -51,11 +38,7 @@ export async function expectSuccess<T>(response: Promise<Response>): Promise<T> 
 }
 
 /** The bytes of a request, as the driver sends them. */
-export function requestText(
-  method: string,
-  path: string,
-  { token = '', body, type = 'application/json' }: Call,
-): string {
+export function requestText(method: string, path: string, { token, body, type = 'application/json' }: Call): string {
   const text = body === undefined ? '' : JSON.stringify(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,

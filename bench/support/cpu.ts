@@ -3,31 +3,20 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
 /**
- * CPU time of a process so far, in microseconds, over all its threads or over the threads of one name. The scheduler
- * counts it to the nanosecond (/proc/<pid>/stat counts in hundredths of a second), and other load on the machine is not
- * in it. Threads that have ended are missing; those of Clusterpass live as long as the process.
+ * CPU time of a process so far, in microseconds, over all its threads. The scheduler counts it to the nanosecond
+ * (/proc/<pid>/stat counts in hundredths of a second), and other load on the machine is not in it. Threads that have
+ * ended are missing; those of Clusterpass live as long as the process.
  */
-export function cpuOf(pid: number, threadName?: string): number {
+export function cpuOf(pid: number): number {
   let nanoseconds = 0;
   for (const task of readdirSync(`/proc/${pid}/task`)) {
     try {
-      const name = threadName === undefined ? undefined : readFileSync(`/proc/${pid}/task/${task}/comm`, 'utf8').trim();
-      if (name !== threadName) continue;
       nanoseconds += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]);
     } catch {
       // The thread ended after the directory was read.
     }
   }
   return nanoseconds / 1000;
-}
-
-/**
- * Milliseconds that the host of this virtual machine gave its processors to others, so far. Linux may count them as CPU
- * time of the thread that was running.
- */
-export function stolenMs(): number {
-  const [, , , , , , , , steal = '0'] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/ +/) ?? [];
-  return Number(steal) * 10;
 }
 
 /** CPU time of the children that have ended, which the kernel counts in hundredths of a second. */
@@ -50,9 +39,6 @@ export function childrenOf(pid: number): number[] {
     return text === '' ? [] : text.split(' ').map(Number);
   });
 }
-
-/** A server and its workers. */
-export const processTree = (pid: number): number[] => [pid, ...childrenOf(pid)];
 
 /** Gives a process the lowest priority. For processes that would run on other machines outside of a benchmark. */
 export function lowerPriority(pid: number): void {

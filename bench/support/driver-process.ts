@@ -3,7 +3,9 @@
  * response only the status and the length. The parent process sends it commands.
  */
 import { readFileSync } from 'node:fs';
-import { connect, type TLSSocket } from 'node:tls';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect } from 'node:tls';
+import { type Flooding, flood } from './flood.ts';
 
 /** `same`: one text each time. `numbered`: two parts around a number that counts up. `file`: see `RequestFile`. */
 export type Requests =
@@ -21,7 +23,9 @@ export interface Work {
   readonly requests: Requests;
   readonly connections: number;
   /** How many responses complete the work. */
-  readonly total: number;
+  readonly total?: number;
+  /** In place of `total`: how long requests are sent. Any status is then counted, and so is a closed connection. */
+  readonly seconds?: number;
   /**
    * Requests a second of all connections together; 0, the default: each sends the next request after the response.
    * Times count from when a request was due, so that a slow server does not hide its delay by getting fewer requests.
@@ -31,31 +35,43 @@ export interface Work {
 
 export interface Done {
   readonly seconds: number;
-  /** Of each response, from the write of its request. */
+  /** The time of each success, from when its request was due. */
   readonly milliseconds: readonly number[];
+  /** When each of these was due, in milliseconds after the start. */
+  readonly dueAt: readonly number[];
+  /** Responses by status code; `closed` for connections that the server closed. */
+  readonly codes: Readonly<Record<string, number>>;
 }
 
-export interface Watch {
+interface Connections {
   readonly port: number;
   /** How many are open afterwards. */
   readonly connections: number;
+  /** Without TLS. */
+  readonly plain?: true;
+}
+
+interface Trickle {
   readonly request: string;
-  /** An address of this machine that they connect from: one address has ports for 28,000 connections to one server. */
-  readonly localAddress?: string;
+  readonly bytes: number;
+  readonly everyMs: number;
 }
 
 export type Command =
-  | { readonly do: 'connect'; readonly port: number; readonly connections: number }
+  | ({ readonly do: 'connect' } & Connections)
   | ({ readonly do: 'work' } & Work)
-  | ({ readonly do: 'watch' } & Watch)
+  | ({ readonly do: 'watch'; readonly request: string } & Connections)
   | { readonly do: 'frames'; readonly total: number }
-  | { readonly do: 'trickle'; readonly request: string; readonly bytes: number; readonly everyMs: number }
+  | ({ readonly do: 'trickle' } & Trickle)
+  | ({ readonly do: 'flood' } & Flooding)
   | { readonly do: 'close' };
 
 /** Handshakes at once. With thousands at once, the server's time limit for a handshake would end some of them. */
 const HANDSHAKES = 32;
+/** How long a request may be pending after the seconds of its work are over. It then does not count. */
+const GRACE_MS = 2_000;
 
-let sockets: TLSSocket[] = [];
+let sockets: Socket[] = [];
 let frames = 0;
 let cutOff = 0;
 let onFrames: (() => void) | undefined;
@@ -63,31 +79,34 @@ let onFrames: (() => void) | undefined;
 /** The newest TLS session of the server at each port. */
 const sessions = new Map<number, Buffer>();
 
-function open(port: number, localAddress = '127.0.0.1'): Promise<TLSSocket> {
-  return new Promise((resolve, reject) => {
-    // Handshakes are not measured. Resumed sessions make them cheap: hundreds of full handshakes can take longer than
-    // the server waits for the first request. The server's work does not depend on whether its certificate is checked.
-    const session = sessions.get(port);
-    const resumed = session === undefined ? {} : { session };
-    const to = { host: '127.0.0.1', port, localAddress, rejectUnauthorized: false };
-    const socket = connect({ ...to, ...resumed }, () => {
-      socket.setNoDelay(true);
-      resolve(socket);
-    });
-    socket.once('session', (ticket: Buffer) => sessions.set(port, ticket));
-    socket.once('error', reject);
-  });
+function open({ port, plain }: Connections): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const to = { host: '127.0.0.1', port };
+  const opened = (): void => resolve(socket.setNoDelay(true));
+  // Handshakes are not measured. Resumed sessions make them cheap: hundreds of full handshakes can take longer than
+  // the server waits for the first request. The server's work does not depend on whether its certificate is checked.
+  const session = sessions.get(port);
+  const resumed = session === undefined ? {} : { session };
+  const socket = plain ? connectPlain(to, opened) : connect({ ...to, rejectUnauthorized: false, ...resumed }, opened);
+  socket.once('session', (ticket: Buffer) => sessions.set(port, ticket));
+  socket.once('error', reject);
+  return promise;
 }
 
-async function connectAll(port: number, count: number, localAddress?: string): Promise<void> {
-  while (sockets.length < count) {
-    const group = Math.min(HANDSHAKES, count - sockets.length);
-    sockets.push(...(await Promise.all(Array.from({ length: group }, () => open(port, localAddress)))));
-  }
+/** The next connections, at most as many as may be opened at once. */
+async function connectSome(to: Connections): Promise<Socket[]> {
+  const count = Math.min(HANDSHAKES, to.connections - sockets.length);
+  const opened = await Promise.all(Array.from({ length: count }, () => open(to)));
+  sockets.push(...opened);
+  return opened;
 }
 
-/** Calls `onResponse` at the end of each response, and `onFailure` for one that is not a success. */
-function readResponses(socket: TLSSocket, onResponse: () => void, onFailure: (why: Error) => void): void {
+async function connectAll(to: Connections): Promise<void> {
+  while (sockets.length < to.connections) await connectSome(to);
+}
+
+/** Calls `onResponse` with the status at the end of each response. */
+function readResponses(socket: Socket, onResponse: (code: string, head: string) => void): void {
   let head = '';
   let left = -1;
   socket.on('data', (chunk: Buffer) => {
@@ -97,13 +116,13 @@ function readResponses(socket: TLSSocket, onResponse: () => void, onFailure: (wh
         head += rest.toString('latin1');
         const end = head.indexOf('\r\n\r\n');
         if (end < 0) return;
-        const length = /\r\ncontent-length: (\d+)/i.exec(head.slice(0, end))?.[1];
-        if (!head.startsWith('HTTP/1.1 2') || length === undefined) {
-          onFailure(new Error(`the response was ${head.slice(0, 800)}`));
+        rest = rest.subarray(rest.length - (head.length - end - 4));
+        head = head.slice(0, end);
+        const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+        if (length === undefined) {
+          onResponse('a response without a length', head);
           return;
         }
-        rest = rest.subarray(rest.length - (head.length - end - 4));
-        head = '';
         left = Number(length);
       }
       const taken = Math.min(left, rest.length);
@@ -111,23 +130,17 @@ function readResponses(socket: TLSSocket, onResponse: () => void, onFailure: (wh
       rest = rest.subarray(taken);
       if (left === 0) {
         left = -1;
-        onResponse();
+        const complete = head;
+        head = '';
+        onResponse(complete.slice(9, 12), complete);
       }
     }
   });
-  socket.once('error', onFailure);
-  socket.once('close', () => onFailure(new Error('the server closed a connection')));
 }
 
 const files = new Map<string, RequestFile>();
 /** By file and server: the number of texts sent so far. */
 const positions = new Map<string, number>();
-
-function textsOf(file: string): RequestFile {
-  const texts = files.get(file) ?? (JSON.parse(readFileSync(file, 'utf8')) as RequestFile);
-  files.set(file, texts);
-  return texts;
-}
 
 /** Gives the next request at each call. */
 function sourceOf(requests: Requests): () => Buffer | string {
@@ -140,8 +153,10 @@ function sourceOf(requests: Requests): () => Buffer | string {
     let number = requests.from ?? 0;
     return () => `${before}${String(number++).padStart(8, '0')}${after}`;
   }
-  const texts = textsOf(requests.file);
-  const key = `${requests.file} ${sockets[0]?.remotePort}`;
+  const { file } = requests;
+  const texts = files.get(file) ?? (JSON.parse(readFileSync(file, 'utf8')) as RequestFile);
+  files.set(file, texts);
+  const key = `${file} ${sockets[0]?.remotePort}`;
   return () => {
     const position = positions.get(key) ?? 0;
     positions.set(key, position + 1);
@@ -149,92 +164,110 @@ function sourceOf(requests: Requests): () => Buffer | string {
   };
 }
 
-function work({ requests, total, rate = 0 }: Work): Promise<Done> {
-  const milliseconds: number[] = [];
+function work({ requests, total, seconds, rate = 0 }: Work): Promise<Done> {
+  const { promise, resolve, reject } = Promise.withResolvers<Done>();
+  const done = { milliseconds: [] as number[], dueAt: [] as number[], codes: {} as Record<string, number> };
   const next = sourceOf(requests);
+  const begun = performance.now();
+  const end = seconds === undefined ? Number.POSITIVE_INFINITY : begun + seconds * 1000;
   let sent = 0;
-  return new Promise((resolve, reject) => {
-    const begun = performance.now();
-    for (const [index, socket] of sockets.entries()) {
-      // The listeners of earlier work on the same connections.
-      for (const event of ['data', 'error', 'close']) socket.removeAllListeners(event);
-      let sentAt = 0;
-      let pending = false;
-      let due = rate === 0 ? 0 : begun + (index * 1000) / rate;
-      const send = (): void => {
-        pending = sent < total;
-        if (!pending) return;
-        sent++;
-        const data = next();
-        sentAt = rate === 0 ? performance.now() : due;
-        socket.write(data);
-      };
-      const sendWhenDue = (): void => {
-        if (rate === 0) send();
-        else setTimeout(send, Math.max(0, due - performance.now()));
-      };
-      readResponses(
-        socket,
-        () => {
-          milliseconds.push(performance.now() - sentAt);
-          if (milliseconds.length === total) resolve({ seconds: (performance.now() - begun) / 1000, milliseconds });
-          else {
-            due += (sockets.length * 1000) / rate;
-            sendWhenDue();
-          }
-        },
-        // A server may close a connection that has no request pending.
-        (error) => pending && reject(error),
-      );
-      sendWhenDue();
-    }
-  });
-}
-
-/** Starts one watch and counts its frames. Resolves with the first bytes of the response. */
-function watchOn(socket: TLSSocket, request: string): Promise<void> {
-  return new Promise<void>((resolve, reject) => {
-    let head = '';
-    let started = false;
-    let last = 0;
-    socket.on('data', (chunk: Buffer) => {
-      if (!started) {
-        head += chunk.toString('latin1');
-        if (!head.includes('\r\n\r\n')) return;
-        if (!head.startsWith('HTTP/1.1 200')) reject(new Error(head));
-        started = true;
-        resolve();
+  let active = sockets.length;
+  const finish = (): void => resolve({ ...done, seconds: (performance.now() - begun) / 1000 });
+  const endOne = (): void => {
+    active -= 1;
+    if (active === 0) finish();
+  };
+  const count = (code: string): void => {
+    done.codes[code] = (done.codes[code] ?? 0) + 1;
+  };
+  if (seconds !== undefined) setTimeout(finish, seconds * 1000 + GRACE_MS);
+  for (const [index, socket] of sockets.entries()) {
+    // The listeners of earlier work on the same connections.
+    for (const event of ['data', 'error', 'close']) socket.removeAllListeners(event);
+    let sentAt = 0;
+    let pending = true;
+    let due = rate === 0 ? 0 : begun + (index * 1000) / rate;
+    const send = (): void => {
+      pending = sent < (total ?? Number.POSITIVE_INFINITY) && performance.now() < end;
+      if (!pending) {
+        endOne();
         return;
       }
-      // A frame ends with a newline. Newlines of the chunked encoding follow a carriage return.
-      for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, end + 1)) {
-        if ((end === 0 ? last : chunk[end - 1]) !== 13) frames++;
-      }
-      last = chunk.at(-1) ?? last;
-      onFrames?.();
+      sent++;
+      const data = next();
+      sentAt = rate === 0 ? performance.now() : due;
+      socket.write(data);
+    };
+    const sendWhenDue = (): void => {
+      // Nothing is left to wait for when all requests were sent.
+      if (rate === 0 || sent === total) send();
+      else setTimeout(send, Math.max(0, due - performance.now()));
+    };
+    readResponses(socket, (code, head) => {
+      count(code);
+      if (code.startsWith('2')) {
+        done.milliseconds.push(performance.now() - sentAt);
+        done.dueAt.push(sentAt - begun);
+      } else if (total !== undefined) reject(new Error(`the response was ${head.slice(0, 800)}`));
+      due += (sockets.length * 1000) / rate;
+      sendWhenDue();
     });
     socket.on('error', () => {});
     socket.once('close', () => {
-      cutOff++;
-      onFrames?.();
+      // A server may close a connection that has no request pending.
+      if (!pending) return;
+      if (total !== undefined) reject(new Error('the server closed a connection'));
+      pending = false;
+      count('closed');
+      endOne();
     });
-    socket.write(request);
+    sendWhenDue();
+  }
+  return promise;
+}
+
+/** Starts one watch and counts its frames. Resolves with the first bytes of the response. */
+function watchOn(socket: Socket, request: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  let head = '';
+  let started = false;
+  let last = 0;
+  socket.on('data', (chunk: Buffer) => {
+    if (!started) {
+      head += chunk.toString('latin1');
+      if (!head.includes('\r\n\r\n')) return;
+      if (!head.startsWith('HTTP/1.1 200')) reject(new Error(head));
+      started = true;
+      resolve();
+      return;
+    }
+    // A frame ends with a newline. Newlines of the chunked encoding follow a carriage return.
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, end + 1)) {
+      if ((end === 0 ? last : chunk[end - 1]) !== 13) frames++;
+    }
+    last = chunk.at(-1) ?? last;
+    onFrames?.();
   });
+  socket.on('error', () => {});
+  socket.once('close', () => {
+    cutOff++;
+    onFrames?.();
+  });
+  socket.write(request);
+  return promise;
 }
 
 /** Each connection starts its watch at once: the server soon closes a connection that sends nothing. */
-async function watch({ port, connections: count, request, localAddress }: Watch): Promise<void> {
+async function watch({ request, ...to }: Connections & { readonly request: string }): Promise<void> {
   frames = 0;
   cutOff = 0;
-  while (sockets.length < count) {
-    const from = sockets.length;
-    await connectAll(port, Math.min(count, from + HANDSHAKES), localAddress);
-    await Promise.all(sockets.slice(from).map((socket) => watchOn(socket, request)));
+  while (sockets.length < to.connections) {
+    await Promise.all((await connectSome(to)).map((socket) => watchOn(socket, request)));
   }
 }
 
 /** Resolves when so many frames have arrived since the watches were started, or when a watch was cut off. */
-function waitForFrames(total: number): Promise<{ frames: number; cutOff: number }> {
+function waitForFrames({ total }: { total: number }): Promise<{ frames: number; cutOff: number }> {
   return new Promise((resolve) => {
     onFrames = () => {
       if (frames < total && cutOff === 0) return;
@@ -246,7 +279,7 @@ function waitForFrames(total: number): Promise<{ frames: number; cutOff: number 
 }
 
 /** A slow reader: sends a request on each connection, and then reads some bytes of the response at an interval. */
-async function trickle(request: string, bytes: number, everyMs: number): Promise<void> {
+function trickle({ request, bytes, everyMs }: Trickle): void {
   for (const socket of sockets) {
     socket.on('error', () => {});
     socket.pause();
@@ -264,21 +297,10 @@ function closeAll(): void {
   sockets = [];
 }
 
+const COMMANDS = { connect: connectAll, work, watch, frames: waitForFrames, trickle, flood, close: closeAll };
+
 async function run(command: Command): Promise<unknown> {
-  switch (command.do) {
-    case 'connect':
-      return connectAll(command.port, command.connections);
-    case 'work':
-      return work(command);
-    case 'watch':
-      return watch(command);
-    case 'frames':
-      return waitForFrames(command.total);
-    case 'trickle':
-      return trickle(command.request, command.bytes, command.everyMs);
-    case 'close':
-      return closeAll();
-  }
+  return (COMMANDS[command.do] as (command: Command) => unknown)(command);
 }
 
 process.on('message', ({ id, command }: { id: number; command: Command }) => {

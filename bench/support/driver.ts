@@ -1,12 +1,19 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command, Done, Work } from './driver-process.ts';
-import { atEnd, kill, type ServerProcess } from './processes.ts';
+import type { Round } from './measure.ts';
+import { atEnd, kill, makeFolder, type ServerProcess } from './processes.ts';
+
+export type { Done, Requests, Work } from './driver-process.ts';
 
 /** A client in a separate process (`driver-process.ts`). */
 export class Driver {
   readonly #child: ChildProcess;
-  readonly #pending = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
+  /** Ends the process. */
+  readonly end: () => Promise<void>;
   #last = 0;
 
   constructor() {
@@ -17,7 +24,7 @@ export class Driver {
       if (error === undefined) pending?.resolve(value);
       else pending?.reject(new Error(error));
     });
-    atEnd(() => kill(this.#child));
+    this.end = atEnd(() => kill(this.#child));
   }
 
   get pid(): number {
@@ -26,19 +33,30 @@ export class Driver {
 
   send(command: Command): Promise<unknown> {
     const id = ++this.#last;
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
-      this.#child.send({ id, command });
-    });
+    const pending = Promise.withResolvers<unknown>();
+    this.#pending.set(id, pending);
+    this.#child.send({ id, command });
+    return pending.promise;
   }
 
-  /** Does the work over new connections, which are opened before. Adds the server's CPU time for each response. */
-  async run({ port, cpu }: Pick<ServerProcess, 'port' | 'cpu'>, work: Work): Promise<Done & { cpuPerUnit: number }> {
+  async work(work: Work): Promise<Done> {
+    return (await this.send({ do: 'work', ...work })) as Done;
+  }
+
+  /** Does the work over new connections, which are opened before. */
+  async run({ port, cpu }: ServerProcess, work: Work & { readonly total: number }): Promise<Done & Round> {
     await this.send({ do: 'connect', port, connections: work.connections });
     const before = cpu();
-    const done = (await this.send({ do: 'work', ...work })) as Done;
+    const done = await this.work(work);
     const cpuPerUnit = (cpu() - before) / work.total;
     await this.send({ do: 'close' });
-    return { ...done, cpuPerUnit };
+    return { ...done, rate: work.total / done.seconds, cpuPerUnit };
   }
+}
+
+/** Writes request texts to a file of the drivers. */
+export async function requestFile(texts: readonly string[]): Promise<{ readonly file: string }> {
+  const file = join(await makeFolder(), 'requests.json');
+  await writeFile(file, JSON.stringify(texts));
+  return { file };
 }

@@ -1,22 +1,39 @@
 /**
- * `node floor-process.ts WORK [FILE]`: a floor, the least that any Node server could do for this work, over the same
+ * `node floor-process.ts WORK FILE`: a floor, the least that any Node server could do for this work, over the same
  * TLS as Clusterpass. Prints its port.
  */
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { CIPHERS } from '../../src/http/listener/tls.ts';
 import { openDatabase } from '../../src/storage/sqlite/database.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
-import { createFloor } from './duties/create-floor.ts';
-import { type ListFloorSettings, listFloor } from './duties/list-floor.ts';
-import { type TokenFloorSettings, tokenFloor } from './duties/token-floor.ts';
-import { encodeSegment, type Handler, readBody, respond } from './floor-http.ts';
-import { LIST } from './lists.ts';
+
+type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
 const [name = '', file = ''] = process.argv.slice(2);
+
+function readBody(req: IncomingMessage, then: (body: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  req.on('data', (chunk: Buffer) => chunks.push(chunk));
+  req.on('end', () => then(Buffer.concat(chunks)));
+}
+
+function respond(res: ServerResponse, code: number, body: Buffer): void {
+  res.writeHead(code, { 'Content-Type': 'application/json', 'Content-Length': body.length });
+  res.end(body);
+}
+
+/** A segment of a JWS. */
+const encodeSegment = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** A response of Clusterpass, and the claims of its token. */
+export interface TokenSample {
+  readonly response: { readonly status: { readonly token: string } };
+  readonly claims: Record<string, unknown>;
+}
 
 /** Parses the body, signs the same claims outside of the event loop, and responds. */
 function token(): Handler {
@@ -36,12 +53,6 @@ function token(): Handler {
         respond(res, 201, Buffer.from(JSON.stringify({ ...sample.response, status })));
       });
     });
-}
-
-/** A response of Clusterpass, and the claims of its token. */
-export interface TokenSample {
-  readonly response: { readonly status: { readonly token: string } };
-  readonly claims: Record<string, unknown>;
 }
 
 /** Responds with the bytes of the file. */
@@ -82,8 +93,8 @@ function create(): Handler {
     for (const { object } of batch) {
       revision += 1;
       Object.assign(object.metadata, { uid: randomUUID(), creationTimestamp: new Date().toISOString() });
-      const bytes = Buffer.from(JSON.stringify(object));
-      insert.run(revision, `/registry/clusters/${object.metadata.name}`, revision, bytes);
+      const stored = Buffer.from(JSON.stringify(object));
+      insert.run(revision, `/registry/clusters/${object.metadata.name}`, revision, stored);
       object.metadata.resourceVersion = String(revision);
     }
     db.exec('COMMIT');
@@ -96,29 +107,7 @@ function create(): Handler {
     });
 }
 
-export interface MixFloorSettings {
-  readonly tokens: TokenFloorSettings;
-  readonly lists: ListFloorSettings;
-}
-
-/** Tokens and lists in one process. */
-function mixFloor({ tokens, lists }: MixFloorSettings): Handler {
-  const [onToken, onList] = [tokenFloor(tokens), listFloor(lists)];
-  return (req, res) => (req.url?.startsWith(LIST) === true ? onList(req, res) : onToken(req, res));
-}
-
-const settings = <T>(): T => JSON.parse(readFileSync(file, 'utf8')) as T;
-
-const WORKS: Readonly<Record<string, () => Handler>> = {
-  token,
-  bytes,
-  watch,
-  create,
-  'token-duties': () => tokenFloor(settings()),
-  'create-duties': () => createFloor(settings()),
-  'list-duties': () => listFloor(settings()),
-  'mix-duties': () => mixFloor(settings()),
-};
+const WORKS: Readonly<Record<string, () => Handler>> = { token, bytes, watch, create };
 const make = WORKS[name];
 if (make === undefined) throw new Error(`unknown floor "${name}": expected ${Object.keys(WORKS).join(', ')}`);
 const tls = { cert: readFileSync(TLS.certFile), key: readFileSync(TLS.keyFile) };

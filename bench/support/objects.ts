@@ -1,15 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { TLS } from '../../test/e2e/support/server.ts';
 
-/** Kinds as the catalog of Clusterpass names them. */
-type FleetKind = 'clusters' | 'namespaces' | 'serviceAccounts' | 'clusterRoles' | 'clusterRoleBindings';
-
-/** An object of a fleet, as a client would send it, and where it belongs. */
+/** An object of a fleet as a client would send it, and the cluster that it is in: empty for one of the whole fleet. */
 export interface FleetObject {
-  readonly kind: FleetKind;
-  /** Empty for an object that belongs to the whole fleet. */
   readonly cluster: string;
-  readonly namespace: string;
   readonly body: object;
 }
 
@@ -31,10 +25,13 @@ const BARE_BYTES = 1_140 + CA.length;
 
 /** A cluster whose public view has about `bytes` bytes. */
 export function clusterBody(name: string, labels: Record<string, string>, bytes = 2600): object {
+  const annotations = { 'example.com/notes': '.'.repeat(Math.max(1, bytes - BARE_BYTES)) };
+  const times = { lastHeartbeatTime: CREATED, lastTransitionTime: CREATED };
+  const ready = { type: 'Ready', status: 'True', reason: 'Reachable', message: 'The API server answers.', ...times };
   return {
     apiVersion: 'clusterregistry.k8s.io/v1alpha1',
     kind: 'Cluster',
-    metadata: { name, labels, annotations: { 'example.com/notes': '.'.repeat(Math.max(1, bytes - BARE_BYTES)) } },
+    metadata: { name, labels, annotations },
     spec: {
       orchestratorApiEndpoints: {
         serverEndpoints: [
@@ -45,38 +42,22 @@ export function clusterBody(name: string, labels: Record<string, string>, bytes 
       },
       authInfo: { user: { kind: 'Secret', name: `${name}-user`, namespace: 'fleet' } },
     },
-    status: {
-      type: 'k3s',
-      version: 'v1.34.9+k3s1',
-      conditions: [
-        {
-          type: 'Ready',
-          status: 'True',
-          reason: 'Reachable',
-          message: 'The API server answers.',
-          lastHeartbeatTime: CREATED,
-          lastTransitionTime: CREATED,
-        },
-      ],
-    },
+    status: { type: 'k3s', version: 'v1.34.9+k3s1', conditions: [ready] },
   };
 }
 
-const inFleet = (kind: FleetKind, body: object): FleetObject => ({ kind, cluster: '', namespace: '', body });
+const inFleet = (body: object): FleetObject => ({ cluster: '', body });
 
-export const clusterObject = (body: object): FleetObject => inFleet('clusters', body);
+export const clusterObject = (name: string, labels: Record<string, string>, bytes?: number): FleetObject =>
+  inFleet(clusterBody(name, labels, bytes));
 
 export const namespaceObject = (cluster: string, name: string): FleetObject => ({
-  kind: 'namespaces',
   cluster,
-  namespace: '',
   body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
 });
 
 export const accountObject = (cluster: string, namespace: string, name: string): FleetObject => ({
-  kind: 'serviceAccounts',
   cluster,
-  namespace,
   body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
 });
 
@@ -92,7 +73,7 @@ const ROLES = {
 
 export const roleObjects = (): FleetObject[] =>
   Object.entries(ROLES).map(([name, rule]) =>
-    inFleet('clusterRoles', { apiVersion: RBAC_VERSION, kind: 'ClusterRole', metadata: { name }, rules: [rule] }),
+    inFleet({ apiVersion: RBAC_VERSION, kind: 'ClusterRole', metadata: { name }, rules: [rule] }),
   );
 
 export const user = (name: string): object => ({ kind: 'User', apiGroup: RBAC_GROUP, name });
@@ -117,8 +98,7 @@ export function binding(name: string, { role, subjects, clusters }: BindingOptio
   };
 }
 
-export const bindingObject = (name: string, options: BindingOptions): FleetObject =>
-  inFleet('clusterRoleBindings', binding(name, options));
+export const bindingObject = (name: string, options: BindingOptions): FleetObject => inFleet(binding(name, options));
 
 /** Bindings of users that send no request. A real policy holds more bindings than those of one caller. */
 export const otherBindings = (count: number): FleetObject[] =>

@@ -1,14 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { cpSync, existsSync, openSync, symlinkSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundlePlugin } from '../../scripts/artifacts/plugin.mjs';
 import { TLS } from '../../test/e2e/support/server.ts';
-import { builtProgram } from './built-program.ts';
-import { cpuOf } from './cpu.ts';
+import { childrenCpuMs, cpuOf } from './cpu.ts';
 import { type Caller, type Fleet, writeFleet } from './fleet.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** A server in a separate process: Clusterpass, or a floor. */
 export interface ServerProcess {
@@ -58,23 +60,88 @@ export async function makeFolder(): Promise<string> {
   return folder;
 }
 
-/** The first group of the pattern in the standard output. Rejects when the process exits first. */
-function waitForOutput(child: ChildProcess, pattern: RegExp): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    child.stdout?.setEncoding('utf8').on('data', (part: string) => {
-      text += part;
-      const found = pattern.exec(text)?.[1];
-      if (found !== undefined) resolve(found);
-    });
-    child.once('exit', (code) => reject(new Error(`exited with ${code} before it served: ${text}`)));
+/** The launcher of the package, beside a `dist` folder that `build` writes. */
+async function launcherWith(build: (dist: string) => unknown): Promise<string> {
+  const folder = await makeFolder();
+  await build(join(folder, 'dist'));
+  for (const part of ['bin', 'package.json', 'demo', 'console/dist']) {
+    if (existsSync(join(ROOT, part))) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  }
+  return join(folder, 'bin/clusterpass.mjs');
+}
+
+/** The launcher beside the bundle of the credential plugin alone. */
+export const builtPlugin = (): Promise<string> => launcherWith(bundlePlugin);
+
+let program: Promise<string> | undefined;
+
+/**
+ * The launcher of the package with the program built from these sources, as an operator runs it. Run from the sources,
+ * the memory and the start would include Node's stripping of types.
+ */
+export function builtProgram(): Promise<string> {
+  if (program !== undefined) return program;
+  atEnd(async () => {
+    program = undefined;
   });
+  program = launcherWith((dist) => {
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', dist], { cwd: ROOT });
+    symlinkSync(join(ROOT, 'node_modules'), join(dist, '../node_modules'));
+  });
+  return program;
+}
+
+/** Starts a server. The first group of the pattern, in its standard output, is what it announces. */
+async function spawnServer(
+  args: readonly string[],
+  announces: RegExp,
+  stdio: StdioOptions,
+): Promise<{ server: Omit<ServerProcess, 'port'>; announced: string }> {
+  const child = spawn(process.execPath, args, { stdio });
+  const end = atEnd(() => kill(child));
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let text = '';
+  child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+    const found = announces.exec(text)?.[1];
+    if (found !== undefined) resolve(found);
+  });
+  child.once('exit', (code) => reject(new Error(`exited with ${code} before it served: ${text}`)));
+  const announced = await promise;
+  const pid = child.pid ?? 0;
+  return { server: { pid, cpu: () => cpuOf(pid), end }, announced };
+}
+
+/** What a program took from its start to its end, and what it printed. */
+export interface Cost {
+  readonly wallMs: number;
+  /** In hundredths of a second. */
+  readonly cpuMs: number;
+  readonly output: string;
+}
+
+/** Runs a program with this Node, to its end. */
+export async function costOf(
+  args: readonly string[],
+  { env = process.env, parent = [] }: { env?: NodeJS.ProcessEnv; parent?: readonly string[] } = {},
+): Promise<Cost> {
+  const cpuBefore = childrenCpuMs();
+  const begun = performance.now();
+  const [file = '', ...rest] = [...parent, process.execPath, ...args];
+  const child = spawn(file, rest, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${output}`);
+  return { wallMs: performance.now() - begun, cpuMs: childrenCpuMs() - cpuBefore, output };
 }
 
 interface StartOptions {
   readonly nodeArgs?: readonly string[];
   readonly serveArgs?: readonly string[];
-  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** Starts Clusterpass with this fleet as an operator would: built, with TLS, SQLite and the default log. */
@@ -88,7 +155,7 @@ export async function startFleetServer(fleet: Fleet, options: StartOptions = {})
 export async function startServerOn(
   dataDir: string,
   callers: readonly Caller[],
-  { nodeArgs = [], serveArgs = [], env = process.env }: StartOptions = {},
+  { nodeArgs = [], serveArgs = [] }: StartOptions = {},
 ): Promise<FleetServer> {
   const users = join(dataDir, 'users.csv');
   const rows = callers.map(({ name, token, groups = [] }) => `${token},${name},uid-${name},"${groups.join(',')}"`);
@@ -97,50 +164,28 @@ export async function startServerOn(
   args.push('--tls-cert-file', TLS.certFile, '--tls-private-key-file', TLS.keyFile);
   // All drivers connect from one address, more often than the limit for one address allows.
   args.push('--token-auth-file', users, '--probe-interval', '0', '--tls-handshakes-per-address', '0', ...serveArgs);
-  const log = openSync(join(dataDir, 'log.jsonl'), 'a');
-  const program = builtProgram();
+  const log = join(dataDir, 'log.jsonl');
+  const command = [...nodeArgs, await builtProgram(), ...args];
   const begun = performance.now();
-  const child = spawn(process.execPath, [...nodeArgs, program, ...args], { env, stdio: ['ignore', 'pipe', log] });
-  const end = atEnd(() => kill(child));
-  const address = await waitForOutput(child, /Clusterpass serves (\S+)/).catch(async (error: Error) => {
-    throw new Error(`${error.message}\n${await readFile(join(dataDir, 'log.jsonl'), 'utf8')}`);
+  const announces = /Clusterpass serves (\S+)/;
+  const started = spawnServer(command, announces, ['ignore', 'pipe', openSync(log, 'a')]);
+  const { server, announced: url } = await started.catch(async (error: Error) => {
+    throw new Error(`${error.message}\n${await readFile(log, 'utf8')}`);
   });
   const startSeconds = (performance.now() - begun) / 1000;
-  const pid = child.pid ?? 0;
-  const port = Number(address.slice(address.lastIndexOf(':') + 1));
-  return {
-    url: `https://127.0.0.1:${port}`,
-    port,
-    pid,
-    cpu: () => cpuOf(pid),
-    end,
-    dataDir,
-    adminToken: (await readFile(join(dataDir, 'admin.token'), 'utf8')).trim(),
-    startSeconds,
-    startCpuSeconds: cpuOf(pid) / 1e6,
-  };
-}
-
-export interface Floor extends ServerProcess {
-  /** The file with its sample. The floor of creates has its database there. */
-  readonly file: string;
+  const startCpuSeconds = server.cpu() / 1e6;
+  const adminToken = (await readFile(join(dataDir, 'admin.token'), 'utf8')).trim();
+  return { ...server, url, port: Number(new URL(url).port), dataDir, adminToken, startSeconds, startCpuSeconds };
 }
 
 /** Starts a bare `node:https` server for this work (`floor-process.ts`). */
 export async function startFloor(
-  work: 'token' | 'bytes' | 'watch' | 'create' | 'token-duties' | 'create-duties' | 'list-duties' | 'mix-duties',
+  work: 'token' | 'bytes' | 'watch' | 'create',
   sample?: Uint8Array,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<Floor> {
-  const args = [fileURLToPath(new URL('floor-process.ts', import.meta.url)), work];
-  let file = '';
-  if (sample !== undefined) {
-    file = join(await makeFolder(), 'sample');
-    await writeFile(file, sample);
-    args.push(file);
-  }
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
-  const end = atEnd(() => kill(child));
-  const pid = child.pid ?? 0;
-  return { port: Number(await waitForOutput(child, /port (\d+)/)), pid, cpu: () => cpuOf(pid), end, file };
+): Promise<ServerProcess> {
+  const file = join(await makeFolder(), 'sample');
+  if (sample !== undefined) await writeFile(file, sample);
+  const script = fileURLToPath(new URL('floor-process.ts', import.meta.url));
+  const started = await spawnServer([script, work, file], /port (\d+)/, ['ignore', 'pipe', 'inherit', 'ipc']);
+  return { ...started.server, port: Number(started.announced) };
 }

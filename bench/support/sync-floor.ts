@@ -4,20 +4,26 @@
  */
 import { Agent, request as send } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { HUB_TOKEN } from '../../src/sync/hub.fixture.ts';
+import { CLUSTERS_PATH } from './objects.ts';
 
-const [base = ''] = process.argv.slice(2);
+const { CLUSTERPASS_SERVER: server = '', CLUSTERPASS_TOKEN: token = '' } = process.env;
+const [hub = ''] = process.argv.slice(2);
 const CONCURRENCY = 16;
 const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
-const headers = { Authorization: 'Bearer token-of-the-hub', Accept: 'application/json' };
+const headers = { Authorization: `Bearer ${HUB_TOKEN}`, Accept: 'application/json' };
+const VERSION = 'multicluster.x-k8s.io/v1alpha2';
 
-async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
-  const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>();
+async function call(method: string, path: string, body?: object): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const all = body === undefined ? headers : { ...headers, 'Content-Type': 'application/apply-patch+yaml' };
-  const sent = send(`${base}${path}`, { agent, method, headers: all }, (response) => {
-    text(response).then((received) => resolve(JSON.parse(received) as Record<string, unknown>), reject);
+  const sent = send(`${hub}/apis/${VERSION}/namespaces/inventory/clusterprofiles/${path}`, {
+    ...{ agent, method, headers: all },
   });
+  sent.on('response', (response) => void text(response).then((received) => resolve(JSON.parse(received)), reject));
   sent.on('error', reject);
-  sent.end(body === undefined ? undefined : JSON.stringify(body));
+  const type = { apiVersion: VERSION, kind: 'ClusterProfile' };
+  sent.end(body === undefined ? undefined : JSON.stringify({ ...type, ...body }));
   return promise;
 }
 
@@ -28,37 +34,30 @@ interface Cluster {
 
 const clusters: Cluster[] = [];
 for (let next: string | undefined = ''; next !== undefined; ) {
-  const page = await call('GET', `/apis/clusterregistry.k8s.io/v1alpha1/clusters?limit=500&continue=${next}`);
-  clusters.push(...(page.items as Cluster[]));
-  next = (page.metadata as { continue?: string }).continue || undefined;
+  const url = `${server}${CLUSTERS_PATH}?limit=500&continue=${next}`;
+  const response = await fetch(url, { headers: { Authorization: `Bearer ${token}` } });
+  const page = (await response.json()) as { items: Cluster[]; metadata: { continue?: string } };
+  clusters.push(...page.items);
+  next = page.metadata.continue || undefined;
 }
-
-const COLLECTION = '/apis/multicluster.x-k8s.io/v1alpha2/namespaces/inventory/clusterprofiles';
-const QUERY = '?fieldManager=clusterpass&fieldValidation=Strict';
 
 async function exportOne({ metadata: { name, labels }, spec }: Cluster): Promise<void> {
-  const path = `${COLLECTION}/${name}`;
-  const type = { apiVersion: 'multicluster.x-k8s.io/v1alpha2', kind: 'ClusterProfile' };
-  await call('GET', path);
+  await call('GET', name);
   const metadata = { name, namespace: 'inventory' };
+  const query = 'fieldManager=clusterpass&fieldValidation=Strict';
   const clusterManager = { name: 'clusterpass' };
-  await call('PATCH', `${path}${QUERY}`, {
-    ...type,
-    metadata: { ...metadata, labels },
-    spec: { displayName: name, clusterManager },
-  });
+  const profile = { metadata: { ...metadata, labels }, spec: { displayName: name, clusterManager } };
+  await call('PATCH', `${name}?${query}`, profile);
   const { caBundle } = spec.orchestratorApiEndpoints;
   const cluster = { server: `https://${name}.example:6443`, 'certificate-authority-data': caBundle };
-  const status = {
-    conditions: [{ type: 'ControlPlaneHealthy', status: 'True', reason: 'Probed', message: '' }],
-    accessProviders: [{ name: 'clusterpass', cluster }],
-  };
-  await call('PATCH', `${path}/status${QUERY}&force=true`, { ...type, metadata, status });
+  const conditions = [{ type: 'ControlPlaneHealthy', status: 'True', reason: 'Probed', message: '' }];
+  const status = { conditions, accessProviders: [{ name: 'clusterpass', cluster }] };
+  await call('PATCH', `${name}/status?${query}&force=true`, { metadata, status });
 }
 
-let at = 0;
+const queue = clusters.values();
 const worker = async (): Promise<void> => {
-  for (let cluster = clusters[at++]; cluster !== undefined; cluster = clusters[at++]) await exportOne(cluster);
+  for (const cluster of queue) await exportOne(cluster);
 };
 await Promise.all(Array.from({ length: CONCURRENCY }, worker));
 agent.destroy();

@@ -1,9 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Caller, Fleet } from './fleet.ts';
 import {
   account,
   accountObject,
   bindingObject,
-  clusterBody,
   clusterName,
   clusterObject,
   type FleetObject,
@@ -13,7 +13,6 @@ import {
   roleObjects,
   user,
 } from './objects.ts';
-import { createRandom, pick, shuffled } from './random.ts';
 
 /**
  * A fleet whose teams request tokens: each cluster belongs to a team, and the callers of a team may get tokens of all
@@ -56,26 +55,21 @@ const NAMESPACES = ['ci', 'apps'];
 const AUDIENCES = Array.from({ length: 40 }, (_, index) => `https://service-${index}.example`);
 /** From ten minutes, the shortest lifetime of a token, to almost seven hours. */
 const LIFETIMES = Array.from({ length: 40 }, (_, index) => 600 * (index + 1));
-const SEED = 20_260_101;
 
 const teamName = (team: number): string => `team-${String(team).padStart(2, '0')}`;
 const teamOf = (cluster: number): number => cluster % TEAMS;
 
-function callersOf(team: number): TokenCaller[] {
-  const name = teamName(team);
-  const members = Array.from({ length: MEMBERS }, (_, index) => {
-    const member = `${name}-member-${index}`;
-    return { member: { name: member, token: `token-of-${member}-0123456789`, groups: [name, `${name}-on-call`] } };
-  });
-  const cluster = clusterName(team);
-  const automations = AUTOMATIONS.map((task) => ({
-    automation: { cluster, namespace: AUTOMATION_NAMESPACE, name: `${name}-${task}` },
-  }));
-  return [...members, ...automations];
-}
-
 /** By team. */
-const CALLERS = Array.from({ length: TEAMS }, (_, team) => callersOf(team));
+const CALLERS = Array.from({ length: TEAMS }, (_, team): TokenCaller[] => {
+  const name = teamName(team);
+  const members = Array.from({ length: MEMBERS }, (_, index) => `${name}-member-${index}`);
+  const groups = [name, `${name}-on-call`];
+  const home = { cluster: clusterName(team), namespace: AUTOMATION_NAMESPACE };
+  return [
+    ...members.map((member) => ({ member: { name: member, token: `token-of-${member}-0123456789`, groups } })),
+    ...AUTOMATIONS.map((task) => ({ automation: { ...home, name: `${name}-${task}` } })),
+  ];
+});
 
 function accountsOf({ clusters, accounts }: TokenFleetSize): (Account & { readonly team: number })[] {
   return Array.from({ length: accounts }, (_, index) => {
@@ -95,53 +89,45 @@ function* objectsOf(size: TokenFleetSize): Generator<FleetObject> {
   if (size.clusters < TEAMS) throw new Error(`a token fleet has at least ${TEAMS} clusters, one for each team`);
   for (let index = 0; index < size.clusters; index++) {
     const name = clusterName(index);
-    const labels = {
-      team: teamName(teamOf(index)),
-      env: ['dev', 'staging', 'prod'][index % 3] ?? '',
-      region: `r-${Math.floor(index / TEAMS) % 20}`,
-    };
-    yield clusterObject(clusterBody(name, labels));
+    const env = ['dev', 'staging', 'prod'][index % 3] ?? '';
+    const region = `r-${Math.floor(index / TEAMS) % 20}`;
+    yield clusterObject(name, { team: teamName(teamOf(index)), env, region });
     for (const namespace of NAMESPACES) yield namespaceObject(name, namespace);
   }
   for (const { cluster, namespace, name } of accountsOf(size)) yield accountObject(cluster, namespace, name);
   yield* roleObjects();
-  let bindings = 0;
-  for (let team = 0; team < TEAMS; team++) {
-    yield namespaceObject(clusterName(team), AUTOMATION_NAMESPACE);
-    for (const task of AUTOMATIONS) {
-      yield accountObject(clusterName(team), AUTOMATION_NAMESPACE, `${teamName(team)}-${task}`);
-    }
-    const ofTeam = bindingsOf(team);
-    bindings += ofTeam.length;
-    yield* ofTeam;
-  }
-  yield* otherBindings(size.bindings - bindings);
+  for (let team = 0; team < TEAMS; team++) yield* objectsOfTeam(team);
+  yield* otherBindings(size.bindings - TEAMS * BINDINGS_OF_A_TEAM);
 }
 
+const BINDINGS_OF_A_TEAM = 5;
+
 /** Members get tokens outside of production, those on call in production, automations in all clusters of the team. */
-function bindingsOf(team: number): FleetObject[] {
+function objectsOfTeam(team: number): FleetObject[] {
   const name = teamName(team);
   const home = clusterName(team);
   const automations = AUTOMATIONS.map((task) => `${name}-${task}`);
+  // Outside of its own cluster, the user name of a service account contains the cluster.
+  const prefix = `system:cluster:${home}:serviceaccount:${AUTOMATION_NAMESPACE}:`;
+  const abroad = automations.map((task) => user(`${prefix}${task}`));
+  const atHome = automations.map((task) => account(AUTOMATION_NAMESPACE, task));
   const issuer = (suffix: string, subjects: readonly object[], clusters: string): FleetObject =>
     bindingObject(`${name}-${suffix}`, { role: 'issuer', subjects, clusters });
   return [
+    namespaceObject(home, AUTOMATION_NAMESPACE),
+    ...automations.map((task) => accountObject(home, AUTOMATION_NAMESPACE, task)),
     bindingObject(`${name}-viewers`, { role: 'viewer', subjects: [group(name)], clusters: `team=${name}` }),
     issuer('members', [group(name)], `team=${name},env in (dev,staging)`),
     issuer('on-call', [group(`${name}-on-call`)], `team=${name},env=prod`),
-    // Outside of its own cluster, the user name of a service account contains the cluster.
-    issuer(
-      'automation',
-      automations.map((task) => user(`system:cluster:${home}:serviceaccount:${AUTOMATION_NAMESPACE}:${task}`)),
-      `team=${name}`,
-    ),
-    issuer(
-      'automation-home',
-      automations.map((task) => account(AUTOMATION_NAMESPACE, task)),
-      `kubernetes.io/metadata.name=${home}`,
-    ),
+    issuer('automation', abroad, `team=${name}`),
+    issuer('automation-home', atHome, `kubernetes.io/metadata.name=${home}`),
   ];
 }
+
+/** A number that is the same in every run, and random for another text. */
+const hashOf = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE(0);
+
+const pick = <T>(values: readonly T[], text: string): T => values[hashOf(text) % values.length] as T;
 
 /**
  * Requests in a shuffled order that is the same in every run. Each account comes once in every lap over the accounts.
@@ -149,14 +135,17 @@ function bindingsOf(team: number): FleetObject[] {
  * at least half as many others as there are accounts, also when the list is sent again from the start.
  */
 export function mixedRequests(size: TokenFleetSize, laps: number): MixedRequest[] {
-  const random = createRandom(SEED);
   const accounts = accountsOf(size);
-  const halves = [accounts.slice(0, accounts.length / 2), accounts.slice(accounts.length / 2)];
-  const order = Array.from({ length: laps }, () => halves.flatMap((half) => shuffled(half, random))).flat();
-  return order.map(({ team, ...account }) => ({
-    team,
-    caller: pick(CALLERS[team] ?? [], random),
-    account,
-    asked: { audience: pick(AUDIENCES, random), seconds: pick(LIFETIMES, random) },
-  }));
+  return Array.from({ length: laps }, (_, lap) =>
+    accounts
+      .map(({ team, ...account }, index) => {
+        const text = `${lap} ${index}`;
+        const half = index < accounts.length / 2 ? 0 : 1;
+        const asked = { audience: pick(AUDIENCES, `audience ${text}`), seconds: pick(LIFETIMES, `lifetime ${text}`) };
+        const request = { team, caller: pick(CALLERS[team] ?? [], `caller ${text}`), account, asked };
+        return { order: half * 2 ** 32 + hashOf(`order ${text}`), request };
+      })
+      .sort((one, other) => one.order - other.order)
+      .map(({ request }) => request),
+  ).flat();
 }

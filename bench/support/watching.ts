@@ -1,13 +1,13 @@
 import { call, expectEqual, expectSuccess, requestText } from './client.ts';
 import { READER } from './cluster-fleet.ts';
-import type { Driver } from './driver.ts';
+import { Driver } from './driver.ts';
 import { CLUSTERS_PATH, clusterName } from './objects.ts';
 import type { FleetServer } from './processes.ts';
 
-export const MERGE_PATCH = 'application/merge-patch+json';
+const MERGE_PATCH = 'application/merge-patch+json';
 
 /** A watch of all events from now on. */
-export async function watchRequest(server: FleetServer, { token } = READER): Promise<string> {
+export async function watchRequest(server: FleetServer, token = READER.token): Promise<string> {
   const { metadata } = await expectSuccess<{ metadata: { resourceVersion: string } }>(
     call(server, 'GET', '/auth/v1/clusters?limit=1', { token }),
   );
@@ -20,7 +20,9 @@ export interface WatchDrivers {
   readonly writer: Driver;
 }
 
-export const annotationPatch = (note: string): object => ({ metadata: { annotations: { note } } });
+export const watchDrivers = (): WatchDrivers => ({ watchers: new Driver(), writer: new Driver() });
+
+const annotationPatch = (note: string): object => ({ metadata: { annotations: { note } } });
 
 let patchRounds = 0;
 

@@ -28,7 +28,7 @@ const startWorker = (workerData: SigningWorkerData): Thread =>
 /**
  * Signs with one key, in separate threads, so that the event loop serves requests meanwhile (A23). Inputs of one tick
  * of the event loop go to a thread in one message. With a task of Node's thread pool for each input, a token request
- * took 1.14 to 1.22 times the CPU time on a loaded machine (ADR 47).
+ * took 1.14 to 1.22 times the CPU time on a loaded machine (ADR 5).
  *
  * A thread is started for the first input, and another one while each of them has a whole batch to sign. A thread that
  * fails rejects what it was given; the next input starts another.

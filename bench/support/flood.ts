@@ -1,20 +1,16 @@
-/**
- * A flooding client in a separate process. It sends `ready`, gets a `FloodJob` as a message, floods until its time is
- * over, sends back the `FloodOutcome`, and waits for the next job. It exits when its parent disconnects.
- */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { createFloods, type Flood } from '../../test/e2e/support/hostile-floods.ts';
 
-export interface FloodJob {
+export interface Flooding {
   readonly port: number;
   readonly token: string;
   /** Index in the list of `createFloods`. */
   readonly flood: number;
   readonly seconds: number;
-  /** Attempts a second; 0, the default: as many as possible. */
-  readonly rate?: number;
+  /** Attempts a second; 0: as many as possible. */
+  readonly rate: number;
 }
 
 export interface FloodOutcome {
@@ -29,9 +25,10 @@ const FROM = '127.0.0.2';
 /** An attempt without a response ends after this. */
 const PATIENCE_MS = 8_000;
 
-async function work({ port, token, flood: index, seconds, rate = 0 }: FloodJob): Promise<FloodOutcome> {
-  const flood = createFloods(token)[index];
-  if (flood === undefined) throw new Error(`there is no flood ${index}`);
+/** Floods a server from 32 connections until the time is over. */
+export async function flood({ port, token, flood: index, seconds, rate }: Flooding): Promise<FloodOutcome> {
+  const kind = createFloods(token)[index];
+  if (kind === undefined) throw new Error(`there is no flood ${index}`);
   const start = performance.now();
   const endAt = start + seconds * 1000;
   const ends: Record<string, number> = {};
@@ -44,10 +41,10 @@ async function work({ port, token, flood: index, seconds, rate = 0 }: FloodJob):
       const wait = rate === 0 ? 0 : start + (number * 1000) / rate - performance.now();
       if (wait > 0) await sleep(wait);
       if (performance.now() >= endAt) break;
-      const socket = kept?.writable === true ? kept : open(flood, port);
-      const end = await attempt(flood, socket, flood.sent[number % flood.sent.length] ?? '');
+      const socket = kept?.writable === true ? kept : open(kind, port);
+      const end = await attempt(kind, socket, kind.sent[number % kind.sent.length] ?? '');
       ends[end] = (ends[end] ?? 0) + 1;
-      if (flood.over === 'kept') kept = socket;
+      if (kind.over === 'kept') kept = socket;
       else socket.destroy();
     }
     kept?.destroy();
@@ -57,16 +54,9 @@ async function work({ port, token, flood: index, seconds, rate = 0 }: FloodJob):
 }
 
 function open({ over }: Flood, port: number): Socket {
-  const socket =
-    over === 'raw'
-      ? connect({ port, host: '127.0.0.1', localAddress: FROM })
-      : connectTls({
-          ...{ port, host: '127.0.0.1', localAddress: FROM },
-          rejectUnauthorized: false,
-          ALPNProtocols: ['http/1.1'],
-        });
-  socket.on('error', () => {});
-  return socket;
+  const to = { port, host: '127.0.0.1', localAddress: FROM };
+  const tls = { ...to, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] };
+  return (over === 'raw' ? connect(to) : connectTls(tls)).on('error', () => {});
 }
 
 function attempt({ leaves, over }: Flood, socket: Socket, sent: string | Uint8Array): Promise<string> {
@@ -98,8 +88,3 @@ function attempt({ leaves, over }: Flood, socket: Socket, sent: string | Uint8Ar
     else socket.write(sent);
   });
 }
-
-process.on('message', (job: FloodJob) => {
-  void work(job).then((outcome) => process.send?.(outcome));
-});
-process.send?.('ready');

@@ -1,0 +1,179 @@
+import type { Driver, Work } from './driver.ts';
+import type { ServerProcess } from './processes.ts';
+
+export interface Settings {
+  readonly rounds: number;
+  /** About how long one round of one side takes. */
+  readonly seconds: number;
+  /** A study measures only what has this word in its name. */
+  readonly rows: string;
+  /** Is called after each round, because a run takes minutes. */
+  readonly progress: (line: string) => void;
+}
+
+/** What a benchmark measures. Without `limit` and `least` it has no goal. */
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  /** The lowest and the highest round. */
+  readonly range?: readonly [lowest: number, highest: number];
+  /** The goal: at most this. */
+  readonly limit?: number | undefined;
+  /** The goal: at least this. */
+  readonly least?: number | undefined;
+  /** Further figures, which have no goal. */
+  readonly note?: string;
+}
+
+/** Explains all lines that follow. */
+export const HEADER = [
+  'Floor: the least that any Node server could do for the same work, in a separate process over the same TLS.',
+  'Share by CPU: CPU time of the floor for one unit of work, divided by that of Clusterpass, over all threads. At 0.50',
+  'Clusterpass costs twice as much. Other load on the machine changes it far less than the share by rate.',
+  'Each share is the median of the rounds, with the lowest and the highest round in brackets.',
+].join('\n');
+
+/** The value below which this share of the values lies: 0.99 is the 99th percentile, 1 the largest value. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
+}
+
+/** The number with three significant digits. */
+const threeDigits = (value: number): string =>
+  value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2);
+
+/** The median of the rounds, and their range. */
+export const spread = (values: readonly number[]): Pick<Figure, 'value' | 'range'> => ({
+  value: median(values),
+  range: [Math.min(...values), Math.max(...values)],
+});
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** How a cost grows along an axis: the last point of a curve is at most `limit` times the first. */
+export const grown = (name: string, axis: string, points: readonly Point[], limit: number): Figure => ({
+  name: `growth of ${name}, by ${axis}`,
+  value: (points.at(-1)?.y ?? Number.NaN) / (points[0]?.y ?? Number.NaN),
+  unit: 'times',
+  limit,
+  note: points.map(({ x, y }) => `${x.toLocaleString('en')} ${axis}: ${threeDigits(y)} us`).join(', '),
+});
+
+export const holds = ({ value, limit = Number.POSITIVE_INFINITY, least = Number.NEGATIVE_INFINITY }: Figure): boolean =>
+  value <= limit && value >= least;
+
+export function lineOf(figure: Figure): string {
+  const { name, value, unit, range, limit, least, note } = figure;
+  const rounds = range === undefined ? '' : ` (${range.map(threeDigits).join('-')})`;
+  const goal = limit !== undefined ? `at most ${limit}` : least !== undefined ? `at least ${threeDigits(least)}` : '';
+  const parts = [`${name}: ${threeDigits(value)}${rounds} ${unit}`.trimEnd()];
+  if (note !== undefined) parts.push(note);
+  if (goal !== '') parts.push(`goal ${goal}: ${holds(figure) ? 'holds' : 'MISSED'}`);
+  return parts.join('; ');
+}
+
+export interface Round {
+  readonly rate: number;
+  readonly cpuPerUnit: number;
+}
+
+export interface Rounds {
+  readonly ours: readonly Round[];
+  readonly floor: readonly Round[];
+}
+
+/** Runs both sides in each round, and changes which side begins: other load on the machine then affects both. */
+export async function alternate(
+  { rounds, progress }: Pick<Settings, 'rounds' | 'progress'>,
+  ours: (round: number) => Promise<Round>,
+  floor: (round: number) => Promise<Round>,
+): Promise<Rounds> {
+  const results = { ours: [] as Round[], floor: [] as Round[] };
+  for (let round = 0; round < rounds; round++) {
+    const order = [['ours', ours] as const, ['floor', floor] as const];
+    if (round % 2 === 1) order.reverse();
+    for (const [side, run] of order) {
+      const result = await run(round);
+      results[side].push(result);
+      const [rate, cpu] = [threeDigits(result.rate), threeDigits(result.cpuPerUnit)];
+      progress(`round ${round + 1}, ${side}: ${rate}/s, ${cpu} us of CPU each`);
+    }
+  }
+  return results;
+}
+
+/** Round by round: a value of ours, divided by that of the floor. */
+export const ratios = ({ ours, floor }: Rounds, of: (round: Round) => number): number[] =>
+  ours.map((mine, index) => of(mine) / of(floor[index] as Round));
+
+/** The medians of both sides. */
+export const medians = (rounds: Rounds, of: (round: Round) => number): string =>
+  [rounds.ours, rounds.floor].map((side) => threeDigits(median(side.map(of)))).join(' and ');
+
+const rateOf = ({ rate }: Round): number => rate;
+export const cpuOfRound = ({ cpuPerUnit }: Round): number => cpuPerUnit;
+
+/** The median of the share by CPU, or of the share by rate, is at least this. */
+export interface Goal {
+  readonly cpuShare?: number;
+  readonly rateShare?: number;
+}
+
+/** Clusterpass beside a floor, by CPU and by rate. */
+export function compared(name: string, { cpuShare, rateShare }: Goal, rounds: Rounds): Figure[] {
+  const cpu = spread(ratios({ ours: rounds.floor, floor: rounds.ours }, cpuOfRound));
+  const rate = spread(ratios(rounds, rateOf));
+  return [
+    {
+      name: `${name}, share by CPU`,
+      ...cpu,
+      unit: '',
+      least: cpuShare,
+      note: `${medians(rounds, cpuOfRound)} us each`,
+    },
+    {
+      name: `${name}, share by rate`,
+      ...rate,
+      unit: '',
+      least: rateShare,
+      note: `${medians(rounds, rateOf)} a second`,
+    },
+  ];
+}
+
+export interface Comparison {
+  readonly driver: Driver;
+  readonly server: ServerProcess;
+  readonly floor: ServerProcess;
+  readonly work: Work;
+  readonly settings: Settings;
+  /**
+   * Both sides handle twice as many units before the measurement. V8 compiles for thousands of requests, in threads
+   * whose CPU time counts.
+   */
+  readonly warmUp: number;
+}
+
+/** Sends the same requests to Clusterpass and to the floor, in alternation. */
+export async function compareRequests(name: string, goal: Goal, comparison: Comparison): Promise<Figure[]> {
+  const { driver, server, floor, work, settings, warmUp } = comparison;
+  await driver.run(floor, { ...work, total: 2 * warmUp });
+  await driver.run(server, { ...work, total: warmUp });
+  // As many units as take about the time of a round.
+  const { rate } = await driver.run(server, { ...work, total: warmUp });
+  const total = Math.max(work.connections, Math.round(rate * settings.seconds));
+  const run = (side: ServerProcess) => (): Promise<Round> => driver.run(side, { ...work, total });
+  return compared(name, goal, await alternate(settings, run(server), run(floor)));
+}
