@@ -1,7 +1,7 @@
 import { call, expectEqual, expectSuccess } from '../support/client.ts';
 import { clusterFleet, LIMITED_READER, READER } from '../support/cluster-fleet.ts';
 import type { Figure, Settings } from '../support/measure.ts';
-import { BINDINGS_PATH, binding, CLUSTERS_PATH, user } from '../support/objects.ts';
+import { binding, CLUSTERS_PATH, user } from '../support/objects.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
 import { tickTimes } from '../support/ticks.ts';
 
@@ -51,11 +51,11 @@ async function readAll(server: FleetServer, sent: Omit<FleetRequest, 'name'>): P
 async function changePermission(server: FleetServer): Promise<void> {
   const watched = readAll(server, { path: `${PUBLIC}?watch=1&timeoutSeconds=20`, token: LIMITED_READER.token });
   const read = (): Promise<unknown> => expectSuccess(call(server, 'GET', `${PUBLIC}?limit=1`, LIMITED_READER));
-  const body = binding('everything', { role: 'viewer', subjects: [user(LIMITED_READER.name)] });
+  const { path, body } = binding('everything', { role: 'viewer', subjects: [user(LIMITED_READER.name)] });
   await read();
-  await expectSuccess(call(server, 'POST', BINDINGS_PATH, { body }));
+  await expectSuccess(call(server, 'POST', path, { body }));
   await read();
-  await expectSuccess(call(server, 'DELETE', `${BINDINGS_PATH}/everything`));
+  await expectSuccess(call(server, 'DELETE', `${path}/everything`));
   await watched;
 }
 

@@ -2,7 +2,7 @@ import { call, expectSuccess } from '../support/client.ts';
 import { clusterFleet, HOME, LIMITED_READER } from '../support/cluster-fleet.ts';
 import type { Driver } from '../support/driver.ts';
 import { type Figure, grown, median, type Point, type Settings } from '../support/measure.ts';
-import { BINDINGS_PATH, binding, user } from '../support/objects.ts';
+import { binding, user } from '../support/objects.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
 import { numberedPatch, type WatchDrivers, watchDrivers, watchRequest } from '../support/watching.ts';
 
@@ -56,12 +56,12 @@ async function permissionCost(
   for (let round = 0; round <= rounds; round++) {
     const name = `more-${round}`;
     // The watchers see their clusters by a label that this one does not carry.
-    const clusters = `kubernetes.io/metadata.name=${HOME}`;
-    const body = binding(name, { role: 'viewer', subjects: [user(userName)], clusters });
+    const clusters = { names: [HOME] };
+    const { path, body } = binding(name, { role: 'viewer', subjects: [user(userName)], clusters });
     const before = server.cpu();
-    await expectSuccess(call(server, 'POST', BINDINGS_PATH, { body }));
+    await expectSuccess(call(server, 'POST', path, { body }));
     await waitForEvent();
-    await expectSuccess(call(server, 'DELETE', `${BINDINGS_PATH}/${name}`));
+    await expectSuccess(call(server, 'DELETE', `${path}/${name}`));
     await waitForEvent();
     costs.push((server.cpu() - before) / 2);
   }

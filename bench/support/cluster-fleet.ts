@@ -7,6 +7,7 @@ import {
   clusterName,
   clusterObject,
   type FleetObject,
+  labelled,
   namespaceObject,
   otherBindings,
   roleObjects,
@@ -56,7 +57,11 @@ function* objectsOf({ clusters, bindings, clusterBytes }: FleetSize): Generator<
   yield accountObject(HOME, NAMESPACE, CALLER);
   yield* roleObjects();
   yield bindingObject('reader', { role: 'viewer', subjects: [user(READER.name)] });
-  yield bindingObject('limited', { role: 'viewer', subjects: [user(LIMITED_READER.name)], clusters: 'own=yes' });
+  yield bindingObject('limited', {
+    role: 'viewer',
+    subjects: [user(LIMITED_READER.name)],
+    clusters: labelled({ own: 'yes' }),
+  });
   yield bindingObject('caller', { role: 'issuer', subjects: [account(NAMESPACE, CALLER)] });
   yield* otherBindings(bindings - 3);
 }

@@ -24,7 +24,6 @@ export interface Fleet {
 }
 
 const catalog = createCatalog({ productName: 'orchestrator' });
-const kinds = new Map(Object.values(catalog).map((kind) => [kind.kind, kind]));
 
 /** Fills an empty data directory, as `clusterpass store import` does. */
 export async function writeFleet(dataDir: string, fleet: Fleet): Promise<void> {
@@ -32,7 +31,7 @@ export async function writeFleet(dataDir: string, fleet: Fleet): Promise<void> {
   const file = join(dataDir, 'clusterpass.db');
   const items = [...fleet.objects()].map(({ cluster, body }, index) => {
     const { metadata, ...rest } = body as ApiObject;
-    const kind = kinds.get(rest.kind ?? '');
+    const kind = catalog.findKind(rest.apiVersion ?? '', rest.kind ?? '');
     if (kind === undefined) throw new Error(`there is no kind ${rest.kind}`);
     const generation = kind.countsGenerations ? { generation: 1 } : {};
     const full = { ...rest, metadata: { ...metadata, uid: randomUUID(), creationTimestamp: CREATED, ...generation } };

@@ -63,6 +63,7 @@ export const accountObject = (cluster: string, namespace: string, name: string):
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
+const FLEET_VERSION = 'clusterpass.dev/v1alpha1';
 
 const ROLES = {
   /** Sees the public view of clusters. */
@@ -80,25 +81,41 @@ export const user = (name: string): object => ({ kind: 'User', apiGroup: RBAC_GR
 export const group = (name: string): object => ({ kind: 'Group', apiGroup: RBAC_GROUP, name });
 export const account = (namespace: string, name: string): object => ({ kind: 'ServiceAccount', namespace, name });
 
-/** `clusters` is a label selector: the binding holds in these clusters only. */
+/** Where a binding holds: `clusters` of a FleetRoleBinding. */
+export type Clusters = { readonly names: readonly string[] } | { readonly selector: object };
+
+export const labelled = (matchLabels: Record<string, string>, matchExpressions: readonly object[] = []): Clusters => ({
+  selector: { matchLabels, matchExpressions },
+});
+
 interface BindingOptions {
   readonly role: keyof typeof ROLES;
   readonly subjects: readonly object[];
-  readonly clusters?: string | undefined;
+  /** Without it, the binding is one of Kubernetes, which holds in all clusters. */
+  readonly clusters?: Clusters | undefined;
 }
 
-export function binding(name: string, { role, subjects, clusters }: BindingOptions): object {
-  const selector = clusters === undefined ? {} : { annotations: { 'clusterpass.dev/clusters': clusters } };
+/** A binding, and the path that it is created at. */
+export function binding(name: string, { role, subjects, clusters }: BindingOptions): { path: string; body: object } {
+  const roleRef = { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role };
+  const metadata = { name };
+  if (clusters !== undefined) {
+    const body = {
+      apiVersion: FLEET_VERSION,
+      kind: 'FleetRoleBinding',
+      metadata,
+      spec: { subjects, roleRef, clusters },
+    };
+    return { path: `/apis/${FLEET_VERSION}/fleetrolebindings`, body };
+  }
   return {
-    apiVersion: RBAC_VERSION,
-    kind: 'ClusterRoleBinding',
-    metadata: { name, ...selector },
-    subjects,
-    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role },
+    path: BINDINGS_PATH,
+    body: { apiVersion: RBAC_VERSION, kind: 'ClusterRoleBinding', metadata, subjects, roleRef },
   };
 }
 
-export const bindingObject = (name: string, options: BindingOptions): FleetObject => inFleet(binding(name, options));
+export const bindingObject = (name: string, options: BindingOptions): FleetObject =>
+  inFleet(binding(name, options).body);
 
 /** Bindings of users that send no request. A real policy holds more bindings than those of one caller. */
 export const otherBindings = (count: number): FleetObject[] =>
@@ -106,6 +123,6 @@ export const otherBindings = (count: number): FleetObject[] =>
     bindingObject(`other-${index}`, {
       role: index % 2 === 0 ? 'viewer' : 'issuer',
       subjects: [user(`other-user-${index}`)],
-      clusters: index % 3 === 0 ? undefined : `region=r-${index % 20}`,
+      clusters: index % 3 === 0 ? undefined : labelled({ region: `r-${index % 20}` }),
     }),
   );

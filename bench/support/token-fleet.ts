@@ -4,10 +4,12 @@ import {
   account,
   accountObject,
   bindingObject,
+  type Clusters,
   clusterName,
   clusterObject,
   type FleetObject,
   group,
+  labelled,
   namespaceObject,
   otherBindings,
   roleObjects,
@@ -111,16 +113,20 @@ function objectsOfTeam(team: number): FleetObject[] {
   const prefix = `system:cluster:${home}:serviceaccount:${AUTOMATION_NAMESPACE}:`;
   const abroad = automations.map((task) => user(`${prefix}${task}`));
   const atHome = automations.map((task) => account(AUTOMATION_NAMESPACE, task));
-  const issuer = (suffix: string, subjects: readonly object[], clusters: string): FleetObject =>
+  const issuer = (suffix: string, subjects: readonly object[], clusters: Clusters): FleetObject =>
     bindingObject(`${name}-${suffix}`, { role: 'issuer', subjects, clusters });
   return [
     namespaceObject(home, AUTOMATION_NAMESPACE),
     ...automations.map((task) => accountObject(home, AUTOMATION_NAMESPACE, task)),
-    bindingObject(`${name}-viewers`, { role: 'viewer', subjects: [group(name)], clusters: `team=${name}` }),
-    issuer('members', [group(name)], `team=${name},env in (dev,staging)`),
-    issuer('on-call', [group(`${name}-on-call`)], `team=${name},env=prod`),
-    issuer('automation', abroad, `team=${name}`),
-    issuer('automation-home', atHome, `kubernetes.io/metadata.name=${home}`),
+    bindingObject(`${name}-viewers`, { role: 'viewer', subjects: [group(name)], clusters: labelled({ team: name }) }),
+    issuer(
+      'members',
+      [group(name)],
+      labelled({ team: name }, [{ key: 'env', operator: 'In', values: ['dev', 'staging'] }]),
+    ),
+    issuer('on-call', [group(`${name}-on-call`)], labelled({ team: name, env: 'prod' })),
+    issuer('automation', abroad, labelled({ team: name })),
+    issuer('automation-home', atHome, { names: [home] }),
   ];
 }
 

@@ -9,7 +9,7 @@ let server: Server;
 afterAll(() => server.destroy());
 
 describe('B16: a stop under load', () => {
-  // By the number of requests, so that it is the same on every machine. `npm run bench -- drain` checks a rate.
+  // By the number of requests, so that it is the same on every machine.
   it('loses no request and no acknowledged write, and ends every watch with a bookmark', async () => {
     // Long enough for this process to notice that readiness has failed, on a busy machine too.
     server = await startServer({ args: ['--shutdown-delay', '3s'] });
@@ -20,7 +20,7 @@ describe('B16: a stop under load', () => {
     expect(stopped.ready).toBe(503);
     expect(new Set(stopped.endings)).toEqual(new Set(['BOOKMARK']));
     // The clients close their connections after that, so it waited for none of them. Had it given up, responses
-    // and bookmarks would be missing. `npm run bench -- drain` limits the time.
+    // and bookmarks would be missing.
     expect(stopped.exitCode).toBe(0);
 
     server = await server.restart();

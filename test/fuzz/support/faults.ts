@@ -1,7 +1,7 @@
 /**
- * Texts that are wrong in many places, by format: a frame, and pieces that are faults inside it. The fuzzers
- * combine them, and `npm run bench -- event-loop` sends each at the largest size that is accepted. A parser that makes
- * an Error of every fault takes seconds for some of them (A19).
+ * Texts that are wrong in many places, by format: a frame, and pieces that are faults inside it. The fuzzers combine
+ * them, and send each at the largest size that is accepted. A parser that makes an Error of every fault takes seconds
+ * for some of them (A19).
  */
 export interface Faults {
   readonly name: string;
