@@ -1,8 +1,8 @@
 /**
- * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--rows WORD] [--json]`: measures Clusterpass, mostly beside a floor, the
- * least that any Node server could do for the same work. Without a name, everything in `goals/` runs; the programs in
- * `studies/` take long and run by name. Exits with 1 when a goal is missed. The comment of `run` in each file says
- * what it measures.
+ * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--rows WORD] [--json]`: measures Clusterpass, mostly beside a
+ * floor, the least that any Node server could do for the same work. Without a name, everything in `goals/` runs; the
+ * programs in `studies/` take long and run by name. Exits with 1 when a goal is missed. The comment of `run` in each
+ * file says what it measures.
  */
 import { readdirSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
