@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command, Done, Work } from './driver-process.ts';
-import type { Round } from './measure.ts';
 import { atEnd, kill, makeFolder, type ServerProcess } from './processes.ts';
 
 export type { Done, Requests, Work } from './driver-process.ts';
@@ -44,7 +43,10 @@ export class Driver {
   }
 
   /** Does the work over new connections, which are opened before. */
-  async run({ port, cpu }: ServerProcess, work: Work & { readonly total: number }): Promise<Done & Round> {
+  async run(
+    { port, cpu }: ServerProcess,
+    work: Work & { readonly total: number },
+  ): Promise<Done & { rate: number; cpuPerUnit: number }> {
     await this.send({ do: 'connect', port, connections: work.connections });
     const before = cpu();
     const done = await this.work(work);
