@@ -208,21 +208,16 @@ describe('no canary', () => {
 
   it('is in the output of a start that fails', async () => {
     const secret = canary('start');
-    const file = join(folder, 'secret');
-    await writeFile(file, `${secret},"broken\n`, { mode: 0o600 });
-    const starts = [
-      ['--store', `etcd://root:${secret}@127.0.0.1:1/x`, '--base-url', `https://jane:${secret}@pass.example`],
-      ['--token-auth-file', file],
-      ['--authentication-config', file],
-    ].map(async (args, index) => {
-      const data = join(folder, `data-${index}`);
-      const { code, stdout, stderr } = await run(['serve', '--data-dir', data, '--listen', '127.0.0.1:0', ...args]);
-      expect(code, args[0]).toBeGreaterThan(0);
-      // Nor in hexadecimal: callers are shown the first bytes of a value that cannot be decoded.
-      for (const form of [secret, Buffer.from(secret.slice(0, 12)).toString('hex')]) {
-        expect(`${stdout}${stderr}`, args[0]).not.toContain(form);
-      }
-    });
-    await Promise.all(starts);
+    // Files that cannot be used are not repeated: src/authn/static-token-authenticator.test.ts and its neighbours.
+    const args = [
+      '--store',
+      `etcd://root:${secret}@127.0.0.1:1/x`,
+      '--base-url',
+      `https://jane:${secret}@pass.example`,
+    ];
+    const data = ['--data-dir', join(folder, 'data'), '--listen', '127.0.0.1:0'];
+    const { code, stdout, stderr } = await run(['serve', ...data, ...args]);
+    expect(code).toBeGreaterThan(0);
+    expect(`${stdout}${stderr}`).not.toContain(secret);
   });
 });

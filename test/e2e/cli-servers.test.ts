@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { Person, userIn } from './support/cli.ts';
-import { addCluster, grantClusters, relabel, touch } from './support/fleet.ts';
+import { addCluster, grantClusters, touch } from './support/fleet.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 
@@ -116,32 +116,6 @@ describe('logins at two servers', () => {
     onTestFinished(() => joe.leave());
     expect(JSON.parse(await joe.ok(['servers', '-o', 'json']))).toEqual({ items: [] });
     expect(await joe.ok(['servers', '-o', 'name'])).toBe('');
-  });
-
-  it('are named in the error for another name', async () => {
-    const known = 'choose one of your logins with --server: eu, us.';
-    const hint = (server: string): string =>
-      `Log in with clusterpass login --server ${server}, set --token-file or CLUSTERPASS_TOKEN, or ${known}`;
-    expect(await jane.fails(['get', 'clusters', '--server', 'use'])).toBe(
-      `error: not logged in to https://use; did you mean us? ${hint('https://use')}\n`,
-    );
-    expect(await jane.fails(['whoami'], { env: { CLUSTERPASS_SERVER: 'production' } })).toBe(
-      `error: not logged in to https://production. ${hint('https://production')}\n`,
-    );
-    expect(await jane.fails(['logout', '--server', 'use'])).toBe(
-      `error: not logged in to https://use; did you mean us? C${known.slice(1)}\n`,
-    );
-  });
-
-  it('are named by their address in the error for another scheme', async () => {
-    const other = eu.url.replace(/^http:/, 'https:');
-    const problem = `error: not logged in to ${other}; did you mean ${eu.url}?`;
-    expect(await jane.fails(['logout', '--server', other])).toBe(
-      `${problem} Choose one of your logins with --server: eu, us.\n`,
-    );
-    expect(await jane.fails(['whoami', '--server', other])).toContain(
-      `${problem} Log in with clusterpass login --server ${other}, set`,
-    );
   });
 
   it.each([
@@ -285,77 +259,6 @@ describe('kubeconfig', () => {
     expect(stderr).toContain(`${warning} us/prod-1, us/stage-1: `);
     expect(stderr).not.toContain('Next:');
   });
-
-  it('keeps the names of contexts that are in the file', async () => {
-    await jane.ok([...KUBECONFIG, '--output', 'kept', '--server', 'us']);
-    await jane.ok([...KUBECONFIG, '--output', 'kept', '--prune']);
-    expect(await contexts('kept')).toEqual({
-      'prod-1': us.url,
-      'stage-1': us.url,
-      'dev-1': eu.url,
-      'eu/prod-1': eu.url,
-    });
-  });
-});
-
-describe('a misspelled name of a cluster', () => {
-  it('is followed by the nearest one that the caller sees, with its server', async () => {
-    const meant = '; did you mean us/stage-1?\n';
-    expect(await jane.fails([...EXEC, '--cluster', 'stage1', '--', 'true'])).toContain(meant);
-    const written = await jane.run([...KUBECONFIG, '--output', 'misspelled', '--cluster', 'us/stag-1']);
-    expect(written).toMatchObject({ code: 1, stderr: expect.stringContaining(meant) });
-    expect(await jane.fails(['get', 'clusters', 'stage1'])).toMatch(/\nDid you mean the cluster us\/stage-1\?\n$/);
-    expect(await jane.fails(['describe', 'cluster', 'eu/dev1'])).toContain('\nDid you mean the cluster eu/dev-1?\n');
-    const token = ['create', 'token', 'builder', '-n', 'ci', '--server', 'us', '--cluster'];
-    expect(await jane.fails([...token, 'stage1'])).toMatch(/not found\nDid you mean the cluster stage-1\?\n$/);
-    expect(await jane.fails([...token, 'far-from-all'])).not.toContain('mean');
-    // Refused for another reason than its name.
-  });
-
-  it('names none that the caller does not see', async () => {
-    const joe = ['--server', us.url, '--token', tokenOf('joe')];
-    for (const name of ['stage1', 'stage-1']) {
-      expect(await jane.fails(['get', 'clusters', name, ...joe])).not.toContain('mean');
-    }
-  });
-});
-
-describe('kubeconfig --prune', () => {
-  it('removes contexts of servers without a login, and names them', async () => {
-    const joe = await Person.at();
-    onTestFinished(() => joe.leave());
-    const file = join(joe.home, 'config');
-    const write = (...flags: string[]) => joe.run([...KUBECONFIG, '--output', file, ...flags]);
-    const names = async (): Promise<string[]> => parse(await readFile(file, 'utf8')).contexts.map(nameOf);
-    const nameOf = ({ name }: { name: string }) => name;
-    for (const server of [eu, us]) {
-      await joe.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: tokenOf('jane') });
-    }
-    await writeFile(file, 'contexts: [{name: mine, context: {cluster: x, user: x}}]\n');
-    expect((await write()).code).toBe(0);
-    const host = new URL(us.url).host;
-    const all = ['mine', 'dev-1', `${new URL(eu.url).host}/prod-1`, `${host}/prod-1`, 'stage-1'].sort();
-    expect((await names()).sort()).toEqual(all);
-    await joe.ok(['logout', '--server', us.url]);
-    // Of a server that is given, only its own contexts are pruned.
-    await write('--prune', '--server', eu.url);
-    // Of a selection, none of the clusters that are not selected.
-    for (const selection of ['--selector=env=dev', '--cluster=dev-1']) {
-      await write('--prune', selection);
-      await joe.ok(['kubeconfig', '--prune', selection, '--output', file]);
-    }
-    await write();
-    expect((await names()).sort()).toEqual(all);
-    const { code, stderr } = await write('--prune');
-    expect([code, stderr.match(/^removed: .*$/gm)?.sort()]).toEqual([
-      0,
-      [`${host}/prod-1`, 'stage-1'].map((name) => `removed: ${name}: you are not logged in to ${us.url}`),
-    ]);
-    expect((await names()).sort()).toEqual(['mine', 'dev-1', `${new URL(eu.url).host}/prod-1`].sort());
-    await joe.ok(['logout', '--all']);
-    await joe.ok(['kubeconfig', '--prune', '--output', file]);
-    expect(await names()).toEqual(['mine']);
-  });
 });
 
 describe('exec', () => {
@@ -435,66 +338,6 @@ describe('a server that is down', () => {
     await running.until(({ stderr }) => stderr.includes('4 contexts, 2 new'));
     expect(Object.keys(await contexts('watched'))).toEqual(['dev-1', 'prod-1', 'us/prod-1', 'stage-1']);
     expect((await running.stop()).code).toBe(0);
-  });
-
-  it('is named by kubeconfig --watch of this server alone, and again when it is back', async () => {
-    await us.stop();
-    const running = jane.start([...KUBECONFIG, '--server', 'us', '--watch', '--output', 'alone']);
-    await running.until(({ stderr }) => DOWN.test(stderr));
-    us = await us.restart();
-    await running.until(({ stderr }) => stderr.includes('server us: connected again\n'));
-    await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new'));
-    await us.stop();
-    await running.until(({ stderr }) => stderr.match(new RegExp(DOWN, 'gm'))?.length === 2);
-    us = await us.restart();
-    await running.until(({ stderr }) => stderr.match(/server us: connected again\n/g)?.length === 2);
-    expect((await running.stop()).code).toBe(0);
-  });
-
-  it('does not end kubeconfig --watch --prune, and keeps its contexts', async () => {
-    const running = jane.start([...KUBECONFIG, '--watch', '--prune', '-l', 'env=prod', '--output', 'pruned']);
-    await running.until(({ stderr }) => stderr.includes(': 2 contexts'));
-    await us.stop();
-    await relabel(eu, 'dev-1', { env: 'prod' });
-    await running.until(({ stderr }) => stderr.includes('3 contexts, 1 new') && DOWN.test(stderr));
-    expect(Object.values(await contexts('pruned')).sort()).toEqual([eu.url, eu.url, us.url].sort());
-    us = await us.restart();
-    await relabel(eu, 'dev-1', { env: 'dev' });
-    const { code, stderr } = await running.stop();
-    expect([code, stderr]).toEqual([0, expect.not.stringContaining('    at ')]);
-  });
-});
-
-describe('a server that goes down after it was asked for its clusters', () => {
-  it('is named by describe cluster, which shows those of the others', async () => {
-    let isDown = false;
-    const flaky = createServer((request, response) => {
-      const [, name] = /\/clusters\/([^/]+)$/.exec(request.url ?? '') ?? [];
-      if (isDown && name === undefined) return void request.socket.destroy();
-      response.setHeader('Content-Type', 'application/json');
-      if (name === 'dev-1') response.writeHead(404);
-      const review = { status: { userInfo: { username: 'jane' } } };
-      const list = { metadata: { resourceVersion: '1' }, items: [] };
-      const cluster = { metadata: { name, uid: '1' } };
-      const isReview = request.url?.includes('selfsubjectreviews');
-      response.end(JSON.stringify(isReview ? review : name === undefined ? list : cluster));
-    }).listen(0, '127.0.0.1');
-    await once(flaky, 'listening');
-    const person = await Person.at();
-    onTestFinished(async () => {
-      flaky.close();
-      await person.leave();
-    });
-    const url = `http://127.0.0.1:${(flaky.address() as AddressInfo).port}`;
-    for (const server of [eu.url, url]) {
-      const name = server === url ? 'flaky' : 'eu';
-      await person.ok(['login', '--server', server, '--name', name, '--token-file', '-'], { stdin: tokenOf('jane') });
-    }
-    isDown = true;
-    const { code, stdout, stderr } = await person.run(['describe', 'cluster', 'gone-1', 'gone-2', 'dev-1']);
-    expect([code, stdout]).toEqual([1, expect.stringMatching(/^Name: +dev-1\n/)]);
-    // Once, though two of its clusters were asked for.
-    expect(stderr).toMatch(/^error: server flaky: Unable to connect to the server: http.*\n$/);
   });
 });
 

@@ -9,7 +9,7 @@ import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.t
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { applyYaml } from './support/apply.ts';
 import { Person } from './support/cli.ts';
-import { ASK, bind, createObjects, issue, tokenPath } from './support/objects.ts';
+import { bind, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
@@ -118,16 +118,6 @@ describe('clusterpass trust --webhook', () => {
     expect(stderr).toBe(
       'Clusterpass and TokenReviews refuse it from now on. beta, which asks Clusterpass, within about 15 seconds.\n',
     );
-  });
-
-  it('says of each audience what holds', async () => {
-    const [alpha, beta] = ['alpha', 'beta'].map((name) => `${server.url}/orchestrator/${name}`);
-    const pass = await issue(server, tokenPath('builder', 'ci', 'beta'), { audiences: [alpha, beta] });
-    const { stderr } = await person.run(['token', 'revoke', '-'], { stdin: pass });
-    expect(stderr).toContain(
-      'beta, which asks Clusterpass, within about 15 seconds. Clusters and services with the audience',
-    );
-    expect(stderr).toContain(`${alpha} that verify it with the key set accept it until `);
   });
 
   it('keeps files that exist', async () => {
@@ -272,24 +262,6 @@ describe('the printed configuration in use', () => {
       'clusterpass.dev/pod-name': ['web-0'],
       'clusterpass.dev/pod-uid': [uids.pod],
     });
-  });
-
-  it('a pass that was requested with a pass names both requesters, the newest first', async () => {
-    const builder = 'system:serviceaccount:ci:builder';
-    await bind(server, 'builder-tokens', { kind: 'User', name: builder });
-    const first = await issue(server);
-    const { json } = await server.call('POST', tokenPath('other'), { body: ASK, token: first });
-    expect((await user(json.status.token)).extra['clusterpass.dev/requested-by']).toEqual([
-      'system:cluster:alpha:serviceaccount:ci:builder',
-      'admin',
-    ]);
-  });
-
-  it('a pass without act is accepted; in one for others too, the requester is left out', async () => {
-    const api = `${server.url}/orchestrator/alpha`;
-    const pass = await issue(server, tokenPath(), { audiences: [api, 'vault'] });
-    expect(decodeJwt(pass)).not.toHaveProperty('act');
-    expect((await user(pass)).extra).not.toHaveProperty('clusterpass.dev/requested-by');
   });
 
   it('A47, TX-94: a pass for a person gives name and groups with the prefix, and no permission of an account', async () => {

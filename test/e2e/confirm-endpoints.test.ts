@@ -163,21 +163,6 @@ describe('A14: an edited endpoint', () => {
     nothingOfTheThief(JSON.stringify(await get('alpha')));
   });
 
-  it('survives a write of a caller who does not see it, and of the status', async () => {
-    expect((await patch('alpha', { metadata: { labels: { a: 'b' } } }, 'patcher')).code).toBe(200);
-    const replace = async (): Promise<Answer> => {
-      const [shown] = (await server.call('GET', `${PUBLIC_LIST}?fieldSelector=metadata.name=alpha`)).json.items;
-      shown.metadata.labels = { c: 'd' };
-      return server.call('PUT', `${CLUSTERS}/alpha`, { body: shown });
-    };
-    let put = await replace();
-    // The prober may write the status between the read and the write. Clients then repeat both.
-    while (put.code === 409) put = await replace();
-    expect(put.code, put.text).toBe(200);
-    expect(put.json.spec.confirmedEndpoints).toEqual(endpoints(real.port));
-    expect(put.json.spec[FIELD]).toEqual(endpoints(evil.port, thief));
-  });
-
   it('is shown to the person who confirms, beside what it replaces; then clients get it', async () => {
     await redirect('gamma');
     const text = await admin.ok(['confirm', 'gamma']);
@@ -189,34 +174,6 @@ describe('A14: an edited endpoint', () => {
     expect(cluster.spec).toEqual({ [FIELD]: endpoints(evil.port, thief) });
     expect(conditionOf(cluster)).toMatchObject({ status: 'True', reason: 'Confirmed' });
     expect((await admin.run(['confirm', 'gamma'])).stderr).toContain('nothing to confirm');
-  });
-
-  it('waits, too, when it is applied, and an apply confirms nothing without the verb', async () => {
-    await register('epsilon');
-    const path = `${CLUSTERS}/epsilon?fieldManager=editor&force=true`;
-    const apply = (changes: { annotations?: object; spec?: object }) =>
-      server.call('PATCH', path, {
-        body: {
-          apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-          kind: 'Cluster',
-          metadata: { name: 'epsilon', annotations: changes.annotations ?? {} },
-          spec: { [FIELD]: endpoints(evil.port, thief), ...changes.spec },
-        },
-        headers: { 'Content-Type': 'application/apply-patch+yaml' },
-        token: tokenOf('editor'),
-      });
-    const answer = await apply({});
-    expect(answer.code, answer.text).toBe(200);
-    expect(answer.warnings.join()).toContain('clusterpass confirm epsilon');
-    expect(answer.json.spec.confirmedEndpoints).toEqual(endpoints(real.port));
-    nothingOfTheThief(JSON.stringify(await get('epsilon')));
-    const refused = await apply({ annotations: { [CONFIRMED_ANNOTATION]: await confirmation('epsilon') } });
-    expect([refused.code, refused.json.message]).toEqual([403, expect.stringContaining('cannot confirm resource')]);
-    const forged = await apply({ spec: { confirmedEndpoints: endpoints(evil.port, thief) } });
-    expect([forged.code, forged.json.details.causes[0].field]).toEqual([422, 'spec.confirmedEndpoints']);
-    // The next apply of the manager does not remove what the server has derived.
-    expect((await apply({})).json.spec.confirmedEndpoints).toEqual(endpoints(real.port));
-    nothingOfTheThief(JSON.stringify(await get('epsilon')));
   });
 
   describe('A17: for a caller who may patch, and does not see it', () => {
@@ -270,25 +227,6 @@ describe('A14: an edited endpoint', () => {
       expect(emptied.code, emptied.text).toBe(200);
       expect((await get('zeta', tokenOf('editor'))).spec[FIELD]).toEqual(endpoints(evil.port, thief));
     });
-
-    it('stays when the endpoints that the caller sees are sent back', async () => {
-      for (const way of [MERGE, FORCE]) {
-        const answer = await write(
-          { [FIELD]: endpoints(real.port) },
-          { ...way, query: way.query.replace('dryRun=All', '') },
-        );
-        expect(answer.code, answer.text).toBe(200);
-      }
-      expect((await get('zeta', tokenOf('editor'))).spec[FIELD]).toEqual(endpoints(evil.port, thief));
-    });
-  });
-
-  it('is withdrawn by writing the earlier endpoints', async () => {
-    await redirect('delta');
-    const answer = await patch('delta', { spec: { [FIELD]: endpoints(real.port) } });
-    expect(answer.json.spec).toEqual({ [FIELD]: endpoints(real.port) });
-    expect(answer.warnings).toEqual([]);
-    expect(conditionOf(await get('delta'))).toMatchObject({ status: 'True' });
   });
 });
 

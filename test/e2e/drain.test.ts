@@ -4,16 +4,18 @@ import { openSocket } from './support/open-socket.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 import { stopUnderLoad } from './support/stop-under-load.ts';
+import { brief, Watch } from './support/watch.ts';
 
 let server: Server;
 afterAll(() => server.destroy());
 
-describe('B16: a stop under load', () => {
+describe('B3, B16: a stop under load', () => {
   // By the number of requests, so that it is the same on every machine.
   it('loses no request and no acknowledged write, and ends every watch with a bookmark', async () => {
     // Long enough for this process to notice that readiness has failed, on a busy machine too.
     server = await startServer({ args: ['--shutdown-delay', '3s'] });
     await createObjects(server);
+    const version = (await server.call('GET', CLUSTERS)).json.metadata.resourceVersion;
     const stopped = await stopUnderLoad(server, { watches: 50, rate: 500, before: 100 });
     expect(Object.keys(stopped.answers)).toEqual(['201']);
     expect(stopped.whileStopping).toBeGreaterThan(0);
@@ -29,6 +31,13 @@ describe('B16: a stop under load', () => {
     expect(stopped.acknowledged.length).toBeGreaterThan(0);
     expect(names).toEqual(expect.arrayContaining([...stopped.acknowledged]));
     await createCluster(server, 'afterwards');
+
+    // B3: a watch is resumed across the restart, without gap or repetition.
+    const watch = await Watch.open(server, `${CLUSTERS}?watch=true&resourceVersion=${version}`);
+    const events = await watch.until(({ object }) => object.metadata.name === 'afterwards');
+    watch.close();
+    expect(events.map(brief)).toEqual(expect.arrayContaining(stopped.acknowledged.map((name) => `ADDED ${name}`)));
+    expect(new Set(events.map(brief)).size).toBe(events.length);
   });
 
   it('ends at once after a second signal', async () => {

@@ -155,33 +155,6 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect(other.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer canary-rotated']);
     expect(cluster.requests).toEqual([]);
   });
-
-  it('a caller who may update the cluster can withdraw a confirmation', async () => {
-    await registered('stopped');
-    expect((await annotate('stopped', null, tokenOf('registrar'))).code).toBe(200);
-    expect((await ask('stopped')).code).toBe(502);
-  });
-
-  it('conditions of other writers stay, and a cluster without a credential has no condition of the server', async () => {
-    await registered('mixed');
-    await conditionOf(forwarding, 'mixed', 'NotUsedYet');
-    const conditions = [{ type: 'Ready', status: 'True', reason: 'Fine' }];
-    const body = { status: { conditions, version: 'v1' } };
-    const headers = { 'Content-Type': 'application/merge-patch+json' };
-    expect((await server.call('PATCH', `${CLUSTERS}/mixed/status`, { body, headers })).code).toBe(200);
-    // Overwritten by a client that did not know this condition: the server adds it to theirs again.
-    await conditionOf(forwarding, 'mixed', 'NotUsedYet');
-    await patchSpec(server, 'mixed', { spec: { authInfo: { controller: null } } });
-    await expect
-      .poll(async () => (await server.call('GET', `${CLUSTERS}/mixed`)).json.status)
-      .toEqual({ conditions, version: 'v1' });
-  });
-
-  it('neither the condition nor the refusal names the credential', async () => {
-    const list = await server.call('GET', '/auth/v1/clusters');
-    expect(list.text).toContain('NotConfirmed');
-    for (const secret of ['"fleet', 'canary', 'confirmed-endpoint', 'sha256-']) expect(list.text).not.toContain(secret);
-  });
 });
 
 describe('a cluster that changes who issues its tokens', () => {

@@ -7,7 +7,7 @@ import { asUser, bind, codeFor, createObjects, issue, tokenPath } from './suppor
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer, MOST_TRACKED } from './support/shared-server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The list of issued tokens, and how a token is revoked before it expires. */
@@ -117,27 +117,6 @@ describe('a tracked token', () => {
     expect(JSON.stringify(json)).not.toContain(jtiOf(token));
     expect(await namesFor('kate')).toEqual([]);
   });
-
-  it('needs a known value in its annotation', async () => {
-    const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'yes' } }, spec: { audiences: [] } };
-    const { code, json } = await server.call('POST', tokenPath(), { body });
-    expect([code, json.details.causes[0].field]).toEqual([422, 'metadata.annotations[clusterpass.dev/tracked]']);
-  });
-
-  it('is refused to a caller who has too many, until one is revoked; untracked ones are not counted', async () => {
-    const out = await Promise.all(Array.from({ length: MOST_TRACKED }, () => track('full')));
-    const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
-    const refused = await server.call('POST', tokenPath(), { body, ...asUser('full') });
-    expect(refused.code).toBe(403);
-    expect(refused.json.message).toMatch(
-      /^serviceaccounts "builder" is forbidden: User "full" has 40 tracked tokens, the most that one caller may have: revoke some, or wait until .*Z when the first of them expires, or ask for one that is not tracked$/,
-    );
-    expect(
-      (await server.call('POST', tokenPath(), { body: { spec: { audiences: [] } }, ...asUser('full') })).code,
-    ).toBe(201);
-    expect((await revoke(out[0]?.jti ?? '', 'full')).code).toBe(200);
-    await track('full');
-  });
 });
 
 describe('who sees and revokes what', () => {
@@ -174,37 +153,6 @@ describe('who sees and revokes what', () => {
     expect(rest).toHaveLength(1);
     for (const { jti } of tokens) await revoke(jti);
   });
-
-  it('they have no other verbs', async () => {
-    const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'IssuedToken', metadata: { name: UNKNOWN } };
-    for (const [method, path] of [
-      ['POST', PATH],
-      ['PUT', `${PATH}/${UNKNOWN}`],
-      ['DELETE', PATH],
-    ] as const) {
-      expect((await server.call(method, path, { body })).code, method).toBe(405);
-    }
-    for (const path of [`${PATH}/${UNKNOWN}/status`, `/orchestrator/alpha${PATH}`, PATH.replace('issued', 'revoked')]) {
-      expect((await server.call('GET', path)).code, path).toBe(404);
-    }
-    expect((await server.call('GET', PATH, { token: null })).code).toBe(401);
-  });
-
-  it('a SelfSubjectAccessReview says the same', async () => {
-    const may = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-    const ask = (verb: string) =>
-      review(
-        server,
-        may,
-        { spec: { resourceAttributes: { verb, group: GROUP, resource: 'issuedtokens' } } },
-        tokenOf('joe'),
-      );
-    expect(await ask('list')).toEqual({
-      allowed: true,
-      reason: 'everyone may list issuedtokens, and is shown those that they may see',
-    });
-    expect(await ask('delete')).toEqual({ allowed: false });
-  });
 });
 
 describe('a revoked token', () => {
@@ -228,15 +176,6 @@ describe('a revoked token', () => {
     server = await server.restart();
     await expectRefused();
     await revoke(other.jti);
-  });
-
-  it('need not be tracked: its id is enough', async () => {
-    const token = await issue(server);
-    expect((await revoke(jtiOf(token))).json).toEqual(success(jtiOf(token)));
-    expect(await codeFor(server, token)).toBe(401);
-    expect((await revoke(jtiOf(token))).code, 'a second time').toBe(200);
-    expect((await server.call('GET', `${PATH}/${jtiOf(token)}`)).code).toBe(404);
-    expect((await revoke(randomUUID())).code, 'an unknown id').toBe(200);
   });
 
   it.each(['x', 'ABCDEF00-0000-4000-8000-000000000000', '00000000-0000-4000-8000-0000000000000'])(
@@ -295,14 +234,6 @@ describe('a watch of them', () => {
     const last = (await own.until((event) => brief(event) === `DELETED ${kates.jti}`)).map(brief);
     expect(last).not.toContain(`DELETED ${before.jti}`);
     own.close();
-  });
-
-  it('V-10: after a change of the caller’s rules it starts over', async () => {
-    const { resourceVersion } = (await server.call('GET', PATH, asUser('joe'))).json.metadata;
-    const takeBack = await grant(server, { to: 'joe', rules: [may('watch', 'issuedtokens', GROUP)] });
-    const watch = await Watch.open(server, `${PATH}?watch=true&resourceVersion=${resourceVersion}`, tokenOf('joe'));
-    expect((await watch.rest()).map(brief)).toEqual(['ERROR 410']);
-    await takeBack();
   });
 });
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { applyYaml } from './support/apply.ts';
 import { Person } from './support/cli.ts';
@@ -90,21 +90,6 @@ describe('clusterpass join', () => {
     // Not even after its cluster was deleted.
     await removeCluster(server, 'edge-1');
     expect((await joins('edge-1', token)).stderr).toContain('it was already used to register cluster edge-1');
-  });
-
-  it('A49: of two clusters that use a token at the same time, one is registered', async () => {
-    const token = (await create('--name-pattern', 'race-*')).trim();
-    const id = token.split('_')[1];
-    const results = await Promise.all(
-      ['race-1', 'race-2', 'race-3'].map((name) =>
-        server.call('POST', `${BOOTSTRAP}/${id}/cluster`, { token, body: bodyOf(name) }),
-      ),
-    );
-    expect(results.map(({ code }) => code).sort()).toEqual([201, 409, 409]);
-    const { items } = (await server.call('GET', CLUSTERS)).json;
-    expect(
-      items.filter(({ metadata }: { metadata: { name: string } }) => metadata.name.startsWith('race-')),
-    ).toHaveLength(1);
   });
 
   it('A49: refuses other names, labels and fields, and spends no token for them', async () => {
@@ -227,25 +212,6 @@ describe('clusterpass mirror', () => {
     expect((await admin.run(once)).stdout).toBe('');
   });
 
-  it('copies from the API of another Clusterpass, page by page', async () => {
-    await addCluster(server, 'copy');
-    const config = cluster.kubeconfig
-      .replace(cluster.url, `${server.url}/orchestrator/real`)
-      .replace(/"token":"[^"]*"/, JSON.stringify({ token: server.adminToken }).slice(1, -1));
-    await writeFile(join(admin.home, 'real.yaml'), config);
-    await admin.ok(['mirror', '--cluster', 'copy', '--kubeconfig', 'real.yaml', '--once']);
-    const all = async (name: string) =>
-      (await server.call('GET', `/orchestrator/${name}/api/v1/serviceaccounts`)).json.items.map(
-        ({ metadata: { namespace, name: account, uid } }: { metadata: Record<string, string> }) => [
-          namespace,
-          account,
-          uid,
-        ],
-      );
-    expect(await all('copy')).toEqual(await all('real'));
-    expect(await all('copy')).toHaveLength(2);
-  });
-
   it('follows the cluster across restarts of both: a node, another object of the same name, a deletion', async () => {
     const path = tokenPath('builder', 'ci', 'real');
     const mirror = startCommand('mirror', { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
@@ -289,43 +255,6 @@ describe('clusterpass mirror', () => {
     await mirror.stop();
     expect(await uidOf(pod)).toBe('uid-of-another');
     expect(await admin.fails(once)).toContain('is another cluster than real');
-  });
-
-  it('refuses an address that is plain HTTP', async () => {
-    await writeFile(join(admin.home, 'plain.yaml'), cluster.kubeconfig.replace('127.0.0.1', 'edge.example'));
-    expect(await admin.fails([...once.slice(0, 3), '--kubeconfig', 'plain.yaml', '--once'])).toMatch(
-      /^error: the cluster's address is plain HTTP, which exposes the credential on the network/,
-    );
-  });
-
-  it('names the context of a cluster that cannot be reached', async () => {
-    // A port that no other test gets from the system.
-    const url = 'http://127.0.0.1:1';
-    const file = join(admin.home, 'down.yaml');
-    await writeFile(file, cluster.kubeconfig.replace(cluster.url, url));
-    expect(await admin.fails([...once.slice(0, 3), '--kubeconfig', 'down.yaml', '--once'])).toMatch(
-      new RegExp(`^Unable to connect to the server: ${url} cannot be reached: .* \\(context "hub" of ${file}\\)\\n$`),
-    );
-  });
-
-  it('names the server that refuses its credential', async () => {
-    cluster.fault = () => ({ code: 401 });
-    onTestFinished(() => {
-      cluster.fault = () => undefined;
-    });
-    const refused = 'error: You must be logged in to the server (Unauthorized)';
-    expect(await admin.fails(once)).toBe(`${refused}, context "hub" of ${join(admin.home, 'edge.yaml')}\n`);
-    cluster.fault = () => undefined;
-    const env = { CLUSTERPASS_TOKEN: 'a-token-that-no-one-has-0123456789' };
-    expect(await admin.fails(once, { env })).toMatch(`${refused}, the token in CLUSTERPASS_TOKEN: set a valid one`);
-  });
-
-  it('names the server that refuses it', async () => {
-    const options = { cluster: 'missing', kubeconfig: 'edge.yaml' };
-    const mirror = startCommand('mirror', { person: admin, server }, options);
-    await expect.poll(() => mirror.written.err).toContain('Connected=False');
-    await mirror.stop();
-    expect(mirror.written.err).toBe('TargetConnected=False: clusters.clusterregistry.k8s.io "missing" not found\n');
   });
 
   it('A49: takes a UID only with the verb mirror', async () => {

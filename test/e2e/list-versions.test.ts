@@ -3,6 +3,7 @@ import { expectStatus } from './support/expect-status.ts';
 import { addCluster, namesIn, PUBLIC_LIST, removeCluster, revisionNow, revisionOf, touch } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, startServer } from './support/server.ts';
+import { brief, Watch } from './support/watch.ts';
 
 let server: Server;
 /** The version at which exactly a, b and c existed. */
@@ -126,16 +127,38 @@ describe('B6, C-G, L-34: a revision that is too old', () => {
     expect((await list(`limit=1&labelSelector=x&continue=${fresh}`)).code).toBe(400);
     expect((await list(`limit=1&continue=${fresh}`)).code).toBe(200);
   });
+});
 
-  it('tokens and versions survive a restart', async () => {
-    const first = await list('limit=2');
-    await touch(server, 'c', 'after the first page');
-    expect(await server.stop()).toBe(0);
-    server = await server.restart();
-    const second = await list(`limit=2&continue=${first.json.metadata.continue}`);
-    expect(second.code).toBe(200);
-    expect(revisionOf(second)).toBe(revisionOf(first));
-    const page = await list(`resourceVersion=${revisionOf(first)}&resourceVersionMatch=Exact`);
-    expect(page.json.items.slice(2, 4)).toEqual(second.json.items);
-  });
+it('V-10: a watch from a version that is too old is 200, one ERROR, and the end', async () => {
+  await addCluster(server, 'watched');
+  const old = await revisionNow(server);
+  const versions: number[] = [];
+  for (let count = 0; count < 2 * HISTORY; count++) versions.push(await touch(server, 'watched', `change ${count}`));
+  const watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true&resourceVersion=${old}`);
+  expect(watch.code).toBe(200);
+  const events = await watch.rest();
+  const oldest = Number(/\((\d+)\)$/.exec(events[0]?.object.message)?.[1]);
+  expect(events).toEqual([
+    {
+      type: 'ERROR',
+      object: {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Failure',
+        message: `too old resource version: ${old} (${oldest})`,
+        reason: 'Expired',
+        code: 410,
+      },
+    },
+  ]);
+  // The version in the message is the oldest that can be resumed from, and from there nothing is missing.
+  const resumed = await Watch.open(server, `${PUBLIC_LIST}?watch=true&resourceVersion=${oldest}`);
+  const expected = versions.filter((version) => version > oldest);
+  expect(expected.length).toBeGreaterThanOrEqual(HISTORY);
+  const got = await resumed.take(expected.length);
+  expect(got.map(({ object }) => Number(object.metadata.resourceVersion))).toEqual(expected);
+  resumed.close();
+  const justBefore = await Watch.open(server, `${PUBLIC_LIST}?watch=true&resourceVersion=${oldest - 1}`);
+  expect((await justBefore.rest()).map(brief)).toEqual(['ERROR 410']);
 });

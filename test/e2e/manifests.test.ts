@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -92,52 +92,6 @@ it('an object that existed before is updated, and stays when its file is removed
   expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
 });
 
-it('fields that other clients add stay, their changes are undone, and the log names field and manager', async () => {
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
-  const before = logged('a manifest took over fields of another manager').length;
-  await afterChange(() => write('ours.yaml', cluster('ours', ', labels: { env: dev, team: a }')));
-  const body = { metadata: { labels: { env: 'prod', note: 'mine' } } };
-  await server.call('PATCH', `${CLUSTERS}/ours?fieldManager=jane`, { body, headers });
-  await afterChange(() => write('ours.yaml', cluster('ours', ', labels: { env: dev }')));
-  expect(await labelsOf('ours')).toEqual({ env: 'dev', note: 'mine' });
-  expect(logged('a manifest took over fields of another manager').slice(before)).toMatchObject([
-    {
-      level: 'warn',
-      file: 'ours.yaml',
-      conflict: 'conflict with "jane" using clusterregistry.k8s.io/v1alpha1: .metadata.labels.env',
-    },
-  ]);
-  expect((await server.call('GET', '/metrics')).text).toMatch(/^clusterpass_manifest_conflicts_total [1-9]\d*$/m);
-  const { managedFields } = (await server.call('GET', `${CLUSTERS}/ours`)).json.metadata;
-  expect(managedFields).toMatchObject([
-    {
-      manager: 'clusterpass-manifests',
-      operation: 'Apply',
-      fieldsV1: { 'f:metadata': { 'f:labels': { 'f:env': {} } } },
-    },
-    { manager: 'jane', operation: 'Update' },
-  ]);
-  await afterChange(() => unlink(join(folder, 'ours.yaml')));
-  await isRemoved('ours');
-});
-
-it('an object that a client deleted is created again when its file is touched', async () => {
-  await afterChange(() => write('ours.yaml', cluster('ours', ', labels: { env: dev }')));
-  expect((await server.call('DELETE', `${CLUSTERS}/ours`)).code).toBe(200);
-  await utimes(join(folder, 'ours.yaml'), new Date(), new Date());
-  await expect.poll(() => clusterIs('ours')).toBe(true);
-  await afterChange(() => unlink(join(folder, 'ours.yaml')));
-  await isRemoved('ours');
-});
-
-it('objects of others are not changed', async () => {
-  await createCluster(server, 'apart');
-  await afterChange(() => write('c.yaml', cluster('third')));
-  await afterChange(() => unlink(join(folder, 'c.yaml')));
-  await isRemoved('third');
-  expect(await clusterIs('apart')).toBe(true);
-});
-
 it('a bad document is reported with its file, line and field, and the others are applied', async () => {
   const before = logged(UNREAD, UNWRITTEN).length;
   const address = '\nspec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: "http://h" }] } }\n';
@@ -178,22 +132,7 @@ it('a bad document is reported with its file, line and field, and the others are
     [7, 28, expect.stringContaining('key "a" already set in map')],
     [8, 32, 'already defined in mixed.yaml, document 1'],
   ]);
-});
-
-it('a file that cannot be read in full removes nothing', async () => {
-  await afterChange(() => write('mixed.yaml', cluster('good-1'), 'kind: [\n'));
-  expect(await clusterIs('good-2')).toBe(true);
-  await unlink(join(folder, 'mixed.yaml'));
-  await afterChange(() => symlink('/nowhere/at/all', join(folder, 'mixed.yaml')));
-  expect([await clusterIs('good-1'), await clusterIs('good-2')]).toEqual([true, true]);
-  expect(logged(UNREAD).at(-1)).toMatchObject({ file: 'mixed.yaml', document: 0 });
-  // The other files of the folder are applied meanwhile.
-  await afterChange(() => write('d.yaml', cluster('fourth')));
-  expect(await clusterIs('fourth')).toBe(true);
-  await unlink(join(folder, 'mixed.yaml'));
-  await afterChange(() => write('mixed.yaml', cluster('good-1')));
-  await isRemoved('good-2');
-  expect(await clusterIs('good-1')).toBe(true);
+  await afterChange(() => unlink(join(folder, 'mixed.yaml')));
 });
 
 it('an object whose cluster is missing is retried until the cluster exists', async () => {
@@ -214,35 +153,4 @@ it('an object whose cluster is missing is retried until the cluster exists', asy
   // Not at every poll.
   expect(logged(UNWRITTEN).length).toBeLessThanOrEqual(reports + 1);
   expect(logged(UNREAD).length).toBe(left);
-});
-
-it('finalizers of controllers stay', async () => {
-  const path = `${CLUSTERS}/east`;
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
-  await server.call('PATCH', path, { body: { metadata: { finalizers: ['example.com/a'] } }, headers });
-  await afterChange(() => write('a.yaml', cluster('east', ', labels: { env: test }')));
-  const { json } = await server.call('GET', path);
-  expect(json.metadata).toMatchObject({ labels: { env: 'test' }, finalizers: ['example.com/a'] });
-  await afterChange(() => unlink(join(folder, 'a.yaml')));
-  await expect.poll(async () => (await server.call('GET', path)).json.metadata.deletionTimestamp).toBeDefined();
-  await server.call('PATCH', path, { body: { metadata: { finalizers: null } }, headers });
-  expect(await clusterIs('east')).toBe(false);
-});
-
-it('a folder that is deleted removes no object, and files that were removed during a stop remove theirs at the start', async () => {
-  expect(await server.stop()).toBe(0);
-  await write('d.yaml', cluster('fifth'));
-  server = await server.restart();
-  await isRemoved('fourth');
-  expect(await clusterIs('fifth')).toBe(true);
-  await rm(folder, { recursive: true });
-  const gone = (): number => logged('manifests could not be applied').length;
-  await expect.poll(gone).toBe(1);
-  expect(await clusterIs('fifth')).toBe(true);
-  await mkdir(folder);
-  await afterChange(() => write('e.yaml', cluster('sixth')));
-  await isRemoved('fifth');
-  expect(await clusterIs('sixth')).toBe(true);
-  // Logged once, not at every poll.
-  expect(gone()).toBe(1);
 });

@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { ASK } from './support/objects.ts';
@@ -63,52 +62,4 @@ it('a folder of manifests is read with the word that is served', async () => {
   expect(problems).toMatchObject([{ file: 'a.yaml', document: 2 }]);
   expect(problems[0]?.problem).toContain('unknown field "spec.orchestratorApiEndpoints"');
   expect((await server.call('GET', `${CLUSTERS}/right`)).json.spec).toEqual({ kubernetesApiEndpoints: {} });
-});
-
-it('the other word is an unknown field', async () => {
-  const body = {
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name: 'made' },
-    spec: {
-      kubernetesApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://h' }] },
-      orchestratorApiEndpoints: { serverEndpoints: [] },
-      apiEndpoints: {},
-    },
-  };
-  const answer = await server.call('POST', CLUSTERS, { body });
-  expect(answer.warnings).toEqual([
-    'unknown field "spec.apiEndpoints"',
-    'unknown field "spec.orchestratorApiEndpoints"',
-  ]);
-  expect(answer.json.spec).toEqual({ kubernetesApiEndpoints: body.spec.kubernetesApiEndpoints });
-  const invalid = { ...body, spec: { kubernetesApiEndpoints: { serverEndpoints: [{}] } } };
-  const refused = await server.call('POST', CLUSTERS, { body: { ...invalid, metadata: { name: 'odd' } } });
-  expect(refused.json.details.causes[0].field).toBe('spec.kubernetesApiEndpoints.serverEndpoints[0].serverAddress');
-});
-
-it('T-27, K-09: --service-account-max-token-expiration and --product-name set the clamp, the path and the issuer', async () => {
-  const path = '/dev-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
-  const { code, json, warnings } = await server.call('POST', `/kubernetes${path}`, {
-    body: { spec: { audiences: [], expirationSeconds: 9000 } },
-  });
-  expect(code).toBe(201);
-  expect(json.spec).toMatchObject({ audiences: [`${server.url}/kubernetes/dev-eu-1`], expirationSeconds: 7200 });
-  expect(decodeJwt(json.status.token).iss).toBe(`${server.url}/kubernetes/dev-eu-1`);
-  expect(warnings).toEqual(['requested expiration of 9000 seconds shortened to 7200 seconds']);
-  expect((await server.call('POST', `/orchestrator${path}`, { body: ASK })).code).toBe(404);
-});
-
-it('what was stored under one word is served under the next', async () => {
-  expect(await server.stop()).toBe(0);
-  const { dataDir } = server;
-  server = await startServer({ dataDir, args: ['--demo', '--product-name', 'fleet'] });
-  const { json } = await server.call('GET', `${CLUSTERS}/made`);
-  expect(json.spec).toEqual({ fleetApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://h' }] } });
-  const demo = await server.call('GET', `${CLUSTERS}/dev-eu-1`);
-  expect(demo.json.spec.fleetApiEndpoints.serverEndpoints[1].serverAddress).toBe(ADDRESS);
-  const token = await server.call('POST', '/fleet/dev-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token', {
-    body: ASK,
-  });
-  expect(token.code).toBe(201);
 });

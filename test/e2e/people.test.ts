@@ -76,28 +76,6 @@ describe('A47, TX-72: the permission is create on clusters/userpass', () => {
     const refusal = await server.call('POST', userpassPath(), { body: {} });
     expect([refusal.code, refusal.json.message]).toEqual([403, expect.stringContaining('credential of operators')]);
   });
-
-  it('a service account and an impersonator get none', async () => {
-    await bind(
-      server,
-      'builder',
-      { kind: 'User', name: 'system:serviceaccount:ci:builder' },
-      {
-        verbs: ['create'],
-        apiGroups: ['clusterregistry.k8s.io'],
-        resources: ['clusters/userpass'],
-      },
-    );
-    const pass = await ask('cleo', 'alpha', { token: await issue(server) });
-    expect([pass.code, pass.json.message]).toEqual([403, expect.stringContaining('no person')]);
-    const headers = { 'Impersonate-User': 'cleo', 'Impersonate-Group': 'devs' };
-    const impersonated = await server.call('POST', userpassPath(), { body: {}, headers });
-    expect([impersonated.code, impersonated.json.message]).toEqual([403, expect.stringContaining('impersonates')]);
-  });
-
-  it('has no other verb', async () => {
-    expect((await server.call('GET', userpassPath())).code).toBe(405);
-  });
 });
 
 describe('TX-70: the issuer of people', () => {
@@ -190,22 +168,6 @@ describe('reviews, records and revocation', () => {
 });
 
 describe('the token endpoint', () => {
-  it.each<[string, Record<string, string>]>([
-    ['TX-32: without a scope', {}],
-    ['with the scope userpass', { scope: 'userpass' }],
-    ['with its audience', { scope: `userpass aud:URL` }],
-  ])('%s', async (_, { scope }) => {
-    const { code, json } = await exchange(scope === undefined ? {} : { scope: scope.replace('URL', people) });
-    expect([code, json.token_type, json.expires_in, json.scope]).toEqual([
-      200,
-      'Bearer',
-      3600,
-      `userpass aud:${people}`,
-    ]);
-    expect(decodeJwt(json.access_token)).toMatchObject({ sub: 'cleo', iss: people });
-    expect(decodeJwt(json.access_token)).not.toHaveProperty('act');
-  });
-
   it.each<[string, Record<string, string>, string]>([
     ['no permission', { subject_token: tokenOf('eve') }, 'invalid_scope'],
     ['an absent cluster', { audience: 'absent' }, 'invalid_scope'],

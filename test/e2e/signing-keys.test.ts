@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { decodeProtectedHeader } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { expectStatus } from './support/expect-status.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { codeFor, createObjects, issue } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
@@ -79,39 +78,6 @@ describe('a SigningKey', () => {
     }
     expect(server.output.stdout + server.output.stderr).not.toContain(privateScalar);
   });
-
-  it('no other path leads to the keys', async () => {
-    for (const path of ['/apis/clusterpass.dev/v1alpha1/ring', '/internal/signing-keys/ring', `${KEYS}/ring`]) {
-      expect((await server.call('GET', path)).code, path).toBe(404);
-    }
-    const current = await named('Current');
-    for (const [method, path] of [
-      ['PUT', `${KEYS}/${current}`],
-      ['PATCH', `${KEYS}/${current}`],
-      ['DELETE', KEYS],
-    ] as const) {
-      const headers = { 'Content-Type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
-      expect((await server.call(method, path, { body: {}, headers })).code, `${method} ${path}`).toBe(405);
-    }
-    expect((await server.call('PUT', `${KEYS}/${current}/status`, { body: {} })).code).toBe(404);
-  });
-
-  it('RBAC decides, as for any kind', async () => {
-    const current = await named('Current');
-    const codes = async (user: string) => {
-      const token = tokenOf(user);
-      return [
-        (await server.call('GET', KEYS, { token })).code,
-        (await server.call('GET', `${KEYS}/${current}`, { token })).code,
-        (await server.call('POST', `${KEYS}?dryRun=All`, { token, body: ROTATE })).code,
-        (await revoke(current, token, '?dryRun=All')).code,
-      ];
-    };
-    expect(await codes('jane')).toEqual([403, 403, 403, 403]);
-    expect(await codes('viewer')).toEqual([200, 200, 403, 403]);
-    expect(await codes('keeper')).toEqual([403, 403, 201, 200]);
-    expect(await named('Current')).toBe(current);
-  });
 });
 
 describe('rotation', () => {
@@ -146,23 +112,6 @@ describe('rotation', () => {
     expect(left).toBeLessThan(49 * 3_600_000);
     expect((await keySetOf(server)).length).toBe(3);
   });
-
-  it('does not accept a key from the caller', async () => {
-    const name = 'mine';
-    expectStatus(await rotate({ ...FORCE, metadata: { name } }), {
-      code: 422,
-      reason: 'Invalid',
-      message:
-        'SigningKey.clusterpass.dev "mine" is invalid: metadata.name: Forbidden: the server names a key by its id: omit the field',
-      details: expect.anything() as never,
-    });
-    const before = (await keySetOf(server)).map(({ kid }) => kid);
-    const publicKey = { kty: 'EC', kid: name, crv: 'P-256', alg: 'ES256', x: 'AAAA', y: 'AAAA' };
-    expect((await rotate({ ...ROTATE, status: { state: 'Current', publicKey } })).code).toBe(201);
-    expect((await keySetOf(server)).map(({ kid }) => kid)).toEqual(before);
-    expect((await rotate({ ...ROTATE, spec: { force: 'yes' } })).code).toBe(422);
-    expect((await rotate({})).code).toBe(400);
-  });
 });
 
 describe('revoking', () => {
@@ -189,22 +138,6 @@ describe('revoking', () => {
     expect((await revoke(retired)).code).toBe(200);
     expect(await codeFor(server, token)).toBe(200);
     expect((await list()).map(({ status }) => status.state).sort()).toEqual(['Current', 'Next']);
-  });
-
-  it('is refused for another key than the one that was read', async () => {
-    const next = await named('Next');
-    const body = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: 'another' } };
-    expect((await server.call('DELETE', `${KEYS}/${next}`, { body })).code).toBe(409);
-    expect(await named('Next')).toBe(next);
-  });
-
-  it('survives a restart', async () => {
-    const old = await issue(server);
-    await revoke(kidOf(old));
-    const token = await issue(server);
-    await server.stop();
-    server = await server.restart();
-    expect([await codeFor(server, old), await codeFor(server, token)]).toEqual([401, 200]);
   });
 });
 
