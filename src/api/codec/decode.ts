@@ -15,6 +15,7 @@ import { SchemaReader } from './schema-reader.ts';
 import { fromPlain, type JsonNode, ObjectNode } from './tree.ts';
 import {
   type GroupVersionKind,
+  NO_TYPE,
   parseApiVersion,
   sniffTypeMeta,
   TypeMetaError,
@@ -157,12 +158,10 @@ function decodeSource<T extends object>(
   return { value: value as T, violations: mode === 'Ignore' ? [] : violations, dropped };
 }
 
-const NO_TYPE = "couldn't get version/kind; json parse error: ";
-
 /** D-01 to D-05, D-09, D-12. */
 function typeOf(source: Source, type: BodyType): GroupVersionKind {
   try {
-    const { kind, apiVersion } = sniff(source.root);
+    const { kind, apiVersion } = sniffTypeMeta(source.root);
     if (type.style === 'builtin' && kind === '' && apiVersion === '') return type;
     const actual = { ...parseApiVersion(apiVersion), kind };
     return type.style === 'builtin' ? withDefaults(actual, type) : customTypeOf(source);
@@ -177,15 +176,6 @@ function customTypeOf(source: Source): GroupVersionKind {
   const kind = textMember(source.root, 'kind');
   if (kind === '') throw new TypeMetaError(missing('Kind', source));
   return { ...parseApiVersion(textMember(source.root, 'apiVersion')), kind };
-}
-
-function sniff(root: JsonNode): { kind: string; apiVersion: string } {
-  try {
-    return sniffTypeMeta(root);
-  } catch (error) {
-    if (error instanceof TypeMetaError) throw new TypeMetaError(`${NO_TYPE}${error.message}`);
-    throw error;
-  }
 }
 
 function missing(what: string, source: Source): string {
@@ -229,46 +219,29 @@ interface Read {
   readonly violations: readonly string[];
 }
 
-function read(source: Source, type: BodyType): Read {
+function read(source: Source, { style, shape, kind, ...type }: BodyType): Read {
   const violations = new Violations();
   for (const line of source.yaml ?? []) violations.add(line);
-  return type.style === 'custom' ? readCustom(source, type, violations) : readBuiltin(source, type, violations);
-}
-
-function readBuiltin(source: Source, type: BodyType, violations: Violations): Read {
-  const reader = new SchemaReader({
-    style: 'builtin',
-    sorted: source.yaml !== undefined,
-    duplicates: violations,
-    onUnknown: (path) => violations.unknown(path),
-  });
-  return { value: readRoot(reader, source, type), reader, violations: violations.list };
-}
-
-function readCustom(source: Source, type: BodyType, violations: Violations): Read {
+  const isCustom = style === 'custom';
+  if (isCustom && source.unique === undefined) reportDuplicates(source.root, undefined, violations);
   const inMetadata: string[] = [];
   const inSchema: string[] = [];
-  if (source.unique === undefined) reportDuplicates(source.root, undefined, violations);
   const reader = new SchemaReader({
-    style: 'custom',
+    style,
     sorted: source.yaml !== undefined,
-    duplicates: undefined,
-    onUnknown: sortInto(inMetadata, inSchema),
+    duplicates: isCustom ? undefined : violations,
+    onUnknown: isCustom ? sortInto(inMetadata, inSchema) : (path) => violations.unknown(path),
   });
-  const value = readRoot(reader, source, type);
+  const value = reader.read(source.root ?? new ObjectNode(), shape, undefined) as Record<string, unknown>;
   // S-05: metadata is read before the schema is applied.
-  for (const list of [inMetadata, inSchema]) {
-    for (const path of sortByBytes(list)) {
-      if (violations.isFull) break;
-      violations.add(`unknown field ${goQuote(path)}`);
-    }
+  for (const path of [...sortByBytes(inMetadata), ...sortByBytes(inSchema)]) {
+    if (violations.isFull) break;
+    violations.add(`unknown field ${goQuote(path)}`);
   }
+  value.kind = kind;
+  value.apiVersion = apiVersionOf(type);
+  if (shape.byName.has('metadata')) value.metadata ??= {};
   return { value, reader, violations: violations.list };
-}
-
-function readRoot(reader: SchemaReader, { root }: Source, type: BodyType): object {
-  const value = reader.read(root ?? new ObjectNode(), type.shape, undefined) as Record<string, unknown>;
-  return withTypeMeta(value, type, type.shape.byName.has('metadata'));
 }
 
 function sortInto(inMetadata: string[], inSchema: string[]): (path: Path) => void {
@@ -278,13 +251,6 @@ function sortInto(inMetadata: string[], inSchema: string[]): (path: Path) => voi
     const list = top !== path && top.key === 'metadata' ? inMetadata : inSchema;
     if (list.length < MAX_REPORTS) list.push(pathText(path));
   };
-}
-
-function withTypeMeta(value: Record<string, unknown>, type: BodyType, hasMetadata: boolean): object {
-  value.kind = type.kind;
-  value.apiVersion = apiVersionOf(type);
-  if (hasMetadata) value.metadata ??= {};
-  return value;
 }
 
 /** S-07: the duplicate keys of YAML are one block; in Warn mode each is one warning. */

@@ -10,9 +10,10 @@ import { localSubjectAccessReviewType, subjectAccessReviewType } from '../kinds/
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { ApiError } from '../status.ts';
 import { decodeBody, PROTOBUF_TYPE } from './decode.ts';
-import { MAX_FIELDS } from './parse-protobuf.ts';
+import {} from './parse-protobuf.ts';
 import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
 import type { Shape } from './shape.ts';
+import { MAX_FIELDS } from './tree.ts';
 
 const decode = (bytes: Uint8Array, type: BodyType = tokenRequestType) =>
   decodeBody<Record<string, unknown>>({ bytes, mediaType: PROTOBUF_TYPE }, type, 'Strict');

@@ -1,5 +1,4 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import { badRequest } from '../status.ts';
 import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
@@ -14,20 +13,6 @@ export interface Envelope {
   readonly apiVersion: string;
   readonly kind: string;
   readonly raw: Uint8Array;
-}
-
-/**
- * Per body, over all its messages. Needed because unknown fields do not count against the `TreeBudget`, whose limits
- * allow half as many known ones. This many take 10 ms.
- */
-export const MAX_FIELDS = 50_000;
-
-class FieldCount {
-  #seen = 0;
-
-  next(): void {
-    if (++this.#seen > MAX_FIELDS) throw badRequest(`the body of the request has more than ${MAX_FIELDS} fields`);
-  }
 }
 
 const EMPTY = new Uint8Array();
@@ -47,10 +32,10 @@ function readEnvelope(bytes: Uint8Array): Envelope {
   }
   if (bytes.length === MAGIC.length) throw new ProtobufError('empty body');
   const envelope: { apiVersion: string; kind: string; raw: Uint8Array } = { apiVersion: '', kind: '', raw: EMPTY };
-  const count = new FieldCount();
-  eachField(bytes.subarray(MAGIC.length), count, (number, reader, wireType) => {
+  const budget = new TreeBudget();
+  eachField(bytes.subarray(MAGIC.length), budget, (number, reader, wireType) => {
     if (number === 1) {
-      eachField(bytesOf(reader, wireType), count, (inner, typeReader, innerType) => {
+      eachField(bytesOf(reader, wireType), budget, (inner, typeReader, innerType) => {
         if (inner === 1) envelope.apiVersion = decodedText(bytesOf(typeReader, innerType), 'apiVersion');
         else if (inner === 2) envelope.kind = decodedText(bytesOf(typeReader, innerType), 'kind');
         else typeReader.skip(innerType);
@@ -89,13 +74,12 @@ type Value = Uint8Array | bigint;
 
 class MessageReader {
   readonly #budget = new TreeBudget();
-  readonly #count = new FieldCount();
 
   /** A field that occurs several times is one message: later fields win, lists are appended. */
   struct(pieces: readonly Uint8Array[], shape: StructShape): ObjectNode {
     const found = new Map<Field, Value[]>();
     for (const piece of pieces) {
-      eachField(piece, this.#count, (number, reader, wireType) => {
+      eachField(piece, this.#budget, (number, reader, wireType) => {
         const field = shape.byNumber.get(number);
         if (field === undefined) {
           reader.skip(wireType);
@@ -140,7 +124,7 @@ class MessageReader {
       case 'any':
         return this.#fieldsV1(values.at(-1) as Uint8Array);
       default:
-        return leaf(values.at(-1) ?? 0n, shape, this.#count);
+        return leaf(values.at(-1) ?? 0n, shape, this.#budget);
     }
   }
 
@@ -153,7 +137,7 @@ class MessageReader {
     for (const entry of entries) {
       let key = '';
       let value: JsonNode = values.type === 'array' ? [] : '';
-      eachField(entry, this.#count, (number, reader, wireType) => {
+      eachField(entry, this.#budget, (number, reader, wireType) => {
         if (number === 1) key = decodeUtf8(bytesOf(reader, wireType));
         else if (number === 2) value = within(key, () => this.#mapValue(bytesOf(reader, wireType), values));
         else reader.skip(wireType);
@@ -169,7 +153,7 @@ class MessageReader {
   #mapValue(bytes: Uint8Array, shape: Shape): JsonNode {
     if (shape.type !== 'array') return this.#read([bytes], shape) ?? '';
     const items: Uint8Array[] = [];
-    eachField(bytes, this.#count, (number, reader, wireType) => {
+    eachField(bytes, this.#budget, (number, reader, wireType) => {
       if (number !== 1) {
         reader.skip(wireType);
         return;
@@ -186,7 +170,7 @@ class MessageReader {
    */
   #fieldsV1(bytes: Uint8Array): JsonNode | undefined {
     let raw: Uint8Array = EMPTY;
-    eachField(bytes, this.#count, (number, reader, wireType) => {
+    eachField(bytes, this.#budget, (number, reader, wireType) => {
       if (number === 1) raw = bytesOf(reader, wireType);
       else reader.skip(wireType);
     });
@@ -201,7 +185,7 @@ class MessageReader {
   }
 }
 
-function leaf(value: Value, { type }: LeafShape, count: FieldCount): JsonNode | undefined {
+function leaf(value: Value, { type }: LeafShape, budget: TreeBudget): JsonNode | undefined {
   switch (type) {
     case 'integer':
       return new NumberNode(String(value));
@@ -210,16 +194,16 @@ function leaf(value: Value, { type }: LeafShape, count: FieldCount): JsonNode | 
     case 'byte':
       return Buffer.from(value as Uint8Array).toString('base64');
     case 'date-time':
-      return timestamp(value as Uint8Array, count);
+      return timestamp(value as Uint8Array, budget);
     default:
       return decodeUtf8(value as Uint8Array) || undefined;
   }
 }
 
 /** `Time{1: seconds, 2: nanos}`; fractions of a second are dropped, as in JSON. Empty means no time. */
-function timestamp(bytes: Uint8Array, count: FieldCount): string | undefined {
+function timestamp(bytes: Uint8Array, budget: TreeBudget): string | undefined {
   let seconds = 0n;
-  eachField(bytes, count, (number, reader, wireType) => {
+  eachField(bytes, budget, (number, reader, wireType) => {
     if (number === 1 && wireType === WireType.Varint) seconds = BigInt(reader.int64());
     else reader.skip(wireType);
   });
@@ -248,13 +232,13 @@ function bytesOf(reader: BinaryReader, wireType: WireType): Uint8Array {
 /** Visits every field; the visitor reads or skips the value. Groups, which are deprecated, are refused. */
 function eachField(
   bytes: Uint8Array,
-  count: FieldCount,
+  budget: TreeBudget,
   visit: (number: number, reader: BinaryReader, wireType: WireType) => void,
 ): void {
   const reader = new BinaryReader(bytes);
   try {
     while (reader.pos < reader.len) {
-      count.next();
+      budget.field();
       const [number, wireType] = reader.tag();
       if (wireType === WireType.StartGroup || wireType === WireType.EndGroup) {
         throw new ProtobufError(`proto: illegal wireType ${wireType}`);

@@ -46,11 +46,18 @@ export const MAX_KEY_LENGTH = 65_536;
  */
 export const MAX_ESCAPED_LENGTH = 1_048_576;
 
+/**
+ * Fields of protobuf messages per body. Unknown ones become no part of the tree, and the other limits allow half as many
+ * known ones. This many take 10 ms.
+ */
+export const MAX_FIELDS = 50_000;
+
 /** Counts while a tree is built, so that parsing stops at the limit. */
 export class TreeBudget {
   #keys = 0;
   #elements = 0;
   #escaped = 0;
+  #fields = 0;
 
   /** `depth` is the number of containers around this one. */
   open(depth: number): void {
@@ -71,6 +78,10 @@ export class TreeBudget {
     if (this.#escaped > MAX_ESCAPED_LENGTH) {
       throw refused(`has more than ${MAX_ESCAPED_LENGTH} characters of strings with escapes`);
     }
+  }
+
+  field(): void {
+    if (++this.#fields > MAX_FIELDS) throw refused(`has more than ${MAX_FIELDS} fields`);
   }
 
   element(): void {

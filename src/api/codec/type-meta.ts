@@ -17,6 +17,9 @@ export class TypeMetaError extends Error {
   override readonly name = 'TypeMetaError';
 }
 
+/** How the message begins when the type cannot be read. */
+export const NO_TYPE = "couldn't get version/kind; json parse error: ";
+
 /** How Go prints the struct into which it reads the type: clients see it (D-05). */
 const GO_STRUCT =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
@@ -39,14 +42,16 @@ export function sniffTypeMeta(root: JsonNode): TypeMeta {
   const found = { kind: '', apiVersion: '' };
   if (root === null) return found;
   if (!(root instanceof ObjectNode)) {
-    throw new TypeMetaError(`json: cannot unmarshal ${goKindOf(root)} into Go value of type ${GO_STRUCT}`);
+    throw new TypeMetaError(`${NO_TYPE}json: cannot unmarshal ${goKindOf(root)} into Go value of type ${GO_STRUCT}`);
   }
   for (let index = 0; index < root.keys.length; index++) {
     const name = nameOf(root.keys[index] ?? '');
     const value = name === undefined ? null : (root.values[index] ?? null);
     if (name === undefined || value === null) continue;
     if (typeof value !== 'string') {
-      throw new TypeMetaError(`json: cannot unmarshal ${goKindOf(value)} into Go struct field .${name} of type string`);
+      throw new TypeMetaError(
+        `${NO_TYPE}json: cannot unmarshal ${goKindOf(value)} into Go struct field .${name} of type string`,
+      );
     }
     found[name] = value;
   }

@@ -76,45 +76,18 @@ export class Violations {
   }
 }
 
-const FEW_KEYS = 16;
-
 /** Reports the duplicate keys of a whole tree in document order: for values without a schema. */
 export function reportDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
-  // Hardly any body has one: a first pass without paths is cheaper.
-  if (hasDuplicateKey(node)) walkDuplicates(node, at, violations);
-}
-
-function hasDuplicateKey(node: JsonNode): boolean {
-  if (typeof node !== 'object' || node === null || node instanceof NumberNode || node instanceof KnownNode)
-    return false;
-  if (Array.isArray(node)) return node.some(hasDuplicateKey);
-  const { keys, values } = node;
-  if (keys.length > FEW_KEYS) {
-    if (new Set(keys).size < keys.length) return true;
-  } else {
-    for (let index = 1; index < keys.length; index++) if (keys.indexOf(keys[index] ?? '') < index) return true;
-  }
-  return values.some(hasDuplicateKey);
-}
-
-function walkDuplicates(node: JsonNode, at: Path | undefined, violations: Violations): void {
   if (typeof node !== 'object' || node === null || node instanceof NumberNode || node instanceof KnownNode) return;
   if (Array.isArray(node)) {
-    node.forEach((item, index) => {
-      walkDuplicates(item, { up: at, key: index, owner: undefined }, violations);
-    });
+    for (const [key, item] of node.entries()) reportDuplicates(item, { up: at, key, owner: undefined }, violations);
     return;
   }
-  const { keys, values } = node;
-  // For small objects a scan is faster than a Set.
-  const seen = keys.length > FEW_KEYS ? new Set<string>() : undefined;
-  keys.forEach((key, index) => {
-    const value = values[index] ?? null;
-    const repeated = seen === undefined ? keys.indexOf(key) < index : seen.has(key);
-    seen?.add(key);
-    if (!repeated && typeof value !== 'object') return;
+  const seen = new Set<string>();
+  for (const [index, key] of node.keys.entries()) {
     const here: Path = { up: at, key, owner: undefined };
-    if (repeated) violations.duplicate(here);
-    walkDuplicates(value, here, violations);
-  });
+    if (seen.has(key)) violations.duplicate(here);
+    seen.add(key);
+    reportDuplicates(node.values[index] ?? null, here, violations);
+  }
 }

@@ -31,7 +31,6 @@ const ELEMENTS: ReadonlyArray<{ readonly name: string; readonly match: RegExp }>
  * time, means that no time is set: undefined.
  */
 export function parseGoTime(text: string): string | undefined {
-  if (isNormal(text)) return text;
   const parts = split(text);
   const [year, month, day, hour, minute, second] = [0, 2, 4, 6, 8, 10].map((index) => Number(parts[index]));
   const outOfRange = (what: string): TimeSyntaxError =>
@@ -57,20 +56,6 @@ export function parseGoTime(text: string): string | undefined {
   const normal = `${instant.slice(0, 19)}Z`;
   return normal === '0001-01-01T00:00:00Z' ? undefined : normal;
 }
-
-/** Fast path for the form that Kubernetes writes: already normal, and an existing day. */
-function isNormal(text: string): boolean {
-  if (!NORMAL.test(text)) return false;
-  const day = digitsAt(text, 8);
-  return day <= 28 || day <= daysIn(Number(text.slice(0, 4)), digitsAt(text, 5));
-}
-
-/** The value of two digits. */
-const digitsAt = (text: string, at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 0x210;
-
-/** Excludes the year 1, which means that no time is set. */
-const NORMAL =
-  /^[12][0-9]{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$/;
 
 function split(text: string): string[] {
   let at = 0;
