@@ -10,7 +10,6 @@ import { localSubjectAccessReviewType, subjectAccessReviewType } from '../kinds/
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { ApiError } from '../status.ts';
 import { decodeBody, PROTOBUF_TYPE } from './decode.ts';
-import {} from './parse-protobuf.ts';
 import { PROTOBUF_FIELDS } from './protobuf-fields.ts';
 import type { Shape } from './shape.ts';
 import { MAX_FIELDS } from './tree.ts';

@@ -47,8 +47,8 @@ export const MAX_KEY_LENGTH = 65_536;
 export const MAX_ESCAPED_LENGTH = 1_048_576;
 
 /**
- * Fields of protobuf messages per body. Unknown ones become no part of the tree, and the other limits allow half as many
- * known ones. This many take 10 ms.
+ * Fields of protobuf messages per body. Unknown ones become no part of the tree, and the other limits allow half as
+ * many known ones. This many take 10 ms.
  */
 export const MAX_FIELDS = 50_000;
 
