@@ -104,6 +104,7 @@ const MODULES = [
     ],
     files: [
       'lib/network.ts',
+      'server/demo-front.ts',
       'client/node-dispatcher.ts',
       'storage/sqlite/backup-socket.ts',
       'storage/sqlite/request-backup.ts',
@@ -112,7 +113,7 @@ const MODULES = [
       'Sockets are opened where their limits are set: http/, cli/, authn/jwt/, clusters/upstream/, tokens/external/, ' +
       'storage/etcd/ and server/workers/. A module that needs only `isIP` or `BlockList` takes them from ' +
       'lib/network.ts, which client/ may not import. ' +
-      'A backup of SQLite is requested at a Unix socket beside the file.',
+      'A backup of SQLite is requested at a Unix socket beside the file. The demo has TLS in front of its listener.',
   },
   {
     modules: ['undici'],

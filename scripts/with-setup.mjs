@@ -58,7 +58,7 @@ if (task !== 'start' && !(task in SCRIPTS)) {
   process.exitCode = 1;
 } else if (task === 'start') {
   await setUpConsole(projectNode());
-  process.argv.splice(2, process.argv.length, 'serve', '--demo', ...args);
+  process.argv.splice(2, process.argv.length, 'serve', '--demo', '--demo-tls-listen=127.0.0.1:8443', ...args);
   await import('../bin/clusterpass.mjs');
 } else {
   endLike(await runScript(/** @type {string} */ (SCRIPTS[task])));

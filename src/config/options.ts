@@ -276,6 +276,11 @@ export const OPTIONS = {
     default: 'false',
     doc: 'Loads the demo fleet: 12 clusters with their objects, and three callers with different rights. A later start without it is refused while their grants are in the store.',
   }),
+  demoTlsListen: option({
+    value: 'HOST:PORT',
+    parse: listenAddress,
+    doc: 'With `--demo`, and without a certificate for `--listen`: listens here, too, with TLS and a certificate that is made once, and writes `kubeconfig` in the data directory, with a context for each caller of the demo. `npm start` sets 127.0.0.1:8443.',
+  }),
   demoPrune: option({
     parse: boolean,
     default: 'false',

@@ -137,6 +137,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
         : { endpoint: values.tracingEndpoint, perMillion: values.tracingSamplingRatePerMillion },
     logLevel: values.logLevel,
     demo: values.demo,
+    demoTlsListen: values.demoTlsListen,
     /** Delete the objects of the demo. */
     demoPrune: values.demoPrune,
   } as const;

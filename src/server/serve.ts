@@ -10,6 +10,7 @@ import { storageErrorIn } from '../objects/storage-errors.ts';
 import { type Logger, openServerLog, type ServerLog } from '../observability/logger.ts';
 import { SignerFailed } from '../tokens/external/signer-client.ts';
 import type { Program } from './compose.ts';
+import { openDemoFront } from './demo-front.ts';
 import { inventoryOf } from './inventory.ts';
 import { DemoGrants } from './open-manifests.ts';
 import { openStore } from './open-store.ts';
@@ -66,9 +67,14 @@ async function runLogged(
     });
     const running = await (options.workers > 1 ? startWorkers(options, logger) : serveAlone(options, version, log));
     serving = true;
-    process.stdout.write(welcome(options, running.baseUrl));
+    const front = await openDemoFront(options, running.baseUrl, logger).catch(async (error: unknown) => {
+      await running.stop();
+      throw error;
+    });
+    process.stdout.write(welcome(options, running.baseUrl, front));
     const signal = await stopRequested;
     logger.info({ signal }, 'stopping');
+    front?.close();
     await running.stop();
     return 0;
   } catch (error) {

@@ -2,12 +2,14 @@ import { relative } from 'node:path';
 import { ADMIN_TOKEN_FILE } from '../authn/fixed-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { shellWord } from '../lib/shell-word.ts';
+import type { DemoFront } from './demo-front.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
 /** Printed after the start: the next commands, ready to copy. */
 export function welcome(
   { dataDir, productName, demo, tls }: Pick<ServeOptions, 'dataDir' | 'productName' | 'demo' | 'tls'>,
   baseUrl: string,
+  front?: Pick<DemoFront, 'url' | 'kubeconfig'>,
 ): string {
   const folder = fromHere(dataDir);
   // Trusts the certificate itself, so the command works with any CA and with a self-signed certificate.
@@ -32,6 +34,15 @@ export function welcome(
       `    -d '{"spec":{"audiences":["vault"]}}' ${path}`,
       '',
       `Tokens of the demo callers, each with different rights: ${DEMO_USERS.map(({ name }) => `${folder}/demo/${name}.token`).join(', ')}`,
+      '',
+    );
+  }
+  if (front !== undefined) {
+    const kubectl = `kubectl --kubeconfig ${shellWord(fromHere(front.kubeconfig))}`;
+    lines.push(
+      `kubectl, at ${front.url}:`,
+      `  ${kubectl} get clusters`,
+      `  ${kubectl} --context carl get clusters`,
       '',
     );
   }

@@ -76,13 +76,11 @@ describe('commands of all pages', () => {
 
 const CLUSTER = 'apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: extra}\n';
 
-/** `npm start -- FLAGS` starts `clusterpass serve --demo=true FLAGS`; see scripts/with-setup.mjs. */
-const START = /^npm start -- (.*)$/m;
-
 describeWithKubectl('run', () => {
   let server: Server;
   let cluster: FakeApiServer;
   let runner: PageRunner;
+  let url: string;
   const authority = createAuthority('CA of the cluster');
   const env: Record<string, string> = {};
 
@@ -93,8 +91,8 @@ describeWithKubectl('run', () => {
   };
 
   beforeAll(async () => {
-    const [port = 0] = await freePorts(1);
-    const url = `https://127.0.0.1:${port}`;
+    const [port = 0, tlsPort = 0] = await freePorts(2);
+    url = `https://127.0.0.1:${tlsPort}`;
     cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), ({ path, headers }) => {
       // `clusterpass register` sends the token of the kubeconfig, `clusterpass trust --refresh` one that no key
       // verifies.
@@ -104,7 +102,7 @@ describeWithKubectl('run', () => {
     });
     runner = await PageRunner.create(
       (folder) => [
-        ['https://127.0.0.1:8080', url],
+        ['https://127.0.0.1:8443', url],
         ['https://clusterpass.example.com', url],
         ['/var/lib/clusterpass', join(folder, '.clusterpass')],
         ['/etc/kubernetes/authentication.yaml', join(folder, 'authentication.yaml')],
@@ -114,17 +112,10 @@ describeWithKubectl('run', () => {
     const { folder } = runner;
     const dataDir = join(folder, '.clusterpass');
     mkdirSync(dataDir, { mode: 0o700 });
-    const [start] = readme.filter(({ text }) => START.test(text));
-    await succeed(start?.text.replace(START, '') ?? 'exit 1');
-    const flags =
-      START.exec(start?.text ?? '')?.[1]
-        ?.replaceAll('.clusterpass/', `${dataDir}/`)
-        .split(' ') ?? [];
-    const caFile = join(dataDir, 'tls.crt');
+    const args = ['--demo', '--demo-tls-listen', `127.0.0.1:${tlsPort}`, '--base-url', url];
+    server = await startServer({ dataDir, port, args: [...args, '--cluster-networks', '127.0.0.0/8'] });
+    const caFile = join(dataDir, 'demo/tls.crt');
     trust(dataDir, readFileSync(caFile, 'utf8'));
-    const args = ['--demo=true', ...flags, '--cluster-networks', '127.0.0.0/8'];
-    server = await startServer({ dataDir, port, args });
-    if (start !== undefined) execute(start, () => undefined);
     await prepareFleet(caFile);
   });
   afterAll(async () => {
@@ -136,7 +127,7 @@ describeWithKubectl('run', () => {
   /** The objects, files and variables that the pages assume. */
   async function prepareFleet(caFile: string): Promise<void> {
     const { folder } = runner;
-    const { url, adminToken: token } = server;
+    const { adminToken: token } = server;
     await addCluster(server, 'alpha');
     const ready = { type: 'Ready', status: 'True', reason: 'Checked', message: '' };
     const headers = { 'Content-Type': 'application/merge-patch+json' };
@@ -172,7 +163,7 @@ describeWithKubectl('run', () => {
   }
 
   it('README.md, with kubectl', async () => {
-    for (const block of readme.filter(({ text }) => !START.test(text))) {
+    for (const block of readme) {
       const output = await execute(block, (text) => succeed(runner.localize(text)));
       expect(output).toMatch(/^prod-eu-1 /m);
       expect(output).toMatch(/^eyJ[\w.-]+$/m);
@@ -184,8 +175,7 @@ describeWithKubectl('run', () => {
   async function prepare(text: string): Promise<string> {
     await runner.shell('rm -rf fleet.db prod-eu-1-webhook');
     // The environment has the token for all other commands.
-    if (/clusterpass logout/.test(text))
-      await succeed(`clusterpass login --server ${server.url} --token-file admin.token`);
+    if (/clusterpass logout/.test(text)) await succeed(`clusterpass login --server ${url} --token-file admin.token`);
     if (!/keys revoke/.test(text)) return text;
     // A key that exists, in place of the one on the page.
     const { json } = await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys');

@@ -116,7 +116,7 @@ export async function takeTour({ folder, env, clusterpass, plugin }: TourOptions
     expect([stdout.match(/"ADDED"/g)?.length, stdout.match(/"DELETED"/g)?.length]).toEqual([4, 3]);
     expect(stdout).toMatch(/^prod-eu-1 .* True /m);
     expect(stdout).toMatch(/^eyJ[\w.-]+$/m);
-    expect(await readFile(join(folder, 'data/kubeconfig'), 'utf8')).toContain('prod-eu-1');
+    expect(await readFile(join(folder, 'data/carl.kubeconfig'), 'utf8')).toContain('prod-eu-1');
     if (plugin === undefined) return;
     const listed = await run(plugin.file, [...plugin.args, 'get', 'clusters'], { cwd: folder, env: own });
     expect(listed.stdout).toContain('prod-eu-1');

@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createServer } from 'node:tls';
+import { type ContextEntry, clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
+import type { ServeOptions } from '../config/serve-options.ts';
+import { tlsOptions } from '../http/listener/tls.ts';
+import { fileProblem } from '../lib/file-problem.ts';
+import { validityOf } from '../lib/key-pair-files.ts';
+import { ensureSecretFile, readSecretFile, replaceSecretFile } from '../lib/secret-file.ts';
+import { selfSigned } from '../lib/self-signed.ts';
+import type { Logger } from '../observability/logger.ts';
+import { DEMO_USERS } from './demo-users.ts';
+
+/** The demo over TLS: kubectl sends tokens over TLS only. */
+export interface DemoFront {
+  readonly url: string;
+  /** A context for each caller of the demo, with its token: no program is needed for one. */
+  readonly kubeconfig: string;
+  close(): void;
+}
+
+type FrontOptions = Pick<ServeOptions, 'dataDir' | 'demo' | 'demoTlsListen' | 'listen' | 'tls'>;
+
+const DAY_MS = 86_400_000;
+const VALID_DAYS = 365;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+/**
+ * Passes connections at `--demo-tls-listen` on to the listener of the server, and writes the kubeconfig. Undefined for
+ * a server without the demo or with a certificate, and, with a warning, if another program has the port.
+ */
+export async function openDemoFront(
+  { dataDir, demo, demoTlsListen, listen, tls }: FrontOptions,
+  baseUrl: string,
+  logger: Logger,
+): Promise<DemoFront | undefined> {
+  if (!demo || demoTlsListen === undefined || tls !== undefined) return undefined;
+  // A port that the system has chosen is in the base URL.
+  const listener = { host: listen.host, port: listen.port === 0 ? Number(new URL(baseUrl).port) : listen.port };
+  const pair = await certificateIn(dataDir, demoTlsListen.host);
+  const sockets = new Set<Socket>();
+  const server = createServer({ ...tlsOptions(HANDSHAKE_TIMEOUT_MS), ...pair }, (socket) => {
+    const inner = connect(listener);
+    for (const [one, other] of [
+      [socket, inner],
+      [inner, socket],
+    ] as const) {
+      sockets.add(one);
+      one
+        .on('error', () => other.destroy())
+        .on('close', () => {
+          sockets.delete(one);
+          other.destroy();
+        });
+      one.pipe(other);
+    }
+  });
+  server.listen(demoTlsListen);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    logger.warn({ problem: fileProblem(error) }, 'the demo has no TLS for kubectl: choose another --demo-tls-listen');
+    return undefined;
+  }
+  const { port } = server.address() as AddressInfo;
+  const url = `https://${demoTlsListen.host}:${port}`;
+  return {
+    url,
+    kubeconfig: await writeKubeconfig(dataDir, url, pair.cert),
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Made once, and again when it is about to expire: kubeconfigs and browsers keep their trust meanwhile. */
+async function certificateIn(dataDir: string, host: string): Promise<{ readonly cert: string; readonly key: string }> {
+  const [certFile, keyFile] = [join(dataDir, 'demo/tls.crt'), join(dataDir, 'demo/tls.key')];
+  const [cert, key] = [await readSecretFile(certFile), await readSecretFile(keyFile)];
+  const now = Date.now();
+  if (cert !== undefined && key !== undefined && validityOf({ cert }).until > now + DAY_MS) {
+    return { cert: String(cert), key: String(key) };
+  }
+  const made = selfSigned([host, 'localhost'], new Date(now - DAY_MS), new Date(now + VALID_DAYS * DAY_MS));
+  await putSecretFile(keyFile, Buffer.from(made.key));
+  await putSecretFile(certFile, Buffer.from(made.cert));
+  return made;
+}
+
+async function putSecretFile(path: string, content: Buffer): Promise<void> {
+  const found = await ensureSecretFile(path, () => content);
+  if (!found.equals(content)) await replaceSecretFile(path, content);
+}
+
+async function writeKubeconfig(dataDir: string, url: string, cert: string): Promise<string> {
+  const cluster = clusterFields(url, Buffer.from(cert).toString('base64'));
+  const [first, ...others] = await Promise.all(
+    DEMO_USERS.map(async ({ name }): Promise<ContextEntry> => {
+      const token = (await readFile(join(dataDir, 'demo', `${name}.token`), 'utf8')).trim();
+      return { name, userName: name, cluster, user: { token }, namespace: 'default' };
+    }),
+  );
+  if (first === undefined) throw new Error('the demo has callers');
+  const file = join(dataDir, 'kubeconfig');
+  // JSON, which is YAML.
+  await putSecretFile(file, Buffer.from(`${JSON.stringify(kubeconfigOf([first, ...others]), null, 2)}\n`));
+  return file;
+}
