@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts';
 import { createAuthenticationLog } from './records/authentication-log.ts';
 import { hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
-import { ResponseBuffers } from './response/chunk-pool.ts';
+import { createResponseBuffers } from './response/chunk-pool.ts';
 import { type Answer, type Envelope, respond } from './response/respond.ts';
 import type { WatchStream } from './response/watch-response.ts';
 
@@ -24,7 +24,7 @@ export interface AnswerOptions {
 /** Writes the first answer of a request. Later ones, e.g. after a timeout, are dropped. */
 export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: Answer) => Promise<void> | undefined {
   const { logger, isDraining, trackWatch, strictTransportSecurity, observeWatch, now } = options;
-  const buffers = new ResponseBuffers();
+  const buffers = createResponseBuffers();
   const logUnauthenticated = createAuthenticationLog(logger, now);
 
   const answerOnce = (x: Exchange, answer: Answer): Promise<void> | undefined => {

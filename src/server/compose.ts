@@ -28,7 +28,7 @@ import { createDispatch, createTokens } from './create-dispatch.ts';
 import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
-import { openState } from './open-state.ts';
+import { type Base, openState } from './open-state.ts';
 import type { OpenedStore } from './open-store.ts';
 import { recordBaseUrl } from './record-base-url.ts';
 import { startBackgroundWork } from './start-background-work.ts';
@@ -117,20 +117,9 @@ export async function compose(
     const waiting = options.store.engine === 'etcd' ? waitForStore(logger) : <T>(step: () => Promise<T>) => step();
     const onOpen = (close: () => Promise<void> | void): void => void closers.push(close);
     const { siblings } = joined ?? {};
-    const state = await openState({
-      options,
-      catalog,
-      issuers,
-      openStore,
-      waiting,
-      siblings,
-      audit,
-      metrics,
-      logger,
-      onOpen,
-    });
-    const { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, tokenRecords } =
-      state;
+    const base: Base = { options, catalog, issuers, audit, metrics, logger, onOpen };
+    const state = await openState({ ...base, openStore, waiting, siblings });
+    const { store, leadership, clock, objects, signing } = state;
     // A port that the system has chosen is another one at each start.
     if (options.baseUrl !== undefined) await waiting(() => recordBaseUrl(store, baseUrl, logger));
     const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
@@ -171,53 +160,22 @@ export async function compose(
     closers.push(() => forwarding?.close());
 
     const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);
-    const issuing = { options, catalog, issuers, objects, signing, tokenRecords, clock, forward: forwarding?.forward };
+    const issuing = { ...base, ...state, forward: forwarding?.forward };
     const issueToken = createTokens(issuing);
-    const dispatch = createDispatch({
-      ...issuing,
-      baseUrl,
-      views,
-      grants,
-      issueToken,
-      reviewToken: callers.authenticator.review,
-      recentEvents: audit.recent,
-    });
+    const reviewToken = callers.authenticator.review;
+    const dispatch = createDispatch({ ...issuing, baseUrl, views, issueToken, reviewToken });
 
     const applyParts = { catalog, reader, writer, propagation, leadership, audit, productName: options.productName };
     const countConflicts = (count: number) => metrics.manifestConflicts.inc(count);
     const manifests = await waiting(() => openManifests(options, { parts: applyParts, countConflicts, logger }));
     closers.push(() => manifests.stop());
-    startBackgroundWork({
-      options,
-      catalog,
-      store,
-      objects,
-      grants,
-      revocations: tokenRecords.revocations,
-      issuers,
-      keyRing,
-      leadership,
-      guardedLeadership,
-      clock,
-      auditedWriterOf,
-      ownPort: port,
-      metrics,
-      logger,
-      onStart: onOpen,
-    });
+    startBackgroundWork({ ...base, ...state, ownPort: port });
 
     observeParts(metrics, {
       audit: () => audit.counts,
       leads: () => leadership.leads(),
-      cache: {
-        get ready() {
-          return reflector.ready;
-        },
-        get revision() {
-          return reflector.revision;
-        },
-        catchUp: (timeoutMs) => freshness.catchUp(timeoutMs),
-      },
+      cache: reflector,
+      catchUp: (timeoutMs) => freshness.catchUp(timeoutMs),
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clusters: () => readinessCounts(reader.cache(catalog.clusters)),

@@ -8,13 +8,11 @@ import { checkJoin } from '../authz/admission/check-join.ts';
 import { bindingReach } from '../authz/binding-reach.ts';
 import { forbiddenFor, questionOf, refusalOf, requirePermission } from '../authz/forbidden.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
-import type { ServeOptions } from '../config/serve-options.ts';
 import {
   type AccessRequestParts,
   accessRequests,
   createRequestCompletion,
 } from '../handlers/access-requests/access-request.ts';
-import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import type { ApprovalParts } from '../handlers/approvals/approvable.ts';
 import { createDecisionHandler } from '../handlers/approvals/decide.ts';
 import { approvalVerbs } from '../handlers/approvals/verbs.ts';
@@ -30,7 +28,7 @@ import { createPassHandler } from '../handlers/passes/create-pass.ts';
 import { type PassParts, passes } from '../handlers/passes/pass.ts';
 import { createRedeemHandler } from '../handlers/passes/redeem-pass.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
-import type { ReviewParts, ReviewToken } from '../handlers/reviews/review.ts';
+import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createActorClaim, createPersonActor } from '../handlers/token/actor-claim.ts';
 import { type ForwardToken, issuesOwnTokensWith } from '../handlers/token/forward-token.ts';
@@ -38,24 +36,10 @@ import { createIssueToken, createTokenHandler } from '../handlers/token/issue-to
 import type { IssueToken } from '../handlers/token/token-input.ts';
 import type { Views } from '../handlers/views.ts';
 import { createBindingWarnings } from '../handlers/write/binding-warnings.ts';
-import type { Issuers } from '../tokens/claims.ts';
-import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
-import type { Signing } from '../tokens/open-signing.ts';
-import type { TokenRecords } from '../tokens/revocations/token-records.ts';
-import type { Objects } from './create-objects.ts';
+import type { Base, State } from './open-state.ts';
 
 /** What tokens are issued with. */
-interface TokenParts {
-  readonly options: Pick<
-    ServeOptions,
-    'productName' | 'maxTokenExpirationSeconds' | 'actorClaim' | 'trackAllTokens' | 'accessRequests' | 'passes'
-  >;
-  readonly catalog: Catalog;
-  readonly issuers: Issuers;
-  readonly objects: Objects;
-  readonly signing: Signing;
-  readonly tokenRecords: TokenRecords;
-  readonly clock: Pick<ClockGuard, 'requireRight'>;
+interface TokenParts extends Base, State {
   /** Handles token requests of clusters that issue tokens themselves; undefined without --credentials-dir. */
   readonly forward: ForwardToken | undefined;
 }
@@ -63,10 +47,8 @@ interface TokenParts {
 interface DispatchParts extends TokenParts {
   readonly baseUrl: string;
   readonly views: Views;
-  readonly grants: GrantStore;
   readonly issueToken: IssueToken;
   readonly reviewToken: ReviewToken;
-  readonly recentEvents: ReviewParts['recentEvents'];
 }
 
 /** Creates the handlers of resource requests. A part of `compose`. */
@@ -119,7 +101,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       catalog,
       reader,
       reviewToken: parts.reviewToken,
-      recentEvents: parts.recentEvents,
+      recentEvents: parts.audit.recent,
       now: Date.now,
     }),
     getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),

@@ -27,15 +27,11 @@ import type { Siblings } from './workers/worker-catch-up.ts';
 
 const BOOKMARK_INTERVAL_MS = 60_000;
 
-interface StateParts {
+/** What `compose` gives to each of its parts. */
+export interface Base {
   readonly options: ServeOptions;
   readonly catalog: Catalog;
   readonly issuers: Issuers;
-  readonly openStore: () => Promise<OpenedStore>;
-  /** Repeats a step while the store cannot be reached. */
-  readonly waiting: <T>(step: () => Promise<T>) => Promise<T>;
-  /** The other workers of this server. */
-  readonly siblings: Siblings | undefined;
   readonly audit: AuditLogs;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -43,8 +39,16 @@ interface StateParts {
   readonly onOpen: (close: () => Promise<void> | void) => void;
 }
 
+interface StateParts extends Base {
+  readonly openStore: () => Promise<OpenedStore>;
+  /** Repeats a step while the store cannot be reached. */
+  readonly waiting: <T>(step: () => Promise<T>) => Promise<T>;
+  /** The other workers of this server. */
+  readonly siblings: Siblings | undefined;
+}
+
 /** What is stored, and the parts that keep it in memory. */
-interface State {
+export interface State {
   readonly store: Store;
   readonly leadership: Leadership;
   /** Leads only while the clock is right, too: for what is done by the time of day. */
@@ -64,8 +68,7 @@ export async function openState(parts: StateParts): Promise<State> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const { store: engine, time, certificateExpiry, campaign } = await waiting(openStore);
   if (certificateExpiry !== undefined) metrics.observeCertificate('etcd-certfile', certificateExpiry);
-  const measured = measuredStore(engine, observeStore(metrics));
-  const store = siblings?.withCatchUp(measured) ?? measured;
+  const store = measuredStore(engine, observeStore(metrics), siblings?.afterWrite);
   onOpen(() => store.close());
   const leadership = campaign();
   onOpen(() => leadership.close());

@@ -1,51 +1,21 @@
-import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { startBindingExpiry } from '../authz/binding-expiry.ts';
 import { openProber } from '../clusters/prober/open-prober.ts';
-import type { ServeOptions } from '../config/serve-options.ts';
 import { accessRequestEnding } from '../handlers/access-requests/access-request.ts';
-import type { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { startApprovalSweep } from '../handlers/approvals/sweep.ts';
 import { passEnding } from '../handlers/passes/pass.ts';
 import { pause } from '../lib/backoff.ts';
 import { workerEntry } from '../lib/program-files.ts';
 import { every } from '../lib/rounds.ts';
-import type { auditedWriter } from '../objects/audited-writer.ts';
 import { startSweep } from '../objects/start-sweep.ts';
-import type { Logger } from '../observability/logger.ts';
-import type { Metrics } from '../observability/metrics/metrics.ts';
 import { startCompactor } from '../storage/compactor.ts';
 import { startConsistencyChecks } from '../storage/consistency-checker.ts';
-import type { Store } from '../storage/contract.ts';
-import type { Leadership } from '../storage/leadership.ts';
-import type { Issuers } from '../tokens/claims.ts';
-import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
-import type { StoredKeyRing } from '../tokens/keys/key-ring.ts';
-import type { Revocations } from '../tokens/revocations/revocations.ts';
 import { createKeyRefresh } from './create-key-refresh.ts';
-import type { Objects } from './create-objects.ts';
+import type { Base, State } from './open-state.ts';
 
-interface BackgroundParts {
-  readonly options: ServeOptions;
-  readonly catalog: Catalog;
-  readonly store: Store;
-  readonly objects: Objects;
-  readonly grants: GrantStore;
-  readonly revocations: Revocations;
-  readonly issuers: Issuers;
-  readonly keyRing: StoredKeyRing;
-  readonly leadership: Leadership;
-  /** Leads only while the clock is right, too: for what is done by the time of day. */
-  readonly guardedLeadership: Pick<Leadership, 'leads' | 'fence'>;
-  readonly clock: Pick<ClockGuard, 'removalTime' | 'latest'>;
-  /** A writer that records each change in the audit log, under the name of the part that makes it. */
-  readonly auditedWriterOf: (part: string) => ReturnType<typeof auditedWriter>;
+interface BackgroundParts extends Base, State {
   /** The port of this server, which is no cluster. */
   readonly ownPort: number;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-  /** Called with how to stop each part, as soon as it runs. */
-  readonly onStart: (stop: () => Promise<void> | void) => void;
 }
 
 const PROBE_WORKER = workerEntry('clusters/prober/probe-worker');
@@ -59,11 +29,11 @@ const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
  * probes. A part of `compose`.
  */
 export function startBackgroundWork(parts: BackgroundParts): void {
-  const { options, catalog, store, objects, leadership, clock, auditedWriterOf, metrics, logger, onStart } = parts;
+  const { options, catalog, store, objects, leadership, clock, auditedWriterOf, metrics, logger, onOpen } = parts;
   const { reader, writer, reflector, caches, policy, broadcaster, propagation } = objects;
 
   const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
-  onStart(
+  onOpen(
     startConsistencyChecks({
       store,
       reflector,
@@ -77,17 +47,17 @@ export function startBackgroundWork(parts: BackgroundParts): void {
 
   const removalTime = () => clock.removalTime();
   const sweeping = { catalog, reader, leadership: parts.guardedLeadership, removalTime, every, logger };
-  const { grants, revocations } = parts;
+  const { grants, tokenRecords } = parts;
   const expiry = { policy, kinds: catalog, followExpirations: () => broadcaster.followExpirations() };
-  onStart(startBindingExpiry({ ...sweeping, ...expiry, writer: auditedWriterOf('binding-expiry') }));
+  onOpen(startBindingExpiry({ ...sweeping, ...expiry, writer: auditedWriterOf('binding-expiry') }));
   // Also with a wrong clock: they complete revocations that a crash has interrupted.
   const completing = { ...sweeping, leadership, now: () => clock.latest() };
   const requests = { ...completing, writer: auditedWriterOf('access-requests') };
   const limits = options.accessRequests;
-  onStart(startApprovalSweep(requests, accessRequestEnding({ catalog, grants, limits })));
+  onOpen(startApprovalSweep(requests, accessRequestEnding({ catalog, grants, limits })));
   const passes = { ...completing, writer: auditedWriterOf('passes') };
-  onStart(startApprovalSweep(passes, passEnding({ ...passes, revocations })));
-  onStart(startSweep({ every, leadership, logger }, () => propagation.retry(), 'a deletion could not be completed'));
+  onOpen(startApprovalSweep(passes, passEnding({ ...passes, revocations: tokenRecords.revocations })));
+  onOpen(startSweep({ every, leadership, logger }, () => propagation.retry(), 'a deletion could not be completed'));
 
   const { retentionMs, revisions } = options.history;
   const compactor = startCompactor({
@@ -98,8 +68,8 @@ export function startBackgroundWork(parts: BackgroundParts): void {
     intervalMs: COMPACTION_INTERVAL_MS[options.store.engine],
     logger,
   });
-  onStart(() => compactor.stop());
-  const { issuers, keyRing, ownPort } = parts;
+  onOpen(() => compactor.stop());
+  const { issuers, signing, ownPort } = parts;
   const prober = openProber({
     intervalMs: options.probeIntervalMs,
     productName: options.productName,
@@ -117,8 +87,13 @@ export function startBackgroundWork(parts: BackgroundParts): void {
       },
     },
     leadership,
-    keyRefresh: createKeyRefresh({ options, issuers, keyRing, count: () => metrics.keySetRefreshes.inc() }),
+    keyRefresh: createKeyRefresh({
+      options,
+      issuers,
+      keyRing: signing.keyRing,
+      count: () => metrics.keySetRefreshes.inc(),
+    }),
     logger,
   });
-  onStart(() => prober.stop());
+  onOpen(() => prober.stop());
 }

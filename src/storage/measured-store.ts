@@ -5,8 +5,8 @@ type StoreOperation = 'get' | 'list' | 'write' | 'revision' | 'compact';
 /** Called when a call of the store has ended. */
 type ObserveStore = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
-/** The same store, with the duration of each call reported. */
-export function measuredStore(store: Store, observe: ObserveStore): Store {
+/** The same store, with the duration of each call reported. A write returns when `afterWrite` has resolved. */
+export function measuredStore(store: Store, observe: ObserveStore, afterWrite?: () => Promise<void>): Store {
   const measured = async <T>(operation: StoreOperation, call: Promise<T>): Promise<T> => {
     const from = performance.now();
     let failed = true;
@@ -21,7 +21,11 @@ export function measuredStore(store: Store, observe: ObserveStore): Store {
   return {
     get: (key, revision) => measured('get', store.get(key, revision)),
     list: (request) => measured('list', store.list(request)),
-    write: (write) => measured('write', store.write(write)),
+    async write(write) {
+      const result = await measured('write', store.write(write));
+      if (result.ok) await afterWrite?.();
+      return result;
+    },
     watch: (prefix, after, signal) => store.watch(prefix, after, signal),
     revision: () => measured('revision', store.revision()),
     // Synchronous, so there is no duration to measure.

@@ -117,3 +117,13 @@ export const acceptsGzip = (acceptEncoding: string | undefined): boolean => acce
 
 export const acceptsCoding = (acceptEncoding: string | undefined, coding: string): boolean =>
   acceptEncoding?.split(',').some((token) => token.trim() === coding) === true;
+
+/** The first of these types that `Accept` allows, for a document that has no other form. Throws 406. */
+export function chosenType(accept: string | undefined, types: readonly [string, ...string[]]): string {
+  if (accept === undefined || accept === '') return types[0];
+  for (const clause of parseAccept(accept)) {
+    const found = types.find((type) => acceptsType(clause, type));
+    if (found !== undefined) return found;
+  }
+  throw notAcceptable(types);
+}

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { endWith, type ReadyBytes, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
-import { CHUNK_BYTES, ChunkPool, ResponseBuffers } from './chunk-pool.ts';
+import { CHUNK_BYTES, ChunkPool, createResponseBuffers } from './chunk-pool.ts';
 
 /** The bytes that a client receives, and whether the socket waited for `drain` when the response ended. */
 async function send(write: (res: ServerResponse) => void): Promise<[received: number, waits: (boolean | undefined)[]]> {
@@ -65,7 +65,7 @@ it.each([1_000, 100_000, CHUNK_BYTES, CHUNK_BYTES + 1, CHUNK_BYTES + 33_000, 2 *
   async (length) => {
     const write = (res: ServerResponse): void => {
       res.writeHead(200, { 'Content-Length': length });
-      void writeReady(res, new Ready(length), new ResponseBuffers().lists);
+      void writeReady(res, new Ready(length), createResponseBuffers());
     };
     expect(await send(write)).toEqual([length, [false]]);
   },

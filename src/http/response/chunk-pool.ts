@@ -46,10 +46,9 @@ export class ChunkPool {
  */
 export const CHUNK_BYTES = 160 * 1024;
 
-/** The buffers of a server. What they keep is bounded for all connections together, at 11.25 MiB. */
-export class ResponseBuffers {
-  /** One for each client of a long list. A buffer beyond that stays in memory until V8 collects its whole heap. */
-  readonly lists = new ChunkPool({ size: CHUNK_BYTES, maxFree: 40 });
-  /** For a watcher that catches up. Fresh memory for each would make V8 collect its whole heap to free it. */
-  readonly frames = new ChunkPool({ size: 160 * 1024, maxFree: 32 });
-}
+/**
+ * The buffers of a server, for each client of a long list and for each watcher that catches up. What they keep is
+ * bounded for all connections together, at 11.25 MiB. A buffer beyond that stays in memory until V8 collects its whole
+ * heap.
+ */
+export const createResponseBuffers = (): ChunkPool => new ChunkPool({ size: CHUNK_BYTES, maxFree: 72 });

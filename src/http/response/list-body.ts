@@ -125,49 +125,23 @@ export class CompactList {
 
   /** Continues at this offset, to the end of the buffer or of the list; returns the offset after it. */
   fill(into: Uint8Array, from = 0): number {
-    const items = this.#items;
-    let at = this.#fillItems(into, from);
-    while (this.#next <= items.length && at < into.length) {
+    const last = this.#items.length - 1;
+    let at = from;
+    while (!this.done && at < into.length) {
       const piece = this.#piece(this.#next);
-      const left = piece.length - this.#written;
-      const room = into.length - at;
-      if (left > room) {
-        into.set(piece.subarray(this.#written, this.#written + room), at);
-        this.#written += room;
-        return into.length;
-      }
-      into.set(this.#written === 0 ? piece : piece.subarray(this.#written), at);
-      at += left;
       // The comma counts as the last byte of its item.
-      if (this.#next >= 0 && this.#next < items.length - 1) {
-        if (at === into.length) {
-          this.#written = piece.length;
-          return at;
-        }
-        into[at++] = COMMA;
-      }
+      const hasComma = this.#next >= 0 && this.#next < last;
+      const room = into.length - at;
+      const left = piece.length - this.#written;
+      const part = this.#written === 0 && left <= room ? piece : piece.subarray(this.#written, this.#written + room);
+      into.set(part, at);
+      at += part.length;
+      this.#written += part.length;
+      if (this.#written < piece.length || (hasComma && at === into.length)) return at;
+      if (hasComma) into[at++] = COMMA;
       this.#written = 0;
       this.#next++;
-      at = this.#fillItems(into, at);
     }
-    return at;
-  }
-
-  /** Nearly all items: those that fit whole and have another behind them. */
-  #fillItems(into: Uint8Array, from: number): number {
-    if (this.#next < 0 || this.#written > 0) return from;
-    const items = this.#items;
-    let next = this.#next;
-    let at = from;
-    for (; next < items.length - 1; next++) {
-      const item = items[next] as Uint8Array;
-      const comma = at + item.length;
-      if (comma >= into.length) break;
-      into.set(item, at);
-      into[comma] = COMMA;
-      at = comma + 1;
-    }
-    this.#next = next;
     return at;
   }
 

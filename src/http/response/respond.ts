@@ -3,7 +3,7 @@ import { encodeValue, toJson } from '../../api/codec/encode.ts';
 import type { Accepted, ApiResponse, ListResponse, ValueResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import { endWith, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
-import type { ResponseBuffers } from './chunk-pool.ts';
+import type { ChunkPool } from './chunk-pool.ts';
 import { indentJson } from './indent-json.ts';
 import { CompactList, type ListForm, listChunks } from './list-body.ts';
 import { WatchStream } from './watch-response.ts';
@@ -52,7 +52,7 @@ export interface Envelope {
   readonly onFailure: (error: unknown) => void;
   /** Keeps the stream of a watch, to end it when the server stops. */
   readonly trackWatch: (stream: WatchStream) => void;
-  readonly buffers: ResponseBuffers;
+  readonly buffers: ChunkPool;
 }
 
 /** N-09: bodies up to this size are not worth compressing. */
@@ -73,7 +73,7 @@ export function respond(envelope: Envelope, answer: Answer): Promise<void> | und
       return writeList(envelope, answer);
     case 'watch': {
       envelope.res.writeHead(200, headersFor(envelope, 'application/json'));
-      const stream = new WatchStream(envelope.res, envelope.onFailure, envelope.buffers.frames);
+      const stream = new WatchStream(envelope.res, envelope.onFailure, envelope.buffers);
       envelope.trackWatch(stream);
       answer.start(stream);
       return undefined;
@@ -184,7 +184,5 @@ function writeList(envelope: Envelope, list: ListResponse): Promise<void> | unde
     return undefined;
   }
   if (compress) return writeGzipped(res, listChunks(list, form));
-  return form === 'compact'
-    ? writeReady(res, compact, envelope.buffers.lists)
-    : writeChunks(res, listChunks(list, form));
+  return form === 'compact' ? writeReady(res, compact, envelope.buffers) : writeChunks(res, listChunks(list, form));
 }

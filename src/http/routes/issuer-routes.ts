@@ -1,9 +1,9 @@
 import { isClusterName } from '../../api/names.ts';
 import { PEOPLE_PATH } from '../../api/pass-audience.ts';
-import { notAcceptable, unauthorized } from '../../api/status.ts';
+import { unauthorized } from '../../api/status.ts';
 import type { IssuerIndex } from '../../handlers/issuer-index.ts';
 import type { IssuerDocuments } from '../../tokens/issuer-documents.ts';
-import { acceptsType, parseAccept } from '../request/accept-header.ts';
+import { chosenType } from '../request/negotiate.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 const JSON_TYPE = 'application/json';
@@ -32,7 +32,7 @@ export function issuerRoutes({ documents, index, productName }: IssuerRouteParts
   const clusterIn = (path: string): string | undefined =>
     path.startsWith(metadataOfCluster) ? path.slice(metadataOfCluster.length) : undefined;
   const route = (
-    types: readonly string[],
+    types: readonly [string, ...string[]],
     body: (documents: IssuerDocuments, cluster: string | undefined) => Uint8Array | string,
   ): PathRoute => ({
     public: true,
@@ -80,14 +80,4 @@ export function issuerRoutes({ documents, index, productName }: IssuerRouteParts
       return routes.get(path);
     },
   };
-}
-
-function chosenType(accept: string | undefined, types: readonly string[]): string {
-  const [first = JSON_TYPE] = types;
-  if (accept === undefined || accept === '') return first;
-  for (const clause of parseAccept(accept)) {
-    const found = types.find((type) => acceptsType(clause, type));
-    if (found !== undefined) return found;
-  }
-  throw notAcceptable(types);
 }

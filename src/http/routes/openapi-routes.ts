@@ -1,11 +1,11 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { toJson } from '../../api/codec/encode.ts';
-import { notAcceptable } from '../../api/status.ts';
 import { pathOf } from '../../handlers/discovery/legacy-discovery.ts';
 import { type Realm, type ServedVersion, servedVersions } from '../../handlers/discovery/served-resources.ts';
 import { openApiDocument } from '../../handlers/openapi/document.ts';
 import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../../handlers/openapi/swagger.ts';
-import { acceptsType, parseAccept } from '../request/accept-header.ts';
+import { parseAccept } from '../request/accept-header.ts';
+import { chosenType } from '../request/negotiate.ts';
 import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
 import type { RawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
@@ -43,7 +43,7 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
     public: false,
     methods: ['GET'],
     handle: (request) => {
-      requireJson(request);
+      chosenType(request.accept, [JSON_TYPE]);
       // Small, and different for each cluster, so it is generated for each request.
       const paths = [...documentsFor(request.cluster).byPath].map(([path, document]) => [
         path.slice(1),
@@ -58,7 +58,7 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
     public: false,
     methods: ['GET'],
     handle: (request) => {
-      requireJson(request);
+      chosenType(request.accept, [JSON_TYPE]);
       const hash = request.query.get('hash') ?? '';
       if (hash !== '' && hash !== document.hash) return moved(addressOf(request.cluster, path, document));
       return unlessKnown(document, request.ifNoneMatch, {
@@ -77,7 +77,7 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
     methods: ['GET'],
     handle: (request) => {
       const isProtobuf = asksFor(request, Object.values(SWAGGER_PROTOBUF));
-      if (!isProtobuf) requireJson(request);
+      if (!isProtobuf) chosenType(request.accept, [JSON_TYPE]);
       const documents = documentsFor(request.cluster);
       const chosen = isProtobuf ? documents.swaggerProtobuf : documents.swaggerJson;
       return unlessKnown(chosen, request.ifNoneMatch, {
@@ -147,12 +147,6 @@ const asksFor = ({ accept }: PathRequest, mediaTypes: readonly string[]): boolea
   const [best] = parseAccept(accept ?? '');
   return best !== undefined && mediaTypes.includes(`${best.type}/${best.subtype}`);
 };
-
-function requireJson({ accept }: PathRequest): void {
-  if (accept === undefined || accept === '') return;
-  const isJson = parseAccept(accept).some((clause) => acceptsType(clause, JSON_TYPE));
-  if (!isJson) throw notAcceptable([JSON_TYPE]);
-}
 
 /**
  * Where the PATCH of a namespace validates fields, kubectl takes a kind without PATCH for a custom resource and looks

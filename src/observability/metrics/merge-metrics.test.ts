@@ -60,7 +60,8 @@ it('has a rule for every gauge of ours', async () => {
   observeParts(metrics, {
     audit: () => ({ written: 0, lost: 0, failing: false }),
     leads: () => true,
-    cache: { revision: 0, ready: true, catchUp: async () => true },
+    cache: { revision: 0, ready: true },
+    catchUp: async () => true,
     cacheCapacity: 0,
     objects: () => [],
     clusters: () => ({}),

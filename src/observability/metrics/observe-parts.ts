@@ -1,4 +1,4 @@
-import { type CollectFunction, Counter, Gauge } from '@prometheus-io/client';
+import { Counter, Gauge } from '@prometheus-io/client';
 import { firstWithin } from '../../lib/first-within.ts';
 import type { AuditCounts } from '../audit/audit-log.ts';
 import type { Metrics } from './metrics.ts';
@@ -7,12 +7,9 @@ import type { Metrics } from './metrics.ts';
 interface ObservedParts {
   readonly audit: () => AuditCounts;
   readonly leads: () => boolean;
-  readonly cache: {
-    readonly revision: number;
-    readonly ready: boolean;
-    /** True when the caches are as fresh as the store was when this was asked. */
-    catchUp(timeoutMs: number): Promise<boolean>;
-  };
+  readonly cache: { readonly revision: number; readonly ready: boolean };
+  /** True when the caches are as fresh as the store was when this was asked. */
+  catchUp(timeoutMs: number): Promise<boolean>;
   /** How many events of each kind a watch can resume over. */
   readonly cacheCapacity: number;
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
@@ -45,117 +42,133 @@ interface ObservedParts {
 /** A store that does not answer must not make the scrape fail that would show it. */
 const MAX_LAG_MS = 2_000;
 
-type GaugeCollect<T extends string> = CollectFunction<Gauge<T>>;
+/** One value, or a value for each set of labels. */
+type Samples = number | readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
+
+type Read = () => Samples | Promise<Samples>;
+
+const labelled = (samples: Samples) => (typeof samples === 'number' ? ([[{}, samples]] as const) : samples);
+
+/** How metrics are registered that are read at each scrape. */
+function readBy({ registry }: Metrics) {
+  const registers = [registry];
+  return {
+    /** A set of labels that is not read again has no sample. */
+    gauge(name: string, help: string, read: Read, labelNames: string[] = []): void {
+      void new Gauge<string>({
+        ...{ name, help, labelNames, registers },
+        async collect() {
+          const samples = labelled(await read());
+          this.reset();
+          for (const [labels, value] of samples) this.set(labels, value);
+        },
+      });
+    },
+    /** The value is kept elsewhere. */
+    counter(name: string, help: string, read: Read, labelNames: string[] = []): void {
+      const reported = new Map<string, number>();
+      void new Counter<string>({
+        ...{ name, help, labelNames, registers },
+        async collect() {
+          for (const [labels, total] of labelled(await read())) {
+            const key = Object.values(labels).join(' ');
+            this.inc(labels, total - (reported.get(key) ?? 0));
+            reported.set(key, total);
+          }
+        },
+      });
+    },
+  };
+}
+
+const flag = (holds: boolean): number => (holds ? 1 : 0);
+
+/** Samples with one label, from a table of its values. */
+const by = <T>(label: string, table: Readonly<Record<string, T>>, value: (entry: T) => number): Samples =>
+  Object.entries(table).map(([key, entry]) => [{ [label]: key }, value(entry)]);
 
 /** Registers the metrics that are read at each scrape. */
-export function observeParts({ registry }: Metrics, parts: ObservedParts): void {
-  const registers = [registry];
-  const gauge = <const T extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly T[],
-    collect: GaugeCollect<T>,
-  ): void => void new Gauge<T>({ name, help, labelNames: [...labelNames], registers, collect });
+export function observeParts(metrics: Metrics, parts: ObservedParts): void {
+  const { gauge, counter } = readBy(metrics);
+  const { audit, cache, clock, failingCallers, keys, keyRotationMs, now } = parts;
+  const byResource = (value: (kind: ReturnType<typeof parts.objects>[number]) => number): Samples =>
+    parts.objects().map((kind) => [{ group: kind.group, resource: kind.resource }, value(kind)]);
+  const cacheLag = async (): Promise<number> => {
+    const from = performance.now();
+    const reached = await firstWithin(MAX_LAG_MS, parts.catchUp(MAX_LAG_MS)).catch(() => false);
+    return (reached ? Math.min(performance.now() - from, MAX_LAG_MS) : MAX_LAG_MS) / 1000;
+  };
+  const rotations = (): Samples =>
+    keys()
+      .filter(({ state }) => keyRotationMs > 0 && state === 'current')
+      .map(({ algorithm, created, signsFrom = created }) => [{ algorithm }, (signsFrom + keyRotationMs) / 1000]);
 
-  gauge('clusterpass_leader', 'Whether this replica is the leader.', [], function () {
-    this.set(parts.leads() ? 1 : 0);
-  });
-  gauge('clusterpass_cache_ready', 'Whether the caches have caught up with the store.', [], function () {
-    this.set(parts.cache.ready ? 1 : 0);
-  });
+  gauge('clusterpass_leader', 'Whether this replica is the leader.', () => flag(parts.leads()));
+  gauge('clusterpass_cache_ready', 'Whether the caches have caught up with the store.', () => flag(cache.ready));
   gauge(
     'clusterpass_cache_lag_seconds',
     'How long the caches took to catch up with the store at this scrape; 2 when it was longer or the store failed.',
-    [],
-    async function () {
-      const from = performance.now();
-      const reached = await firstWithin(MAX_LAG_MS, parts.cache.catchUp(MAX_LAG_MS)).catch(() => false);
-      this.set((reached ? Math.min(performance.now() - from, MAX_LAG_MS) : MAX_LAG_MS) / 1000);
-    },
+    cacheLag,
   );
   gauge(
     'apiserver_watch_cache_resource_version',
     'The revision of the cache, by resource.',
+    () => byResource(() => cache.revision),
     ['group', 'resource'],
-    function () {
-      for (const { group, resource } of parts.objects()) this.set({ group, resource }, parts.cache.revision);
-    },
   );
-  gauge('watch_cache_capacity', 'How many events a watch can resume over.', ['group', 'resource'], function () {
-    for (const { group, resource } of parts.objects()) this.set({ group, resource }, parts.cacheCapacity);
-  });
-  gauge('apiserver_resource_objects', 'Stored objects, by resource.', ['group', 'resource'], function () {
-    for (const { group, resource, count } of parts.objects()) this.set({ group, resource }, count);
-  });
-  gauge('clusterpass_clusters', 'Clusters, by the status of their condition Ready.', ['ready'], function () {
-    for (const [ready, count] of Object.entries(parts.clusters())) this.set({ ready }, count);
-  });
+  gauge(
+    'watch_cache_capacity',
+    'How many events a watch can resume over.',
+    () => byResource(() => parts.cacheCapacity),
+    ['group', 'resource'],
+  );
+  gauge('apiserver_resource_objects', 'Stored objects, by resource.', () => byResource(({ count }) => count), [
+    'group',
+    'resource',
+  ]);
+  gauge(
+    'clusterpass_clusters',
+    'Clusters, by the status of their condition Ready.',
+    () => by('ready', parts.clusters(), Number),
+    ['ready'],
+  );
   gauge(
     'clusterpass_signing_key_age_seconds',
     'The age of each signing key, by id, state and algorithm.',
+    () => keys().map(({ kid, state, algorithm, created }) => [{ kid, state, algorithm }, (now() - created) / 1000]),
     ['kid', 'state', 'algorithm'],
-    function () {
-      this.reset();
-      for (const { kid, state, algorithm, created } of parts.keys()) {
-        this.set({ kid, state, algorithm }, (parts.now() - created) / 1000);
-      }
-    },
   );
   gauge(
     'clusterpass_signing_key_rotation_timestamp_seconds',
     'When the rotation of the current key is due, in seconds since the epoch, by algorithm; none without rotation.',
+    rotations,
     ['algorithm'],
-    function () {
-      this.reset();
-      const current = parts.keyRotationMs === 0 ? [] : parts.keys().filter(({ state }) => state === 'current');
-      for (const { algorithm, created, signsFrom = created } of current) {
-        this.set({ algorithm }, (signsFrom + parts.keyRotationMs) / 1000);
-      }
-    },
   );
   gauge(
     'clusterpass_clock_skew_seconds',
     'The distance of this clock from that of the store, ahead or behind.',
-    [],
-    function () {
-      this.set(parts.clock.skewSeconds);
-    },
+    () => clock.skewSeconds,
   );
   gauge(
     'clusterpass_clock_skew_exceeded',
     'Whether the distance is more than --max-clock-skew, so that no tokens are signed.',
-    [],
-    function () {
-      this.set(parts.clock.isRight() ? 0 : 1);
-    },
+    () => flag(!clock.isRight()),
   );
-  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', [], function () {
-    this.set(parts.audit().failing ? 1 : 0);
-  });
+  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', () => flag(audit().failing));
   gauge(
     'clusterpass_caller_file_failing',
     'Whether a file with callers is gone or invalid, so that they are refused, by option.',
+    () => by('option', failingCallers.files(), flag),
     ['option'],
-    function () {
-      for (const [option, fails] of Object.entries(parts.failingCallers.files())) this.set({ option }, fails ? 1 : 0);
-    },
   );
   gauge(
     'clusterpass_identity_provider_failing',
     'Whether the keys of an identity provider could not be fetched when this was last tried, by issuer.',
+    () => by('issuer', failingCallers.issuers(), flag),
     ['issuer'],
-    function () {
-      this.reset();
-      for (const [issuer, fails] of Object.entries(parts.failingCallers.issuers())) this.set({ issuer }, fails ? 1 : 0);
-    },
   );
-  counter(registers, 'apiserver_audit_event_total', 'Events written to the audit log.', () => parts.audit().written);
-  counter(
-    registers,
-    'apiserver_audit_error_total',
-    'Events that could not be written to the audit log.',
-    () => parts.audit().lost,
-  );
+  counter('apiserver_audit_event_total', 'Events written to the audit log.', () => audit().written);
+  counter('apiserver_audit_error_total', 'Events that could not be written to the audit log.', () => audit().lost);
 }
 
 /** `PriorityLevelUsage` of http/, which this folder must not import. */
@@ -168,64 +181,51 @@ interface PriorityLevelUsage {
 }
 
 /** By priority level, with kube-apiserver's names. There are no flow schemas, so there is no label for them. */
-export function observeFlowControl(
-  { registry }: Metrics,
-  usage: () => Readonly<Record<string, PriorityLevelUsage>>,
-): void {
-  const registers = [registry];
-  const gauge = (name: string, help: string, of: (level: PriorityLevelUsage) => number): void =>
-    void new Gauge({
-      name,
-      help,
-      labelNames: ['priority_level'],
-      registers,
-      collect() {
-        for (const [level, used] of Object.entries(usage())) this.set({ priority_level: level }, of(used));
-      },
-    });
+export function observeFlowControl(metrics: Metrics, usage: () => Readonly<Record<string, PriorityLevelUsage>>): void {
+  const { gauge, counter } = readBy(metrics);
+  const byLevel =
+    (of: (used: PriorityLevelUsage) => number): Read =>
+    () =>
+      by('priority_level', usage(), of);
   gauge(
     'apiserver_flowcontrol_current_executing_requests',
     'Requests that have a seat, open watches among them.',
-    ({ executing }) => executing,
+    byLevel(({ executing }) => executing),
+    ['priority_level'],
   );
-  gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait for a seat.', ({ inQueue }) => inQueue);
-  gauge('apiserver_flowcontrol_nominal_limit_seats', 'The concurrency limit, in seats.', ({ seats }) => seats);
-  const reported = new Map<string, number>();
-  const since = (key: string, total: number): number => {
-    const growth = total - (reported.get(key) ?? 0);
-    reported.set(key, total);
-    return growth;
-  };
-  new Counter({
-    name: 'apiserver_flowcontrol_dispatched_requests_total',
-    help: 'Seats that requests got. A request whose body arrives late gets a second one.',
-    labelNames: ['priority_level'],
-    registers,
-    collect() {
-      for (const [level, { dispatched }] of Object.entries(usage())) {
-        this.inc({ priority_level: level }, since(level, dispatched));
-      }
-    },
-  });
-  new Counter({
-    name: 'apiserver_flowcontrol_rejected_requests_total',
-    help: 'Requests that were rejected with 429, by reason.',
-    labelNames: ['priority_level', 'reason'],
-    registers,
-    collect() {
-      for (const [level, { rejected }] of Object.entries(usage())) {
-        for (const [reason, count] of Object.entries(rejected)) {
-          this.inc({ priority_level: level, reason }, since(`${level} ${reason}`, count));
-        }
-      }
-    },
-  });
+  gauge(
+    'apiserver_flowcontrol_current_inqueue_requests',
+    'Requests that wait for a seat.',
+    byLevel(({ inQueue }) => inQueue),
+    ['priority_level'],
+  );
+  gauge(
+    'apiserver_flowcontrol_nominal_limit_seats',
+    'The concurrency limit, in seats.',
+    byLevel(({ seats }) => seats),
+    ['priority_level'],
+  );
+  counter(
+    'apiserver_flowcontrol_dispatched_requests_total',
+    'Seats that requests got. A request whose body arrives late gets a second one.',
+    byLevel(({ dispatched }) => dispatched),
+    ['priority_level'],
+  );
+  counter(
+    'apiserver_flowcontrol_rejected_requests_total',
+    'Requests that were rejected with 429, by reason.',
+    () =>
+      Object.entries(usage()).flatMap(([priority_level, { rejected }]) =>
+        Object.entries(rejected).map(([reason, count]) => [{ priority_level, reason }, count] as const),
+      ),
+    ['priority_level', 'reason'],
+  );
 }
 
 /** The buffer before standard error. */
-export function observeLog({ registry }: Metrics, dropped: () => number): void {
+export function observeLog(metrics: Metrics, dropped: () => number): void {
+  const { counter } = readBy(metrics);
   counter(
-    [registry],
     'clusterpass_log_lines_dropped_total',
     'Log lines that were dropped, because standard error was not read in time.',
     dropped,
@@ -234,26 +234,21 @@ export function observeLog({ registry }: Metrics, dropped: () => number): void {
 
 /** The limiter and the queue of TLS handshakes. */
 export function observeHandshakes(
-  { registry }: Metrics,
+  metrics: Metrics,
   counts: () => { readonly delayed: number; readonly rejected: number; readonly waiting: number },
 ): void {
-  const registers = [registry];
-  void new Gauge({
-    name: 'clusterpass_tls_handshakes_waiting',
-    help: 'Connections whose handshake begins in one of the next ticks of the event loop: one begins in each.',
-    registers,
-    collect() {
-      this.set(counts().waiting);
-    },
-  });
+  const { gauge, counter } = readBy(metrics);
+  gauge(
+    'clusterpass_tls_handshakes_waiting',
+    'Connections whose handshake begins in one of the next ticks of the event loop: one begins in each.',
+    () => counts().waiting,
+  );
   counter(
-    registers,
     'clusterpass_tls_handshakes_delayed_total',
     'Connections that waited for their handshake, because too many from their address had not authenticated.',
     () => counts().delayed,
   );
   counter(
-    registers,
     'clusterpass_tls_handshakes_rejected_total',
     'Connections that were closed before their handshake, because too many from their address waited.',
     () => counts().rejected,
@@ -268,33 +263,16 @@ export const observeStore =
     if (failed) storeErrors.inc({ operation });
   };
 
-/** A counter whose value is kept elsewhere. */
-function counter(registers: Metrics['registry'][], name: string, help: string, count: () => number): void {
-  let reported = 0;
-  new Counter({
-    name,
-    help,
-    registers,
-    collect() {
-      const total = count();
-      this.inc(total - reported);
-      reported = total;
-    },
-  });
-}
-
 /** The numbers are read when metrics are asked for: they change twice with every request. */
 export function observeInFlight(
-  { registry }: Metrics,
+  metrics: Metrics,
   current: () => Readonly<Record<'readOnly' | 'mutating', number>>,
 ): void {
-  void new Gauge({
-    name: 'apiserver_current_inflight_requests',
-    help: 'Requests in flight, watches excepted.',
-    labelNames: ['request_kind'],
-    registers: [registry],
-    collect() {
-      for (const [request_kind, count] of Object.entries(current())) this.set({ request_kind }, count);
-    },
-  });
+  const { gauge } = readBy(metrics);
+  gauge(
+    'apiserver_current_inflight_requests',
+    'Requests in flight, watches excepted.',
+    () => by('request_kind', current(), Number),
+    ['request_kind'],
+  );
 }

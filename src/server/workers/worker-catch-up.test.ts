@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Port, Rpc } from '../../lib/worker-rpc.ts';
 import type { Store } from '../../storage/contract.ts';
 import { Freshness } from '../../storage/freshness.ts';
+import { measuredStore } from '../../storage/measured-store.ts';
 import { RevisionWaiters } from '../../storage/revision-waiters.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { Siblings, WorkerCatchUp } from './worker-catch-up.ts';
@@ -87,7 +88,7 @@ describe('B30: a write of one worker', () => {
   /** Resolves with how many of the others had applied the write when it was acknowledged. */
   async function write({ siblings }: Process, others: readonly Process[]): Promise<number> {
     const key = `/registry/a/${keys++}`;
-    const { ok, revision } = await siblings.withCatchUp(store).write({
+    const { ok, revision } = await measuredStore(store, () => {}, siblings.afterWrite).write({
       key,
       value: Buffer.from('x'),
       expect: { absent: true },

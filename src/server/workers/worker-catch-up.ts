@@ -1,7 +1,6 @@
 import { firstWithin } from '../../lib/first-within.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
 import type { Rpc } from '../../lib/worker-rpc.ts';
-import type { Store } from '../../storage/contract.ts';
 import { type Freshness, MAX_AGE_MS } from '../../storage/freshness.ts';
 import type { PrimaryMethods, WorkerMethods } from './worker-methods.ts';
 
@@ -56,24 +55,8 @@ export class Siblings {
     catchUp: async () => void (await this.#freshness?.catchUp(this.#maxMs).catch(() => undefined)),
   };
 
-  /** A store whose writes return when the other workers act on them. */
-  withCatchUp(store: Store): Store {
-    return {
-      get: (key, revision) => store.get(key, revision),
-      list: (request) => store.list(request),
-      write: async (write) => {
-        const result = await store.write(write);
-        if (result.ok) await this.#seen.call();
-        return result;
-      },
-      watch: (prefix, after, signal) => store.watch(prefix, after, signal),
-      revision: () => store.revision(),
-      knownRevision: () => store.knownRevision?.(),
-      compactedRevision: () => store.compactedRevision(),
-      compact: (revision) => store.compact(revision),
-      close: () => store.close(),
-    };
-  }
+  /** Resolves when the other workers act on what this one has written. */
+  readonly afterWrite = (): Promise<void> => this.#seen.call();
 
   /** Called before this worker decides anything: from now on, the writes of others wait for it. */
   async decideFrom(freshness: Pick<Freshness, 'catchUp'>): Promise<void> {
