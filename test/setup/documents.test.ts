@@ -7,6 +7,7 @@ const DECISIONS = join(ROOT, 'docs/adr');
 
 const documents = async (): Promise<string[]> => [
   'README.md',
+  'CONTRIBUTING.md',
   ...(await readdir(join(ROOT, 'docs'), { recursive: true }))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

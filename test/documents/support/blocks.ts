@@ -4,9 +4,10 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** README.md and every page below docs/, by their paths in the project. */
+/** README.md, CONTRIBUTING.md and every page below docs/, by their paths in the project. */
 export const PAGES: readonly string[] = [
   'README.md',
+  'CONTRIBUTING.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`)
