@@ -12,7 +12,6 @@ import { type Credential, type Credentials, createCredentials } from './credenti
 import { createDial, type Resolve, systemResolve } from './dial.ts';
 import { explainFailure } from './explain-failure.ts';
 import { repeatsCredential } from './repeats-credential.ts';
-import { startDeadline } from './start-deadline.ts';
 import {
   type Upstream,
   type UpstreamAnswer,
@@ -68,14 +67,15 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       const credential = request.credential ? await readCredential(credentials, cluster) : undefined;
       const { hostname, port } = new URL(origin);
       dial.checkHost(hostname, port === '' ? 443 : Number(port));
-      const deadline = startDeadline(request.timeoutMs, request.signal);
+      const given = request.signal === undefined ? [] : [request.signal];
+      const signal = AbortSignal.any([AbortSignal.timeout(request.timeoutMs), ...given]);
       const send = async (isRetry: boolean): Promise<UpstreamAnswer> => {
         const connection = connections.to(cluster, origin, credential);
         try {
-          return await roundTrip(connection, request, credential, deadline.signal);
+          return await roundTrip(connection, request, credential, signal);
         } catch (error) {
           // An abort by the caller is not a failure of the cluster.
-          if (request.signal?.aborted === true && !deadline.hasPassed()) throw request.signal.reason;
+          if (request.signal?.aborted === true && signal.reason === request.signal.reason) throw signal.reason;
           const failure = explainFailure(error, credential?.type === 'certificate');
           const wasClosed = failure.reason === 'network' && connection.isReused;
           if (!wasClosed || isRetry || request.method !== 'GET') throw failure;
@@ -83,11 +83,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
           return send(true);
         }
       };
-      try {
-        return withoutCredential(notRedirect(await send(false)), credential);
-      } finally {
-        deadline.clear();
-      }
+      return withoutCredential(notRedirect(await send(false)), credential);
     },
     forget: (cluster) => connections.forget(cluster),
     close: () => connections.close(),
