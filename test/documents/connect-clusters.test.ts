@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from '
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
 import { compileClaimsExpression, compileUserExpression } from '../../src/authn/jwt/cel.ts';
@@ -16,7 +16,8 @@ import { applyYaml } from '../e2e/support/apply.ts';
 import { Person } from '../e2e/support/cli.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
-import { type Server, startServer, TLS } from '../e2e/support/server.ts';
+import { type Server, TLS } from '../e2e/support/server.ts';
+import { beforeAllWithTlsServer } from '../e2e/support/shared-server.ts';
 import { misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { fileOf } from './support/connect-pages.ts';
 
@@ -80,10 +81,10 @@ describeWithKubectl('renew-credentials.sh', () => {
   let server: Server;
 
   /** A server of this project stands for the cluster: it serves the same TokenRequest API. */
-  beforeAll(async () => {
+  beforeAllWithTlsServer(async (shared) => {
+    server = shared;
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-renew-'));
     credential = join(folder, 'credentials/fleet/prod-eu-1');
-    server = await startServer({ tls: true });
     await addCluster(server, 'alpha');
     const admin = await Person.at({
       CLUSTERPASS_SERVER: server.url,
@@ -109,7 +110,6 @@ describeWithKubectl('renew-credentials.sh', () => {
     await chmod(join(folder, 'renew-credentials.sh'), 0o755);
   });
   afterAll(async () => {
-    await server.destroy();
     await rm(folder, { recursive: true, force: true });
   });
 

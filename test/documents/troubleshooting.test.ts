@@ -2,10 +2,11 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFil
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { createAccount, createCluster, createNamespace } from '../e2e/support/objects.ts';
-import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
+import { type Server, TLS, tokenOf } from '../e2e/support/server.ts';
+import { beforeAllWithTlsServer } from '../e2e/support/shared-server.ts';
 import { blocksOf, execute, isRun, readPage } from './support/blocks.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
 import { missingLines, PageRunner } from './support/page-runner.ts';
@@ -38,8 +39,8 @@ const isInSource = (message: string): boolean => {
 describe('docs/troubleshooting.md', () => {
   let server: Server;
   let runner: PageRunner;
-  beforeAll(async () => {
-    server = await startServer({ tls: true, users: { jane: [] } });
+  beforeAllWithTlsServer(async (shared) => {
+    server = shared;
     await createCluster(server, 'prod-eu-1');
     await createNamespace(server, 'ci', 'prod-eu-1');
     await createAccount(server, 'builder', 'ci', 'prod-eu-1');
@@ -54,7 +55,6 @@ describe('docs/troubleshooting.md', () => {
   });
   afterAll(async () => {
     await runner.destroy();
-    await server.destroy();
   });
   const asJane = (): string =>
     `export CLUSTERPASS_SERVER=${server.url} CLUSTERPASS_CA=tls.crt CLUSTERPASS_TOKEN=${tokenOf('jane')}; `;

@@ -1,12 +1,13 @@
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
 import { LAUNCHER } from '../program.ts';
 import { namesIn, Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createCluster, createNamespace, createObjects } from './support/objects.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** Commands for administrators: all passes, and kubectl with Clusterpass itself. */
 
@@ -14,14 +15,13 @@ let server: Server;
 let admin: Person;
 let jane: Person;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: [] }, tls: true });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
   [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
 });
 afterAll(async () => {
-  await server?.destroy();
   await Promise.all([admin?.leave(), jane?.leave()]);
 });
 

@@ -5,6 +5,7 @@ import { scriptServer, status } from '../../src/client/script-server.fixture.ts'
 import { Person, userIn } from './support/cli.ts';
 import { addCluster, grantClusters } from './support/fleet.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 let server: Server;
 let person: Person;
@@ -248,10 +249,9 @@ describe('clusterpass logout', () => {
 
 describe('TLS', () => {
   let secure: Server;
-  beforeAll(async () => {
-    secure = await startServer({ tls: true });
+  beforeAllWithTlsServer(async (shared) => {
+    secure = shared;
   });
-  afterAll(() => secure.destroy());
 
   it('trusts the authority that is given, and remembers it', async () => {
     const login = ['login', '--server', secure.url, '--token', secure.adminToken];

@@ -13,6 +13,7 @@ import { bind, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { WHO } from './support/reviews.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** `clusterpass trust`: what a cluster needs in order to accept tokens of the server. */
 
@@ -20,23 +21,18 @@ let server: Server;
 let person: Person;
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
-beforeAll(async () => {
-  server = await startServer({
-    tls: true,
-    users: { jane: [], carl: ['devs'] },
-    args: ['--cluster-networks', '127.0.0.0/8'],
-  });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   uids = await createObjects(server);
   const registry = { apiGroups: ['clusterregistry.k8s.io'] };
   const mayBePerson = { ...registry, verbs: ['create'], resources: ['clusters/userpass'] };
-  await bind(server, 'people', { kind: 'Group', name: 'devs' }, mayBePerson);
+  await bind(server, 'people', { kind: 'User', name: 'kate' }, mayBePerson);
   const maySee = { ...registry, verbs: ['get', 'list', 'watch'], resources: ['clusters'] };
-  await bind(server, 'devs', { kind: 'Group', name: 'devs' }, maySee);
+  await bind(server, 'devs', { kind: 'User', name: 'kate' }, maySee);
   person = await Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
 });
 afterAll(async () => {
   await person.leave();
-  await server.destroy();
 });
 
 const CA = ['--certificate-authority', TLS.caFile];
@@ -113,7 +109,7 @@ describe('clusterpass trust --webhook', () => {
 
   it('passes for people: says that the cluster asks', async () => {
     const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/beta/userpass';
-    const { json } = await server.call('POST', path, { body: { spec: {} }, token: tokenOf('carl') });
+    const { json } = await server.call('POST', path, { body: { spec: {} }, token: tokenOf('kate') });
     const { stderr } = await person.run(['token', 'revoke', '-'], { stdin: json.status.token });
     expect(stderr).toBe(
       'Clusterpass and TokenReviews refuse it from now on. beta, which asks Clusterpass, within about 15 seconds.\n',
@@ -191,12 +187,12 @@ describe('A43: clusterpass trust --refresh', () => {
 });
 
 const AS_ME = ['create', 'token', '--as-me', '--cluster', 'alpha'];
-const AS_CARL = { env: { CLUSTERPASS_TOKEN: tokenOf('carl') } };
+const AS_CARL = { env: { CLUSTERPASS_TOKEN: tokenOf('kate') } };
 
 describe('--as-me', () => {
   it('create token: a record, and a revocation by the token itself', async () => {
     const token = await person.ok(AS_ME, AS_CARL);
-    expect(await person.ok(['token', 'list'], AS_CARL)).toMatch(/ alpha +carl +https:.*\/people +carl /);
+    expect(await person.ok(['token', 'list'], AS_CARL)).toMatch(/ alpha +kate +https:.*\/people +kate /);
     const { stdout } = await person.run(['token', 'revoke', '-'], { ...AS_CARL, stdin: token });
     expect(stdout).toBe(`token ${decodeJwt(token).jti} revoked at ${server.url}\n`);
   });
@@ -205,7 +201,7 @@ describe('--as-me', () => {
     const give = async (options: object): Promise<string> =>
       JSON.parse(await person.ok(['credential', '--as-me', '--cluster', 'alpha'], options)).status.token;
     const first = await give(AS_CARL);
-    expect(decodeJwt(first)).toMatchObject({ sub: 'carl', iss: `${server.url}/orchestrator/alpha/people` });
+    expect(decodeJwt(first)).toMatchObject({ sub: 'kate', iss: `${server.url}/orchestrator/alpha/people` });
     expect(await give(AS_CARL)).toBe(first);
     const env = { CLUSTERPASS_TOKEN: tokenOf('jane') };
     expect(await person.fails(['credential', '--as-me', '--cluster', 'alpha'], { env })).toContain('clusters/userpass');
@@ -266,7 +262,7 @@ describe('the printed configuration in use', () => {
 
   it('A47, TX-94: a pass for a person gives name and groups with the prefix, and no permission of an account', async () => {
     expect(await user(await person.ok(AS_ME, AS_CARL))).toEqual({
-      username: 'clusterpass:carl',
+      username: 'clusterpass:kate',
       groups: ['clusterpass:devs', 'system:authenticated'],
       extra: { 'authentication.kubernetes.io/credential-id': [expect.stringMatching(/^JTI=/)] },
     });

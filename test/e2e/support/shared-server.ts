@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { CLUSTERS, RBAC } from './paths.ts';
-import { type Server, startServer } from './server.ts';
+import { FAST_INTERVALS, type Server, startServer } from './server.ts';
 
 /**
  * Two servers for the test files of a worker that need no options: one serves HTTP, the other TLS. A start takes most
@@ -72,6 +72,7 @@ const ALONE = [
     'patcher',
     'paused',
     'pln',
+    'pods',
     'prod',
     'profiles',
     'reader',
@@ -82,6 +83,7 @@ const ALONE = [
   ...[
     'roamer',
     'rob',
+    'rules',
     'sid',
     'tagger',
     'tess',
@@ -132,13 +134,13 @@ const COMMON = [
 const withServers = test
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
   .extend('plainServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
-    const shared = new SharedServer(await startServer({ users: USERS, args: COMMON }));
+    const shared = new SharedServer(await startServer({ users: USERS, args: COMMON, env: FAST_INTERVALS }));
     onCleanup(() => shared.destroy());
     return shared;
   })
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
   .extend('tlsServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
-    const shared = new SharedServer(await startServer({ users: USERS, args: COMMON, tls: true }));
+    const shared = new SharedServer(await startServer({ users: USERS, args: COMMON, env: FAST_INTERVALS, tls: true }));
     onCleanup(() => shared.destroy());
     return shared;
   });
