@@ -6,7 +6,7 @@ import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
 import { ACCESS_REQUEST_LABEL } from './kinds/access-request.ts';
 import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/approval-kind.ts';
-import { COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
+import { BINDING_LABEL, COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
 import { PASS_APPROVAL_LABEL } from './kinds/pass-spec.ts';
 import {
   AGENTS_ANNOTATION,
@@ -105,6 +105,7 @@ const LABELS: ReadonlyMap<string, readonly string[]> = new Map([
   [COUNTED_LABEL, ['IssuedToken', 'AccessRequest', 'Pass']],
   [REQUEST_CLUSTER_LABEL, ['AccessRequest', 'Pass']],
   [REQUEST_NAMESPACE_LABEL, ['AccessRequest', 'Pass']],
+  [BINDING_LABEL, ['IssuedToken']],
   [PASS_APPROVAL_LABEL, ['Pass']],
   [ACCESS_REQUEST_LABEL, [...BINDINGS, 'ClusterRole', 'Role']],
 ]);

@@ -7,7 +7,9 @@ import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission
 import { checkJoin } from '../authz/admission/check-join.ts';
 import { bindingReach } from '../authz/binding-reach.ts';
 import { forbiddenFor, questionOf, refusalOf, requirePermission } from '../authz/forbidden.ts';
+import { givesTokens } from '../authz/gives-tokens.ts';
 import { createPastPermission } from '../authz/past-permission.ts';
+import { readBinding } from '../authz/policy/binding-facts.ts';
 import {
   type AccessRequestParts,
   accessRequests,
@@ -16,6 +18,7 @@ import {
 import type { ApprovalParts } from '../handlers/approvals/approvable.ts';
 import { createDecisionHandler } from '../handlers/approvals/decide.ts';
 import { approvalVerbs } from '../handlers/approvals/verbs.ts';
+import { createEndPasses } from '../handlers/binding-passes.ts';
 import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher, type VerbOverrides } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
@@ -85,6 +88,17 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       reader,
       views,
       bindingReach: (binding) => bindingReach(policy, kindsOfFleet(catalog), binding),
+    }),
+    afterDeletion: createEndPasses({
+      catalog,
+      reader,
+      revocations: parts.tokenRecords.revocations,
+      issuerOf: parts.issuers.issuerFor,
+      givesTokens: (binding) => givesTokens(policy.rulesOf(readBinding(binding, '', '').roleRef)),
+      // The tokens of clusters that issue their own have no records.
+      tracksAll: parts.options.trackAllTokens && parts.forward === undefined,
+      maxExpirationSeconds: parts.options.maxTokenExpirationSeconds,
+      now: Date.now,
     }),
     completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
     checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
@@ -225,7 +239,7 @@ export function createTokens({
 
 /** The verbs of signing keys and issued tokens, which are not written as other objects. */
 function tokenVerbs({ catalog, objects, views, signing, tokenRecords, clock }: DispatchParts): VerbOverrides {
-  const { reader, writer, policy } = objects;
+  const { reader, policy } = objects;
   return new Map([
     ...signingKeyVerbs({
       kind: catalog.signingKeys,
@@ -237,7 +251,6 @@ function tokenVerbs({ catalog, objects, views, signing, tokenRecords, clock }: D
     ...issuedTokenVerbs({
       kind: catalog.issuedTokens,
       reader,
-      writer,
       views,
       revocations: tokenRecords.revocations,
       refusalOf: (request) => refusalOf(policy, request),

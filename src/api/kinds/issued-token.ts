@@ -15,6 +15,9 @@ export const REQUESTER_LABEL = 'clusterpass.dev/requested-by';
  */
 export const COUNTED_LABEL = 'clusterpass.dev/counted-for';
 
+/** The uid of the FleetRoleBinding that allowed the token. */
+export const BINDING_LABEL = 'clusterpass.dev/binding-uid';
+
 export interface IssuedTokenSpec {
   cluster: string;
   /** Absent for a pass for a person. */
@@ -25,9 +28,13 @@ export interface IssuedTokenSpec {
   boundObjectRef?: { kind: string; name: string; uid: string };
   /** The caller, under the user name of requests about no cluster. */
   requestedBy: { username: string; uid?: string };
+  /** Absent when another kind of binding allowed it. */
+  fleetRoleBinding?: { name: string; uid: string };
   issuedTimestamp: string;
   expirationTimestamp: string;
 }
+
+export const BINDING_FIELD = 'spec.fleetRoleBinding.name';
 
 const specOf = (object: ApiObject): Partial<IssuedTokenSpec> => (object.spec ?? {}) as Partial<IssuedTokenSpec>;
 
@@ -57,6 +64,7 @@ export const issuedTokenKind: Kind = {
   indexLabels: true,
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),
   selectableFields: {
+    [BINDING_FIELD]: (object) => specOf(object).fleetRoleBinding?.name ?? '',
     'spec.cluster': (object) => specOf(object).cluster ?? '',
     'spec.requestedBy.username': (object) => specOf(object).requestedBy?.username ?? '',
     'spec.serviceAccount.name': (object) => specOf(object).serviceAccount?.name ?? '',
@@ -82,6 +90,10 @@ export const issuedTokenKind: Kind = {
           uid: text(),
         }),
         requestedBy: part('UserReference', 'The caller who requested the token.', { username: text(), uid: text() }),
+        fleetRoleBinding: part('BindingReference', 'The binding that allowed the token, which ends with it.', {
+          name: text(),
+          uid: text(),
+        }),
         issuedTimestamp: timestamp('When the token was issued.'),
         expirationTimestamp: timestamp('When the token expires.'),
       }),

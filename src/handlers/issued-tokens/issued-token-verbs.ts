@@ -2,12 +2,10 @@ import { credentialIdOf, REVOKED_CREDENTIAL_ID } from '../../api/credential-id.t
 import { invalid } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { type ApiError, ignoreNotFound, notFound } from '../../api/status.ts';
+import { type ApiError, notFound } from '../../api/status.ts';
 import { checkPreconditions, hasPreconditions } from '../../objects/preconditions.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { VerbOverrides } from '../dispatch.ts';
 import { findForCaller, type OwnedParts } from '../find-for-caller.ts';
@@ -18,7 +16,6 @@ import { deleteResponse } from '../write/delete.ts';
 
 interface IssuedTokenParts extends OwnedParts {
   readonly kind: Kind;
-  readonly writer: Pick<ObjectWriter, 'remove'>;
   readonly revocations: Revocations;
 }
 
@@ -56,8 +53,7 @@ function refusalFor({ kind, revocations, refusalOf }: IssuedTokenParts, request:
 
 /**
  * Deleting an issued token revokes it. A caller with a rule that allows it may also revoke a token without a record:
- * most tokens are not tracked, and an id can come from a log. The revocation is stored before the record is deleted, so
- * a crash in between leaves a token that is listed, not one that is accepted.
+ * most tokens are not tracked, and an id can come from a log.
  */
 async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promise<ApiResponse> {
   const { kind } = parts;
@@ -73,7 +69,6 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
     const requester = entry?.labels?.[REQUESTER_LABEL];
     await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt, requester);
     request.annotate(REVOKED_CREDENTIAL_ID, credentialIdOf(jti));
-    if (entry !== undefined) await parts.writer.remove(kind, fleetKey(jti), { dryRun: false }).catch(ignoreNotFound);
   }
   return deleteResponse(kind, jti, entry?.uid);
 }

@@ -1,8 +1,6 @@
 import type { PassDecision, PassHolder } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import { LEEWAY_MS } from '../../api/deletion.ts';
-import { TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import type { RequestScope } from '../../api/kinds/approval.ts';
 import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
@@ -15,16 +13,15 @@ import {
   passSpec,
   passStatus,
 } from '../../api/kinds/pass-spec.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { type ApiError, conflict, ignoreNotFound } from '../../api/status.ts';
+import { type ApiError, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { Approvable, ApprovalParts, Ending, Grant, Granting } from '../approvals/approvable.ts';
 import { checkNotDeleted } from '../approvals/decide.ts';
+import { warnOfAccepted } from '../revoked-tokens.ts';
 import type { IssueToken } from '../token/token-input.ts';
 
 /** Passes that have ended are listed for that long. */
@@ -66,7 +63,6 @@ export interface PassParts extends ApprovalParts {
 interface EndingParts {
   readonly catalog: Catalog;
   readonly reader: Pick<ObjectReader, 'find'>;
-  readonly writer: Pick<ObjectWriter, 'remove'>;
   readonly revocations: Revocations;
 }
 
@@ -93,14 +89,12 @@ export const passEnding = (parts: EndingParts): Ending => ({
     return type === DELETION.type && reason === DELETION.reason ? 'deletion' : undefined;
   },
   revoke: async ({ metadata, status }, by) => {
-    const { catalog, writer, revocations } = parts;
+    const { revocations } = parts;
     const revoked: string[] = [];
     // Expired ones, too: the clock may be ahead, and nothing revokes them after the pass is removed.
     for (const { id, expirationTimestamp, revocable } of (status as PassStatus | undefined)?.tokens ?? []) {
       if (revocable === false || id === undefined) continue;
       await revocations.revoke(id, by, Date.parse(expirationTimestamp), metadata.labels?.[REQUESTER_LABEL]);
-      // A token that was never released has no record.
-      await writer.remove(catalog.issuedTokens, fleetKey(id), { dryRun: false }).catch(ignoreNotFound);
       revoked.push(id);
     }
     return revoked;
@@ -215,31 +209,13 @@ function hasBindingChanged({ catalog, reader }: AccountParts, { bindingRef, phas
 }
 
 function warnAfterDeletion(parts: PassParts, request: ApiRequest, pass: ApiObject, revoked: readonly string[]): void {
-  const { cluster } = passSpec(pass);
+  const { cluster = '' } = passSpec(pass);
   if (passStatus(pass).tokens?.some(({ revocable }) => revocable === false)) {
     request.warn(`cluster "${cluster}" has issued tokens of this pass itself, and accepts them until they expire`);
   }
-  const until = acceptedUntil(parts, pass, revoked);
-  if (until === undefined) return;
-  request.warn(
-    'Clusterpass and TokenReviews refuse the tokens of this pass from now on; clusters and services that verify them ' +
-      `with the key set accept them until ${until}`,
-  );
-}
-
-/**
- * When the last of these tokens expires; undefined if all of them have expired, or if all of their audiences ask
- * Clusterpass for each token.
- */
-function acceptedUntil({ catalog, reader, now }: PassParts, pass: ApiObject, revoked: readonly string[]) {
-  const { cluster: name = '', audiences = [] } = passSpec(pass);
-  const cluster = reader.find(catalog.clusters, fleetKey(name))?.object();
-  const asks = cluster?.metadata.annotations?.[TOKEN_CHECKS_ANNOTATION] === 'webhook';
-  if (asks && audiences.length === 0) return undefined;
-  const tokens = (passStatus(pass).tokens ?? []).filter(({ id = '' }) => revoked.includes(id));
-  return tokens
-    .map(({ expirationTimestamp }) => expirationTimestamp)
-    .filter((timestamp) => Date.parse(timestamp) + LEEWAY_MS >= now())
-    .sort()
-    .at(-1);
+  const { audiences = [] } = passSpec(pass);
+  const tokens = (passStatus(pass).tokens ?? [])
+    .filter(({ id = '' }) => revoked.includes(id))
+    .map(({ expirationTimestamp }) => ({ cluster, expirationTimestamp, isForClusterOnly: audiences.length === 0 }));
+  warnOfAccepted(parts, request, 'the tokens of this pass', tokens);
 }

@@ -82,7 +82,7 @@ async function ask({
   const parts: PersonTokenParts = {
     catalog,
     productName: 'orchestrator',
-    reader: { findFresh: async (_, { name: asked }) => CLUSTERS.get(asked) },
+    reader: { find: () => undefined, findFresh: async (_, { name: asked }) => CLUSTERS.get(asked) },
     signer: {
       isLocal: true,
       check,

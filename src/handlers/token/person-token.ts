@@ -19,8 +19,8 @@ import { serverErrors } from './token-request-annotations.ts';
 import { checkName, requireValidRequest } from './validate-token-request.ts';
 
 export interface PersonTokenParts extends SignTokenParts {
-  readonly catalog: Pick<Catalog, 'clusters'>;
-  readonly reader: Pick<ObjectReader, 'findFresh'>;
+  readonly catalog: Pick<Catalog, 'clusters' | 'fleetRoleBindings'>;
+  readonly reader: Pick<ObjectReader, 'find' | 'findFresh'>;
   readonly productName: string;
   readonly peopleIssuerOf: (cluster: string) => string;
   /** Whether the cluster issues its own tokens, so that it does not trust those of this server. */

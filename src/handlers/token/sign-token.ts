@@ -1,7 +1,11 @@
+import type { Catalog } from '../../api/catalog.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { invalidValue } from '../../api/field-error.ts';
+import type { IssuedTokenSpec } from '../../api/kinds/issued-token.ts';
 import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import { ApiError, type GroupResource } from '../../api/status.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
 import type { LifetimeBounds } from '../../tokens/grant-lifetime.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { SignedClaims, Signer } from '../../tokens/signer.ts';
@@ -12,6 +16,8 @@ import { requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
 import { requireValidRequest } from './validate-token-request.ts';
 
 export interface SignTokenParts {
+  readonly catalog: Pick<Catalog, 'fleetRoleBindings'>;
+  readonly reader: Pick<ObjectReader, 'find'>;
   readonly signer: Signer;
   readonly tracked: TrackedTokens;
   /** Records every token. Default: those whose request asks for it. */
@@ -77,7 +83,7 @@ export async function signToken(
     return granted(token);
   }
   const token = await sign(parts.signer, claims);
-  await record?.(cluster, claims);
+  await record?.(cluster, claims, bindingOf(parts, grant));
   await willAnswer(CREATED);
   return granted(token);
 }
@@ -87,6 +93,16 @@ const requireRoom = (
   { request: { caller, target } }: ParsedTokenRequest,
   kind: GroupResource,
 ) => tracked.requireRoom(caller.impersonator ?? caller, target.name, { isRequired: trackAll, kind });
+
+/** The binding that the token ends with. One that was deleted meanwhile has no uid: then the sweep ends the token. */
+function bindingOf(
+  { catalog, reader }: SignTokenParts,
+  { permission: { grant } }: TokenGrant,
+): IssuedTokenSpec['fleetRoleBinding'] {
+  if (grant?.kind !== 'FleetRoleBinding') return undefined;
+  const { name } = grant;
+  return { name, uid: reader.find(catalog.fleetRoleBindings, fleetKey(name))?.uid ?? 'deleted' };
+}
 
 /** Refuses audiences that no signature suits, and warns of one that differs from what they demand. */
 function checkSignature({ signer }: SignTokenParts, audiences: readonly string[], warn: (text: string) => void): void {

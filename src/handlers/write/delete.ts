@@ -15,6 +15,7 @@ export async function deleteObject(parts: WriteParts, request: ApiRequest, kind:
   const objectKey = objectKeyOf(request, kind);
   const { object, uid, gone } = await remove(parts, kind, objectKey, options, request);
   if (!gone) return writeResponse(parts, request, kind, object, { code: 200 });
+  if (!options.dryRun) await parts.afterDeletion(request, kind, object);
   return deleteResponse(kind, objectKey.name, uid);
 }
 
@@ -63,13 +64,12 @@ async function remove(
   return left?.uid === removed.uid ? { ...removed, object: left.object() } : { ...removed, gone: true };
 }
 
-/** False when another request deleted it first. */
+/** Undefined when another request deleted it first. */
 async function removeIfThere(parts: WriteParts, kind: Kind, objectKey: ObjectKey, options: DeleteOptions) {
   try {
-    await remove(parts, kind, objectKey, options);
-    return true;
+    return await remove(parts, kind, objectKey, options);
   } catch (error) {
-    if (error instanceof ApiError && error.status.code === 404) return false;
+    if (error instanceof ApiError && error.status.code === 404) return undefined;
     throw error;
   }
 }
@@ -100,7 +100,9 @@ export async function deleteCollection(
     const removed = await Promise.all(
       entries.slice(start, start + MAX_CONCURRENT).map(async (entry) => {
         const preconditions = { uid: entry.uid, ...options.preconditions };
-        return (await removeIfThere(parts, kind, entry, { ...options, preconditions })) ? [entry] : [];
+        const deleted = await removeIfThere(parts, kind, entry, { ...options, preconditions });
+        if (deleted?.gone === true && !options.dryRun) await parts.afterDeletion(request, kind, deleted.object);
+        return deleted === undefined ? [] : [entry];
       }),
     );
     items.push(...removed.flat().map((entry) => renderItem(representation, entry)));

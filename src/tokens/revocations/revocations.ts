@@ -4,7 +4,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { RevokedTokenSpec } from '../../api/kinds/revoked-token.ts';
 import { fleetKey } from '../../api/object-key.ts';
-import { ApiError } from '../../api/status.ts';
+import { ApiError, ignoreNotFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { asApiError } from '../../objects/storage-errors.ts';
@@ -13,9 +13,9 @@ import { StorageError, type Store } from '../../storage/contract.ts';
 import { updateKey } from '../../storage/update-key.ts';
 
 interface RevocationParts {
-  readonly catalog: Pick<Catalog, 'revokedTokens'>;
+  readonly catalog: Pick<Catalog, 'issuedTokens' | 'revokedTokens'>;
   readonly reader: Pick<ObjectReader, 'find'>;
-  readonly writer: Pick<ObjectWriter, 'create' | 'update'>;
+  readonly writer: Pick<ObjectWriter, 'create' | 'update' | 'remove'>;
   readonly longestLifetime: LongestLifetime;
   readonly now: () => number;
 }
@@ -24,9 +24,10 @@ export interface Revocations {
   /** Reads the watch cache, so every replica knows of a revocation within moments. */
   isRevoked(jti: string): boolean;
   /**
-   * When it resolves, the revocation survives a crash and is in force in this process. `expiresAt` is the expiry of
-   * the token (epoch milliseconds); without it the revocation outlives every token that was issued. `requester` is the
-   * label of the record of the token, if it has one. Revoking a token twice is no error.
+   * When it resolves, the revocation survives a crash and is in force in this process, and the record of the token, if
+   * it has one, is removed: after the revocation, so a crash in between leaves a token that is listed, not one that is
+   * accepted. `expiresAt` is the expiry of the token (epoch milliseconds); without it the revocation outlives every
+   * token that was issued. `requester` is the label of the record. Revoking a token twice is no error.
    */
   revoke(jti: string, by: User, expiresAt: number | undefined, requester?: string): Promise<void>;
   /** Who requested the token, as a label; undefined if it is not revoked, or had no record. */
@@ -80,6 +81,7 @@ export function createRevocations(parts: RevocationParts): Revocations {
         // One that is damaged has no expiry, and is not removed.
         if (!Number.isNaN(reader.find(kind, fleetKey(jti))?.expiresAt)) await extend(jti, until);
       }
+      await writer.remove(catalog.issuedTokens, fleetKey(jti), { dryRun: false }).catch(ignoreNotFound);
     },
   };
 }

@@ -11,6 +11,8 @@ interface SweepParts {
   readonly store: Pick<Store, 'write'>;
   /** Objects to remove before they expire. */
   readonly isObsolete: (entry: StoredObject) => boolean;
+  /** Ends what the object is a record of, and removes it; undefined when nothing is to be ended. */
+  readonly end?: (entry: StoredObject) => Promise<void> | undefined;
   /** Conditions of the writes: that this replica leads. Throws when it does not. */
   readonly guards?: () => readonly Guard[];
   /** See ClockGuard: epoch milliseconds, and -Infinity while nothing may be removed by the clock. */
@@ -33,7 +35,7 @@ const LIFETIME_MS = 60_000;
  * replicas that remove one object, one succeeds, and the others do nothing.
  */
 export function createSweep(parts: SweepParts): () => Promise<void> {
-  const { kinds, reader, store, isObsolete, guards = () => [], removalTime, longestLifetime } = parts;
+  const { kinds, reader, store, isObsolete, end, guards = () => [], removalTime, longestLifetime } = parts;
   /** The last key scanned of each kind, where the next call continues. */
   const positions = new Map<Kind, string>();
   let lifetime: { readonly ms: number; readonly readAt: number } | undefined;
@@ -71,8 +73,10 @@ export function createSweep(parts: SweepParts): () => Promise<void> {
       // Taken before the scan, so that a write fails unless this replica led all the while.
       const taken = guards();
       await Promise.all(
-        next(kind, isRemovable).map(({ key, revision }) =>
-          store.write({ key, value: null, expect: { modRevision: revision }, guards: taken }),
+        next(kind, isRemovable).map(
+          (entry) =>
+            end?.(entry) ??
+            store.write({ key: entry.key, value: null, expect: { modRevision: entry.revision }, guards: taken }),
         ),
       );
     }

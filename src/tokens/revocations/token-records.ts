@@ -1,4 +1,7 @@
+import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import { BINDING_FIELD, BINDING_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { type SweepTimer, startSweep } from '../../objects/start-sweep.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -35,17 +38,30 @@ export const obsoleteRecords =
   ({ kind, name }: Pick<StoredObject, 'kind' | 'name'>): boolean =>
     kind === catalog.issuedTokens && revocations.isRevoked(name);
 
+const SWEEPER: User = { name: 'system:clusterpass:issuedtokens', uid: '', groups: [], extra: {} };
+
 /** The records of tokens that were issued: of tracked tokens, and of revoked ones. */
 export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRecords> {
   const { catalog, reader, writer, store, now } = parts;
   const longestLifetime = await recordLongestLifetime(store, parts.maxExpirationSeconds);
   const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
+  /** The binding that allowed it was deleted before its time: by another way than a request, or before a crash. */
+  const hasLostBinding = (entry: StoredObject): boolean => {
+    const uid = entry.kind === catalog.issuedTokens ? entry.labels?.[BINDING_LABEL] : undefined;
+    if (uid === undefined || entry.isExpired(now())) return false;
+    return reader.find(catalog.fleetRoleBindings, fleetKey(entry.field(BINDING_FIELD)))?.uid !== uid;
+  };
+  const isObsolete = obsoleteRecords(catalog, revocations);
   const sweep = createSweep({
     kinds: [catalog.issuedTokens, catalog.revokedTokens, catalog.bootstrapTokens],
     reader,
     store,
     guards: () => leaderGuards(parts.leadership),
-    isObsolete: obsoleteRecords(catalog, revocations),
+    isObsolete: (entry) => isObsolete(entry) || hasLostBinding(entry),
+    end: (entry) =>
+      hasLostBinding(entry)
+        ? revocations.revoke(entry.name, SWEEPER, entry.expiresAt, entry.labels?.[REQUESTER_LABEL])
+        : undefined,
     removalTime: parts.removalTime,
     longestLifetime,
   });

@@ -3,7 +3,7 @@ import type { Caller, User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { CREDENTIAL_ID, jtiIn } from '../../api/credential-id.ts';
 import type { Kind } from '../../api/kind.ts';
-import { COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
+import { BINDING_LABEL, COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { type ApiError, forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
@@ -24,7 +24,11 @@ interface TrackedTokenParts {
 }
 
 /** When it resolves, the record survives a crash. Only then may the token be sent. */
-type RecordToken = (cluster: string, claims: SignedClaims) => Promise<void>;
+type RecordToken = (
+  cluster: string,
+  claims: SignedClaims,
+  binding?: IssuedTokenSpec['fleetRoleBinding'],
+) => Promise<void>;
 
 export interface TrackedTokens {
   /**
@@ -105,9 +109,10 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
       };
       const refused = refusal(Number.POSITIVE_INFINITY, 0);
       if (refused !== undefined) throw refused;
-      return async (cluster, claims) => {
-        const spec = specOf(cluster, claims, user);
-        const metadata = { name: claims.jti, labels: { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id } };
+      return async (cluster, claims, binding) => {
+        const spec = { ...specOf(cluster, claims, user), ...(binding && { fleetRoleBinding: binding }) };
+        const labels = { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id };
+        const metadata = { name: claims.jti, labels: { ...labels, ...(binding && { [BINDING_LABEL]: binding.uid }) } };
         const record = { apiVersion: '', kind: '', metadata, spec };
         const quota = { pending, key: id, refusal };
         await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, quota });

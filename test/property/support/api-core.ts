@@ -104,6 +104,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     refusal: (request, kind) => (kind === catalog.clusters ? undefined : refusalOf(policy, request, 'watch')),
     checkAdmission: () => {},
     warnOfBinding: () => Promise.resolve(),
+    afterDeletion: () => Promise.resolve(),
     completion: () => undefined,
     checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
     checkUnsafeDelete: () => {},
