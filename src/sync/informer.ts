@@ -1,16 +1,15 @@
 import type { ApiObject } from '../api/kind.ts';
-import { ConnectionError, isStatus, StatusError, statusFrom } from '../client/errors.ts';
+import { isStatus } from '../client/errors.ts';
 import { isLater } from '../client/known-clusters.ts';
 import { readPages } from '../client/list-pages.ts';
+import { listWatch } from '../client/list-watch.ts';
 import type { Transport } from '../client/transport.ts';
-import { readEvents, type WatchEvent } from '../client/watch-events.ts';
-import { reconnectMs, type Timing } from '../lib/backoff.ts';
+import type { WatchEvent } from '../client/watch-events.ts';
+import type { Timing } from '../lib/backoff.ts';
 import { keyOf } from './plan.ts';
 
 /** The server ends a watch after this time, so that a connection that was lost unnoticed does not last. */
 const WATCH_SECONDS = 300;
-/** A connection that lasted this long resets the backoff. */
-const STABLE_MS = 10_000;
 const IDLE_MS = (WATCH_SECONDS + 30) * 1_000;
 
 interface InformerOptions {
@@ -64,23 +63,26 @@ export class Informer {
 
   /** Lists and watches until the signal is aborted. Every error is reported and retried. */
   async run(signal: AbortSignal): Promise<void> {
-    const { timing, onConnection } = this.#options;
-    let failures = 0;
-    while (!signal.aborted) {
-      const startedAt = timing.now();
-      try {
-        if (this.#resourceVersion === undefined) await this.list(signal);
-        await this.#watch(signal);
-        failures = timing.now() - startedAt < STABLE_MS ? failures + 1 : 0;
-      } catch (error) {
-        if (signal.aborted) return;
-        if (isStatus(error, 410)) this.#resourceVersion = undefined;
-        else onConnection(error as Error);
-        failures = timing.now() - startedAt < STABLE_MS ? failures + 1 : 1;
-      }
-      // Not after a watch that lasted and ended in good order.
-      if (failures > 0) await timing.pause(reconnectMs(failures, timing.random), signal);
-    }
+    const { transport, path, timing, onConnection, onChange } = this.#options;
+    const events = listWatch({
+      ...{ transport, path, timing, signal },
+      idleMs: IDLE_MS,
+      timeoutSeconds: WATCH_SECONDS,
+      list: async () => {
+        await this.list(signal);
+        return this.#resourceVersion;
+      },
+      resourceVersion: this.#resourceVersion,
+      retries: () => true,
+      onConnected: () => {
+        onConnection(undefined);
+        onChange();
+      },
+      onInterruption: (cause) => {
+        if (cause !== undefined && !isStatus(cause, 410)) onConnection(cause as Error);
+      },
+    });
+    for await (const event of events) this.#handle(event);
   }
 
   /** Takes the answer to a write, so that the next plan need not wait for its event. */
@@ -98,38 +100,10 @@ export class Informer {
     this.#objects.delete(keyOf(object));
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
-    const closed = new AbortController();
-    try {
-      const response = await this.#options.transport.open('GET', this.#options.path, {
-        query: {
-          watch: true,
-          allowWatchBookmarks: true,
-          resourceVersion: this.#resourceVersion,
-          timeoutSeconds: WATCH_SECONDS,
-        },
-        signal: AbortSignal.any([signal, closed.signal]),
-      });
-      if (response.body === null) throw new ConnectionError('the watch response has no body');
-      this.#options.onConnection(undefined);
-      this.#options.onChange();
-      for await (const event of readEvents(response.body, { idleMs: IDLE_MS, stop: () => closed.abort() })) {
-        this.#handle(event);
-      }
-    } finally {
-      closed.abort();
-    }
-  }
-
   #handle({ type, object: received }: WatchEvent): void {
-    if (type === 'ERROR') {
-      throw new StatusError(statusFrom((received as { code?: number }).code ?? 500, JSON.stringify(received)));
-    }
-    const object = received as ApiObject;
-    const { resourceVersion = '', uid } = object.metadata;
-    // Clusterpass sends a cluster that became visible by a permission with its own version, which may be older.
-    if (isLater(resourceVersion, this.#resourceVersion ?? '')) this.#resourceVersion = resourceVersion;
     if (type === 'BOOKMARK') return;
+    const object = received as ApiObject;
+    const { uid } = object.metadata;
     // An object of the same name that was created since is another one. Clusterpass hides the uid with the object.
     const known = this.#objects.get(keyOf(object))?.metadata.uid;
     if (type !== 'DELETED') this.put(object);

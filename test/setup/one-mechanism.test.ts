@@ -30,6 +30,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\b(?:reason|READY|\w+_REASON): ?'Probe\w+'|startsWith\('Probe'\)|^\s+Probe\w+: '/m,
     ['src/api/clusters/conditions.ts'],
   ],
+  ['a client lists, watches and resumes', /allowWatchBookmarks: true/, ['src/client/list-watch.ts']],
   [
     'the newest finding about an object wins and is written later',
     /\bclass \w*(?:Status|Keyed|Condition)Writer\b/,

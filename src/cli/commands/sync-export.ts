@@ -2,7 +2,7 @@ import { PROFILE_GROUP } from '../../api/clusters/profile-of-cluster.ts';
 import { isValidLabelValue } from '../../api/names.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
-import { realTiming, reconnectMs } from '../../lib/backoff.ts';
+import { realTiming } from '../../lib/backoff.ts';
 import { readAddress } from '../../lib/network.ts';
 import { servedVersion } from '../../sync/api-version.ts';
 import { ApplyTarget } from '../../sync/apply-target.ts';
@@ -120,25 +120,12 @@ class ClusterSource {
 
   /** Watches again after every error but a bad request, e.g. a selector that cannot be read. */
   async follow(signal: AbortSignal): Promise<void> {
-    const { reporter } = this.#options;
-    for (let failures = 1; !signal.aborted; failures++) {
-      try {
-        await this.#watch(signal);
-      } catch (error) {
-        if (isStatus(error, 400) || isStatus(error, 422)) throw error;
-        reporter.setCondition('SourceConnected', false, (error as Error).message);
-        await realTiming.pause(reconnectMs(failures, realTiming.random), signal);
-      }
-    }
-  }
-
-  async #watch(signal: AbortSignal): Promise<void> {
     const { client, reporter, wake, newProfiles } = this.#options;
-    // The profiles of the last watch stay until this one has all of them.
     const profiles = newProfiles();
     const events = client.watchClusters({
       ...this.#selection,
       signal,
+      retries: (error) => !isStatus(error, 400) && !isStatus(error, 422),
       onConnected: () => {
         reporter.setCondition('SourceConnected', true);
         wake();
