@@ -7,9 +7,7 @@ import type { Authenticator } from '../authn/authenticator.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { IssueToken } from '../handlers/token/token-input.ts';
-import type { KeyPairFiles } from '../lib/key-pair-files.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
-import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
 import type { Store } from '../storage/contract.ts';
@@ -17,7 +15,8 @@ import type { Freshness } from '../storage/freshness.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
-import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
+import { createHttpServer, type HttpServer } from './http-server.ts';
+import type { ListenerOptions } from './listener/listener.ts';
 import { createMcpEndpoint, type McpOptions } from './mcp/mcp-endpoint.ts';
 import { formRoutes } from './oauth/form-routes.ts';
 import { createAuditor } from './records/audit.ts';
@@ -55,17 +54,8 @@ interface ApiParts {
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
 }
 
-interface ApiServerOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly tls?: KeyPairFiles;
-  readonly strictTransportSecurity: string | undefined;
-  readonly maxConnections: number;
-  readonly maxConnectionsPerAddress: number;
-  readonly handshakesPerAddress: number;
-  readonly limits: NonNullable<HttpServerOptions['limits']>;
+interface ApiServerOptions extends ListenerOptions {
   readonly flowControl: FlowControlLimits;
-  readonly drainDelayMs: number;
   readonly productName: string;
   readonly version: string;
   readonly catalog: Catalog;
@@ -75,7 +65,6 @@ interface ApiServerOptions {
   readonly mcp: Omit<McpOptions, 'version' | 'productName' | 'baseUrl' | 'authenticate' | 'now'> | undefined;
   readonly metrics: Metrics;
   readonly tracer: Pick<Tracer, 'ended'> | undefined;
-  readonly logger: Logger;
 }
 
 interface ApiServer {

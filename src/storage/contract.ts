@@ -128,17 +128,6 @@ export interface Store {
   write(write: Write): Promise<WriteResult>;
 
   /**
-   * Creates keys that do not exist, all or none, in one call. True when it has created them; false when one of them
-   * exists or the guard does not hold. All get the same revision, which no other method allows: it is for an import,
-   * whose revisions cannot be read or watched later. Rejects as `write` does, and with `refused` or `too-large` when
-   * there are more keys or bytes than the engine takes. Only an engine with an expensive call has this method.
-   */
-  createTogether?(
-    items: readonly { readonly key: string; readonly value: Uint8Array }[],
-    guard: Guard,
-  ): Promise<boolean>;
-
-  /**
    * Every change under the prefix with a revision greater than `after`: in order of revision, each once,
    * none left out, across any number of batches. Fails with `compacted` when changes that it would have to deliver
    * are gone. Ends without an error when the signal aborts or the store is closed.

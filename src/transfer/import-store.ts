@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { inParallel } from '../lib/in-parallel.ts';
-import { ENGINE_KEYS, type Guard, IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
+import { ENGINE_KEYS, type Guard, IMPORT_KEY, type Revision, type Store } from '../storage/contract.ts';
 import { asRead } from '../storage/update-key.ts';
 import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
 import { Retries } from './retries.ts';
@@ -13,11 +13,6 @@ interface ImportTarget {
 }
 
 const CONCURRENCY = 64;
-/**
- * Keys that are created together, where the engine can. etcd compares and writes at most 128 in a transaction of at
- * most 1.5 MiB (--max-txn-ops, --max-request-bytes).
- */
-const TOGETHER = { keys: 100, bytes: 500_000, concurrency: 8 };
 const PAGE = 1_000;
 
 /**
@@ -30,9 +25,9 @@ const PAGE = 1_000;
  * A write without an answer is repeated, and may happen late, even after the import. Each write demands the mark of
  * this import, so a late one changes nothing.
  *
- * Keys that are created together share a revision: a watch that resumed between two of them would miss one. And another
- * import of the same file gives the same revisions to other keys. So the revisions of the import become unreadable
- * before the mark is removed.
+ * A watch that resumed in the middle of an import would miss changes of its beginning, and another import of the same
+ * file gives the same revisions to other keys. So the revisions of the import become unreadable before the mark is
+ * removed.
  */
 export async function importStore(
   target: ImportTarget,
@@ -119,11 +114,7 @@ class ImportSteps {
   async fill(items: readonly ArchiveItem[]): Promise<void> {
     const mark = await this.#marked();
     for (const level of byDepth(items)) {
-      if (this.#store.createTogether === undefined) {
-        await inParallel(level, CONCURRENCY, (item) => this.#create(item, mark));
-      } else {
-        await inParallel(groups(level), TOGETHER.concurrency, (group) => this.#createTogether(group, mark));
-      }
+      await inParallel(level, CONCURRENCY, (item) => this.#create(item, mark));
     }
   }
 
@@ -137,29 +128,12 @@ class ImportSteps {
     });
   }
 
-  async #createTogether(group: readonly ArchiveItem[], mark: Guard): Promise<void> {
-    let mayExist = false;
-    const isCreated = await this.#retries.run(async (isRepeated) => {
-      mayExist = isRepeated;
-      try {
-        return await this.#store.createTogether?.(group, mark);
-      } catch (error) {
-        // The limits of this etcd are lower.
-        if (error instanceof StorageError && (error.code === 'too-large' || error.code === 'refused')) return false;
-        throw error;
-      }
-    });
-    // One by one, to find those that exist already, and to report what is wrong.
-    if (isCreated !== true) for (const item of group) await this.#create(item, mark, mayExist);
-  }
-
-  /** `mayExist`: a call without an answer may have created the key. */
-  #create({ key, value }: ArchiveItem, mark: Guard, mayExist = false): Promise<void> {
+  #create({ key, value }: ArchiveItem, mark: Guard): Promise<void> {
     return this.#retries.run(async (isRepeated) => {
       const result = await this.#store.write({ key, value, expect: { absent: true }, guards: [mark] });
       if (result.ok) return;
       if (result.key === IMPORT_KEY) throw otherImport();
-      if ((isRepeated || mayExist) && equal(result.current?.value, value)) return;
+      if (isRepeated && equal(result.current?.value, value)) return;
       throw new ArchiveError(`${key} was written by another process during the import: stop that process`);
     });
   }
@@ -169,24 +143,6 @@ const otherImport = (): ArchiveError =>
   new ArchiveError('another import into this store has begun or finished: run one import at a time');
 
 const equal = (a: Uint8Array | undefined, b: Uint8Array): boolean => a !== undefined && Buffer.compare(a, b) === 0;
-
-/** Consecutive items that can be created together. */
-function groups(items: readonly ArchiveItem[]): ArchiveItem[][] {
-  const all: ArchiveItem[][] = [];
-  let group: ArchiveItem[] = [];
-  let bytes = 0;
-  for (const item of items) {
-    if (group.length === TOGETHER.keys || bytes + item.value.byteLength > TOGETHER.bytes) {
-      if (group.length > 0) all.push(group);
-      group = [];
-      bytes = 0;
-    }
-    group.push(item);
-    bytes += item.value.byteLength;
-  }
-  if (group.length > 0) all.push(group);
-  return all;
-}
 
 /** A child has more parts in its key than its parent, and is created after it. */
 function byDepth(items: readonly ArchiveItem[]): ArchiveItem[][] {

@@ -153,26 +153,7 @@ describeWithEtcd('the engine on a shared etcd', () => {
     );
   });
 
-  it('keys that are created together share a revision; none is created if one exists', async () => {
-    const store = await fresh();
-    const mark = { key: '/mark', expect: { modRevision: await create(store, '/mark', 'mine') } };
-    const items = (...names: string[]) => names.map((name) => ({ key: `/a/${name}`, value: bytes(name) }));
-    const createTogether = (...names: string[]) => store.createTogether?.(items(...names), mark);
-    expect(await createTogether('x', 'y')).toBe(true);
-    expect(await createTogether('y', 'z')).toBe(false);
-    const found = (await store.list({ prefix: '/a/' })).items;
-    expect(found.map(({ key, value }) => [key, text(value)])).toEqual([
-      ['/a/x', 'x'],
-      ['/a/y', 'y'],
-    ]);
-    expect(new Set(found.map(({ modRevision }) => modRevision)).size).toBe(1);
-    await update(store, '/mark', mark.expect.modRevision, 'another');
-    expect(await createTogether('z')).toBe(false);
-    const many = Array.from({ length: 100 }, (_, i) => `${i}`);
-    expect(await failure(Promise.resolve(createTogether(...many)))).toMatchObject({ code: 'refused' });
-  });
-
-  it('an import waits for a member that hangs, and creates keys one by one where etcd takes fewer', async () => {
+  it('an import waits for a member that hangs', async () => {
     const [member] = etcd.members;
     const access = { endpoints: etcd.endpoints };
     const prefix = '/imported';
@@ -181,11 +162,11 @@ describeWithEtcd('the engine on a shared etcd', () => {
     const target = {
       open: async () => {
         const store = await fresh(prefix);
-        const createTogether = store.createTogether?.bind(store);
-        store.createTogether = async (...args) => {
+        const write = store.write.bind(store);
+        store.write = async (...args) => {
           if (!hangs) member?.signal('SIGSTOP');
           hangs = true;
-          return (await createTogether?.(...args)) ?? false;
+          return write(...args);
         };
         return store;
       },

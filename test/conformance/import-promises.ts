@@ -1,12 +1,5 @@
 import { expect, it } from 'vitest';
-import {
-  type Guard,
-  IMPORT_KEY,
-  type Revision,
-  StorageError,
-  type Store,
-  type Write,
-} from '../../src/storage/contract.ts';
+import { IMPORT_KEY, type Revision, StorageError, type Store, type Write } from '../../src/storage/contract.ts';
 import type { ArchiveItem } from '../../src/transfer/archive.ts';
 import { importStore } from '../../src/transfer/import-store.ts';
 import { Retries } from '../../src/transfer/retries.ts';
@@ -20,8 +13,8 @@ const ITEMS: readonly ArchiveItem[] = Array.from({ length: 150 }, (_, i) => ({
 }));
 const ARCHIVE = { revision: 5_000_000, items: ITEMS };
 
-/** The outcome of a call that writes. `happen` carries it out. */
-type Fault = (happen: () => Promise<unknown>, writes: readonly Write[]) => Promise<unknown>;
+/** The outcome of a write. `happen` carries it out. */
+type Fault = (happen: () => Promise<unknown>, write: Write) => Promise<unknown>;
 
 const noAnswer = (): StorageError => new StorageError('unknown-outcome', 'no answer');
 const withoutPauses = (onWait: () => void = () => {}) => new Retries({ onWait, sleep: async () => undefined });
@@ -33,13 +26,7 @@ function faulty(store: Store, fault: Fault): Store {
       const value = Reflect.get(target, name, target);
       if (typeof value !== 'function') return value;
       const call = (...args: unknown[]) => value.apply(target, args);
-      if (name === 'write') return (write: Write) => fault(() => call(write), [write]);
-      if (name !== 'createTogether') return call;
-      return (items: readonly ArchiveItem[], guard: Guard) =>
-        fault(
-          () => call(items, guard),
-          items.map(({ key, value }) => ({ key, value, expect: { absent: true }, guards: [guard] })),
-        );
+      return name === 'write' ? (write: Write) => fault(() => call(write), write) : call;
     },
   });
 }
@@ -65,14 +52,14 @@ export function importPromises(fixture: Fixture): void {
     ([a], [b]) => (a < b ? -1 : 1),
   );
 
-  /** The first call with these writes fails as `fault` says. */
+  /** The first of these writes fails as `fault` says. */
   const first = (fault: Fault): Fault => {
     const seen = new Set<string>();
-    return (happen, writes) => {
-      const name = writes.map(({ key, value }) => `${key} ${value === null}`).join();
+    return (happen, write) => {
+      const name = `${write.key} ${write.value === null}`;
       if (seen.has(name)) return happen();
       seen.add(name);
-      return fault(happen, writes);
+      return fault(happen, write);
     };
   };
 
@@ -109,8 +96,7 @@ export function importPromises(fixture: Fixture): void {
       expect(createRevision).toBeGreaterThan(ARCHIVE.revision);
       expect(modRevision).toBe(createRevision);
     }
-    // No watch can begin within the import: keys that were created together share a revision, and another import of the
-    // same file gives the same revisions to other keys.
+    // No watch can begin within the import: another import of the same file gives the same revisions to other keys.
     const last = Math.max(...items.map(({ modRevision }) => modRevision));
     expect((await store.compactedRevision()) + 1).toBeGreaterThanOrEqual(last);
   });
@@ -119,8 +105,8 @@ export function importPromises(fixture: Fixture): void {
     const [{ key } = { key: '' }] = ITEMS;
     const late: Write[] = [];
     await importStore(
-      target((happen, writes) => {
-        late.push(...writes.filter((write) => write.key === key));
+      target((happen, write) => {
+        if (write.key === key) late.push(write);
         return happen();
       }),
       ARCHIVE,
@@ -162,8 +148,8 @@ export function importPromises(fixture: Fixture): void {
 
   /** An import that ends before its mark is removed. */
   const interrupted = async (items: readonly ArchiveItem[]): Promise<void> => {
-    const fault: Fault = async (happen, [write]) => {
-      if (write?.key === IMPORT_KEY && write.value === null) throw new Error('interrupted');
+    const fault: Fault = async (happen, write) => {
+      if (write.key === IMPORT_KEY && write.value === null) throw new Error('interrupted');
       return happen();
     };
     await expect(importStore(target(fault), { revision: 1, items }, withoutPauses())).rejects.toThrow('interrupted');
@@ -192,8 +178,8 @@ export function importPromises(fixture: Fixture): void {
       await fixture.store.write({ key, value: bytes('another'), expect: expected });
     };
     for (const changed of ['/registry/stale/0', IMPORT_KEY]) {
-      const fault = first(async (happen, [write]) => {
-        if (write?.key === changed) await change(changed);
+      const fault = first(async (happen, write) => {
+        if (write.key === changed) await change(changed);
         return happen();
       });
       await expect(importStore(target(fault), ARCHIVE, withoutPauses())).rejects.toThrow(/another import/);

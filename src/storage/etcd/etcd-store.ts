@@ -5,7 +5,6 @@ import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../
 import {
   compactedError,
   futureError,
-  type Guard,
   type KeyValue,
   type ListRequest,
   type ListResult,
@@ -24,7 +23,7 @@ import type { Member } from './member.ts';
 import type { CallTimeout, Members } from './members.ts';
 import { COMPACT, type Decoded, type EtcdKeyValue, RANGE, TXN } from './messages.ts';
 import type { StoreMeta } from './store-meta.ts';
-import { creationOf, failedKey, transactionFor } from './transaction.ts';
+import { failedKey, transactionFor } from './transaction.ts';
 
 /** A read is sent to a second member soon. Attempts are long, so that reads succeed on slow members, too. */
 const READ_TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: MAX_READ_MS, hedgeMs: 250 };
@@ -132,20 +131,6 @@ export class EtcdStore implements Store {
     }
     const current = found.slice(1)[failed.index];
     return { ok: false, key: failed.key, current: current && this.#space.keyValue(current), revision };
-  }
-
-  async createTogether(
-    items: readonly { readonly key: string; readonly value: Uint8Array }[],
-    guard: Guard,
-  ): Promise<boolean> {
-    for (const item of items) checkWrite({ ...item, expect: { absent: true }, guards: [guard] });
-    this.#requireOpen();
-    const request = TXN.request.encode(creationOf(items, guard, this.#space, this.#meta.modRevision));
-    const { succeeded, header } = await this.#track(
-      this.#members.callOnce(TXN, request, WRITE_MS, { doing: 'take the writes', prefer: this.#watchMember }),
-    );
-    this.#advanceTo(header?.revision);
-    return succeeded;
   }
 
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {

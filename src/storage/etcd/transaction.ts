@@ -26,23 +26,6 @@ export function transactionFor(write: Write, space: KeySpace, metaRevision: numb
   };
 }
 
-/** Creates several keys, or none. etcd gives all of them one revision. */
-export function creationOf(
-  items: readonly { readonly key: string; readonly value: Uint8Array }[],
-  guard: Guard,
-  space: KeySpace,
-  metaRevision: number,
-): EtcdTxn {
-  return {
-    compare: [
-      { target: MOD_REVISION, key: space.metaKey, modRevision: metaRevision },
-      comparison(guard, space),
-      ...items.map(({ key }) => comparison({ key, expect: { absent: true } }, space)),
-    ],
-    success: items.map(({ key, value }) => ({ put: { key: space.key(key), value } })),
-  };
-}
-
 function rangeOf({ key, expect }: Guard, space: KeySpace): { key: Uint8Array; rangeEnd?: Uint8Array } {
   return { key: space.key(key), ...('empty' in expect ? { rangeEnd: space.end(key) } : {}) };
 }
