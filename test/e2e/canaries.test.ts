@@ -22,7 +22,6 @@ import {
 } from './support/forwarding.ts';
 import { ASK, bind, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { run } from './support/run.ts';
 import { type Answer, TLS, tokenOf } from './support/server.ts';
 
 /**
@@ -204,20 +203,5 @@ describe('no canary', () => {
         expect(text.includes(secret), `${name} in ${output}`).toBe(false);
       }
     }
-  });
-
-  it('is in the output of a start that fails', async () => {
-    const secret = canary('start');
-    // Files that cannot be used are not repeated: src/authn/static-token-authenticator.test.ts and its neighbours.
-    const args = [
-      '--store',
-      `etcd://root:${secret}@127.0.0.1:1/x`,
-      '--base-url',
-      `https://jane:${secret}@pass.example`,
-    ];
-    const data = ['--data-dir', join(folder, 'data'), '--listen', '127.0.0.1:0'];
-    const { code, stdout, stderr } = await run(['serve', ...data, ...args]);
-    expect(code).toBeGreaterThan(0);
-    expect(`${stdout}${stderr}`).not.toContain(secret);
   });
 });

@@ -9,20 +9,21 @@ import { json, type Responder, scriptServer, status } from '../../src/client/scr
 import { Person } from './support/cli.ts';
 import { bind, createObjects } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, startServer, TLS } from './support/server.ts';
+import { type Server, TLS } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 let server: Server;
 let admin: Person;
 let jane: Person;
 
-beforeAll(async () => {
-  server = await startServer({ users: { jane: [] }, args: ['--cluster-networks', '127.0.0.0/8'] });
+beforeAllWithServer(async (shared) => {
+  server = shared;
   await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
   [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
 });
 afterAll(async () => {
-  await Promise.all([server.destroy(), admin.leave(), jane.leave()]);
+  await Promise.all([admin.leave(), jane.leave()]);
 });
 
 describe('clusterpass auth can-i', () => {

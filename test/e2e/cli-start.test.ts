@@ -24,7 +24,7 @@ it('serve with an unknown option ends with a hint, not with all options', async 
 });
 
 it('the help of serve fits into 80 columns', async () => {
-  const { stdout } = await run(['serve', '--help']);
+  const { stdout } = await run(['help', 'serve']);
   expect(stdout).toContain('--cluster-networks');
   expect(stdout.split('\n').filter(({ length }) => length > 80)).toEqual([]);
 });

@@ -13,17 +13,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { createNodeFetch } from '../../src/client/node.ts';
 import { addCluster, grantClusters, rebind, relabel, removeCluster, touch, unbind } from './support/fleet.ts';
+import { createObjects } from './support/objects.ts';
 import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 const GROUP = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', plural: 'clusters' };
 const COLLECTION = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 
 let server: Server;
 
-beforeAll(async () => {
-  server = await startServer({ args: ['--demo'], tls: true });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
+  await createObjects(server);
+  for (let count = 0; count < 10; count++) await addCluster(server, `more-${count}`);
 });
-afterAll(() => server.destroy());
 
 /** A kubeconfig as a person would write it, for the fleet or for one cluster. */
 function configFor(path = '', at: Server = server, token = at.adminToken): KubeConfig {
@@ -50,7 +53,7 @@ interface ClusterPage {
 
 describe('the official JavaScript client', () => {
   it('creates a token', async () => {
-    const core = configFor('/orchestrator/prod-eu-1').makeApiClient(CoreV1Api);
+    const core = configFor('/orchestrator/alpha').makeApiClient(CoreV1Api);
     const answer = await core.createNamespacedServiceAccountToken({
       name: 'builder',
       namespace: 'ci',
@@ -221,7 +224,7 @@ it('createNodeFetch trusts the given certificate authority only', async () => {
     const client = createClient({ server: server.url, token: server.adminToken, fetch: createNodeFetch(options) });
     return (await client.listClusters()).items.map(({ metadata }) => metadata.name);
   };
-  expect(await list({ ca })).toContain('prod-eu-1');
-  expect(await list({ insecureSkipTlsVerify: true })).toContain('prod-eu-1');
+  expect(await list({ ca })).toContain('alpha');
+  expect(await list({ insecureSkipTlsVerify: true })).toContain('alpha');
   await expect(list({ ca: rootCertificates[0] ?? '' })).rejects.toThrow(/cannot be reached/);
 });

@@ -113,14 +113,4 @@ describe('B13: when the clock of the server jumps', () => {
     expect(await codeFor(server, token)).toBe(200);
     expect(await keys()).toBe(before);
   });
-
-  it('back while the server was stopped: the server notices it by the time in the store', async () => {
-    await server.stop();
-    await writeFile(join(folder, 'clock'), String(-HOUR));
-    server = await server.restart();
-    const ask = () => server.call('POST', tokenPath(), { body: { spec: { audiences: [] } } });
-    expect((await ask()).code).toBe(503);
-    await moveClock(0);
-    expect((await ask()).code).toBe(201);
-  });
 });

@@ -212,7 +212,7 @@ describe('clusterpass mirror', () => {
     expect((await admin.run(once)).stdout).toBe('');
   });
 
-  it('follows the cluster across restarts of both: a node, another object of the same name, a deletion', async () => {
+  it('follows the cluster across its restart: a node, another object of the same name, a deletion', async () => {
     const path = tokenPath('builder', 'ci', 'real');
     const mirror = startCommand('mirror', { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
     put('pods', 'builder-0', 'uid-of-pod', { spec: { serviceAccountName: 'builder', nodeName: 'node-1' } }, 'ci');
@@ -231,8 +231,6 @@ describe('clusterpass mirror', () => {
     expect([await codeFor(server, bound), await codeFor(server, unbound)]).toEqual([200, 200]);
 
     await cluster.stop();
-    await server.stop();
-    server = await server.restart();
     cluster.remove('/pods', 'ci/builder-0');
     put('pods', 'builder-0', 'uid-of-another', { spec: { serviceAccountName: 'builder' } }, 'ci');
     await cluster.start();

@@ -226,22 +226,6 @@ describeWithEtcd('B18: clusterpass store', () => {
     expect(items.map((key: { status: { state: string } }) => key.status.state).sort()).toEqual(['Current', 'Next']);
   });
 
-  it('an interrupted import is not served from, and can be started again', async () => {
-    const url = `etcd://${etcd.endpoints.join(',')}/cut`;
-    const put = (key: string, value: string) =>
-      etcdCall(etcd, '/v3/kv/put', {
-        key: Buffer.from(key).toString('base64'),
-        value: Buffer.from(value).toString('base64'),
-      });
-    await put('/cut/data/internal/import', 'import');
-    await put('/cut/data/registry/clusters/half', '{}');
-    await expect(startServer({ args: ['--store', url] })).rejects.toThrow(/was not finished/);
-    const imported = await store('import', '--store', url, '-f', inFolder('archive-0'));
-    expect(imported, imported.stderr).toMatchObject({ code: 0 });
-    const checked = await store('check', '--store', url);
-    expect(checked.stdout).toMatch(/ 11 {2}clusters\n/);
-  });
-
   it('an import that opens etcd several times says once that it waits for it', async () => {
     const [host = '', port = ''] = (etcd.endpoints[0] ?? '').split(':');
     // Each connection takes longer than a command is silent.

@@ -10,7 +10,6 @@ import { connect } from 'node:tls';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
-import { describeWithEtcd, type Etcd, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster, PUBLIC_LIST, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -201,13 +200,4 @@ describe('workers on SQLite', () => {
       other.close();
     }
   });
-});
-
-describeWithEtcd('workers on etcd', () => {
-  let etcd: Etcd;
-  beforeAll(async () => {
-    etcd = await startEtcd();
-  });
-  afterAll(() => etcd?.destroy());
-  serveTogether(() => startServer({ args: [...WORKERS, '--store', `etcd://${etcd.endpoints.join(',')}/fleet`] }));
 });
