@@ -5,7 +5,7 @@ import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { approvalSpec, approvalStatus, expiryOf, finishedAt } from './approval.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './issued-token.ts';
-import { int64, kindSchema, list, part, SHORT, struct, text, texts, timestamp } from './meta.ts';
+import { int64, kindSchema, list, part, SHORT, selectable, struct, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 /** The verb of the permission to decide. */
@@ -67,10 +67,12 @@ export function approvalKind(parts: OwnParts): Kind {
     statusSubresource: 'approval',
     indexLabels: true,
     selectableFields: {
-      'spec.cluster': (object) => approvalSpec(object).cluster ?? '',
-      'spec.requestedBy.username': (object) => approvalSpec(object).requestedBy?.username ?? '',
-      'spec.serviceAccount.name': (object) => approvalSpec(object).serviceAccount?.name ?? '',
-      'spec.serviceAccount.namespace': (object) => approvalSpec(object).serviceAccount?.namespace ?? '',
+      ...selectable(
+        'spec.cluster',
+        'spec.requestedBy.username',
+        'spec.serviceAccount.name',
+        'spec.serviceAccount.namespace',
+      ),
       'status.phase': (object) => approvalStatus(object).phase ?? 'Pending',
     },
     derivedFields: {

@@ -4,7 +4,7 @@ import { type FieldError, forbiddenField, invalidValue, required } from '../fiel
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateLabels } from '../names.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { kindSchema, part, SHORT, stringMap, struct, text, texts, timestamp } from './meta.ts';
+import { kindSchema, part, SHORT, selectable, stringMap, struct, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 /** With a bootstrap token a new cluster registers itself, once. The stored object has a digest of the token only. */
@@ -64,7 +64,7 @@ export const bootstrapTokenKind: Kind = {
   // The server writes the status. No caller updates a token.
   verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
   expiresAt: (object) => Date.parse(bootstrapSpec(object).expirationTimestamp ?? ''),
-  selectableFields: { 'status.cluster': (object) => bootstrapStatus(object).cluster ?? '' },
+  selectableFields: selectable('status.cluster'),
   ...kindSchema('BootstrapToken', 'A token with which one new cluster registers itself, once.', {
     spec: Type.Optional(SpecSchema),
     status: Type.Optional(StatusSchema),

@@ -16,7 +16,7 @@ import {
 } from './cluster-endpoints.ts';
 import { CLUSTER_GROUP, type ClusterStatus, controllerOf, endpointsField, statusOf } from './cluster-spec.ts';
 import { deriveEndpointFields, type EndpointChangeRules, validateConfirmed } from './endpoint-changes.ts';
-import { kindSchema, list, part, SHORT, struct, text, timestamp } from './meta.ts';
+import { kindSchema, list, part, SHORT, selectable, struct, text, timestamp } from './meta.ts';
 
 /** The name of the field in storage. It does not contain the product name, so that --product-name can be changed. */
 const STORED_ENDPOINTS = 'apiEndpoints';
@@ -150,10 +150,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     countsGenerations: true,
     nameRule: 'subdomain',
     indexLabels: true,
-    selectableFields: {
-      'status.type': (object) => statusOf(object).type ?? '',
-      'status.version': (object) => statusOf(object).version ?? '',
-    },
+    selectableFields: selectable('status.type', 'status.version'),
     derivedFields: {
       [CONTROLLER_FIELD]: controllerText,
       [ENDPOINTS_FIELD]: (object) => endpointsText(object, productName),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
-import type { ApiObject, Kind } from '../kind.ts';
+import type { Kind } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import {
   flag,
@@ -9,9 +9,11 @@ import {
   list,
   part,
   SHORT,
+  selectable,
   stringMap,
   struct,
   text,
+  textAt,
   texts,
 } from './meta.ts';
 
@@ -27,6 +29,9 @@ const core = {
   shortNames: [],
   inCluster: true,
   countsGenerations: false,
+  namespaced: true,
+  hasStatus: false,
+  nameRule: 'subdomain',
   validate: () => [],
   selectableFields: {},
 } as const;
@@ -34,19 +39,13 @@ const core = {
 /** Of one service account. */
 const MAX_SECRETS = 1_000;
 
-const textAt = (object: ApiObject, part: string, field: string): string => {
-  const inner = object[part];
-  const value = inner !== null && typeof inner === 'object' ? (inner as Record<string, unknown>)[field] : undefined;
-  return typeof value === 'string' ? value : '';
-};
-
 export const namespaceKind: Kind = {
   ...core,
   shortNames: ['ns'],
   namespaced: false,
   hasStatus: true,
   nameRule: 'label',
-  selectableFields: { 'status.phase': (object) => textAt(object, 'status', 'phase') },
+  selectableFields: selectable('status.phase'),
   columns: [
     nameColumn,
     textColumn('Status', '`Active` or `Terminating`.', (object) => textAt(object, 'status', 'phase')),
@@ -71,9 +70,6 @@ export const namespaceKind: Kind = {
 export const serviceAccountKind: Kind = {
   ...core,
   shortNames: ['sa'],
-  namespaced: true,
-  hasStatus: false,
-  nameRule: 'subdomain',
   columns: [
     nameColumn,
     textColumn('Secrets', 'The number of its secrets.', ({ secrets }) =>
@@ -139,13 +135,7 @@ export const podKind: Kind = {
   ...core,
   shortNames: ['po'],
   categories: ['all'],
-  namespaced: true,
-  hasStatus: false,
-  nameRule: 'subdomain',
-  selectableFields: {
-    'spec.nodeName': (object) => textAt(object, 'spec', 'nodeName'),
-    'spec.serviceAccountName': (object) => textAt(object, 'spec', 'serviceAccountName'),
-  },
+  selectableFields: selectable('spec.nodeName', 'spec.serviceAccountName'),
   columns: [
     nameColumn,
     textColumn('Service Account', 'The account the pod runs as.', (object) =>
@@ -180,18 +170,13 @@ export const podKind: Kind = {
   },
 };
 
-const secretType = ({ type }: ApiObject): string => (typeof type === 'string' ? type : '');
-
 const SECRET_DATA = ['data', 'stringData'];
 
 export const secretKind: Kind = {
   ...core,
-  namespaced: true,
-  hasStatus: false,
-  nameRule: 'subdomain',
-  selectableFields: { type: secretType },
+  selectableFields: selectable('type'),
   // No column for the number of data items, which kube-apiserver has: none is stored.
-  columns: [nameColumn, textColumn('Type', 'What the secret is for.', secretType), ageColumn],
+  columns: [nameColumn, textColumn('Type', 'What the secret is for.', (object) => textAt(object, 'type')), ageColumn],
   ...kindSchema(
     'Secret',
     'A secret that tokens can be bound to, without its content.',

@@ -2,7 +2,7 @@ import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { isTokenId } from '../names.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { kindSchema, part, text, texts, timestamp } from './meta.ts';
+import { kindSchema, part, selectable, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 /** On every IssuedToken: equal for the tokens that one caller requested. */
@@ -63,14 +63,14 @@ export const issuedTokenKind: Kind = {
   verbs: new Set(['get', 'list', 'watch', 'delete']),
   indexLabels: true,
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),
-  selectableFields: {
-    [BINDING_FIELD]: (object) => specOf(object).fleetRoleBinding?.name ?? '',
-    'spec.cluster': (object) => specOf(object).cluster ?? '',
-    'spec.requestedBy.username': (object) => specOf(object).requestedBy?.username ?? '',
-    'spec.serviceAccount.name': (object) => specOf(object).serviceAccount?.name ?? '',
-    'spec.serviceAccount.namespace': (object) => specOf(object).serviceAccount?.namespace ?? '',
-    'spec.user.username': (object) => specOf(object).user?.username ?? '',
-  },
+  selectableFields: selectable(
+    BINDING_FIELD,
+    'spec.cluster',
+    'spec.requestedBy.username',
+    'spec.serviceAccount.name',
+    'spec.serviceAccount.namespace',
+    'spec.user.username',
+  ),
   ...kindSchema(
     'IssuedToken',
     'A record of an issued token, named by the id of the token. Deleting it revokes the token.',

@@ -1,5 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
+import { memberOf } from '../../lib/json.ts';
 import { bodySchema, type SchemaNode } from '../codec/shape.ts';
+import type { ApiObject, Kind } from '../kind.ts';
 
 /** What kinds share. The order of properties is the order in which kube-apiserver writes them. */
 
@@ -58,6 +60,16 @@ export const stringMap = (description?: string, limits: { maxProperties?: number
       ...about(description),
     }),
   );
+
+/** The text at a path of names; `""` for none. */
+export const textAt = (object: ApiObject, ...path: string[]): string => {
+  const value = memberOf(object, ...path);
+  return typeof value === 'string' ? value : '';
+};
+
+/** Fields by which callers can select, each named by its path. */
+export const selectable = (...paths: string[]): Kind['selectableFields'] =>
+  Object.fromEntries(paths.map((path) => [path, (object: ApiObject) => textAt(object, ...path.split('.'))]));
 
 const OwnerReferenceSchema = struct(
   'OwnerReference',

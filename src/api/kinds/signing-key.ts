@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { flag, kindSchema, struct, text, timestamp } from './meta.ts';
+import { flag, kindSchema, selectable, struct, text, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 const PublicKeySchema = struct('JSONWebKey', 'The public key, as in the JWKS documents.', {
@@ -45,7 +45,7 @@ export const signingKeyKind: Kind = {
   ...serverKind,
   verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
   nameRule: 'path-segment',
-  selectableFields: { 'status.state': (object) => statusOf(object).state ?? '' },
+  selectableFields: selectable('status.state'),
   ...kindSchema('SigningKey', 'A key that signs tokens. The private key is never shown.', {
     spec: Type.Optional(SpecSchema),
     status: Type.Optional(StatusSchema),
