@@ -7,6 +7,7 @@ import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
+import { auditedWriter } from '../objects/audited-writer.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { storedEntries } from '../objects/managed-fields.ts';
 import type { ObjectReader } from '../objects/reader.ts';
@@ -73,28 +74,20 @@ export async function applyManifests(
 
 /** Returns the fields that the folder took over from other managers; undefined if there are none. */
 async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<string | undefined> {
-  const { catalog, reader, writer, propagation } = parts;
+  const { catalog, reader, propagation } = parts;
   const { kind, objectKey, object, file } = manifest;
   const origin = `${source}:${file}`;
   const before = reader.find(kind, objectKey);
-  const record = (verb: 'create' | 'update', { metadata }: ApiObject): void => {
-    const change = manifestChange(verb, manifest, metadata.uid, origin);
-    const log = SECURITY_GROUPS.has(kind.group) ? parts.audit.security : parts.audit.requests;
-    log.write(eventOf(parts, change).complete({ code: verb === 'create' ? 201 : 200 }));
-  };
+  const log = SECURITY_GROUPS.has(kind.group) ? parts.audit.security : parts.audit.requests;
+  const writer = auditedWriter(parts.writer, PART, (change) =>
+    log.write(eventOf(parts, change, origin).complete({ code: change.verb === 'create' ? 201 : 200 })),
+  );
   if (before === undefined) {
     try {
       const { managers } = mergeManifest(kind, object, undefined);
       const applied = () => storedEntries(kind, managers);
-      record(
-        'create',
-        await writer.create(kind, objectKey, withStatus(catalog, kind, object, object, undefined), {
-          dryRun: false,
-          keepStatus: true,
-          origin,
-          applied,
-        }),
-      );
+      const created = withStatus(catalog, kind, object, object, undefined);
+      await writer.create(kind, objectKey, created, { dryRun: false, keepStatus: true, origin, applied });
       return undefined;
     } catch (error) {
       // Another replica that reads the same folder has created it.
@@ -102,39 +95,24 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
     }
   }
   const part = kind.hasStatus && object.status !== undefined ? 'both' : 'object';
-  let old: ApiObject | undefined;
   let merged: MergedManifest | undefined;
   const change = (current: ApiObject): ApiObject => {
-    old = current;
     merged = mergeManifest(kind, object, current);
     return withStatus(catalog, kind, merged.object, object, current);
   };
   const applied = () => (merged === undefined ? undefined : storedEntries(kind, merged.managers));
   // An object that was not created from a file is updated, and gets no origin.
   const isOurs = before !== undefined && originOf(before.object().metadata) !== undefined;
-  const options = { dryRun: false, part, applied, ...(isOurs ? { origin } : {}) } as const;
-  const next = await writer.update(kind, objectKey, change, options);
-  if (next.metadata.resourceVersion !== old?.metadata.resourceVersion) record('update', next);
+  await writer.update(kind, objectKey, change, { dryRun: false, part, applied, ...(isOurs ? { origin } : {}) });
   await propagation.finishDeletions(kind, objectKey);
   return merged?.takenOver;
 }
 
-export const manifestChange = (
-  verb: ServerChange['verb'],
-  { kind, objectKey }: Pick<Manifest, 'kind' | 'objectKey'>,
-  uid: string | undefined,
-  origin: string,
-): ServerChange => ({
-  part: 'manifests',
-  verb,
-  kind,
-  objectKey,
-  uid,
-  annotations: { [MANIFEST_ANNOTATION]: origin },
-});
+/** The part of the server that makes these changes, for the audit log. */
+export const PART = 'manifests';
 
-export const eventOf = ({ productName }: ApplyParts, change: ServerChange): ServerEvent =>
-  serverEvent(change, productName, Date.now);
+export const eventOf = ({ productName }: ApplyParts, change: ServerChange, origin: string): ServerEvent =>
+  serverEvent({ ...change, annotations: { [MANIFEST_ANNOTATION]: origin } }, productName, Date.now);
 
 /** A file sets what it has of the status. Conditions that the server maintains stay. */
 function withStatus(

@@ -6,7 +6,7 @@ import { TimeSlice } from '../lib/time-slice.ts';
 import { objectsInside } from '../objects/parents.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { leaderGuards } from '../storage/leadership.ts';
-import { type ApplyParts, eventOf, manifestChange } from './apply-manifests.ts';
+import { type ApplyParts, eventOf, PART } from './apply-manifests.ts';
 import { type Manifests, messageOf } from './read-manifests.ts';
 
 /** An object that came from the folder and is no longer in it. */
@@ -130,7 +130,7 @@ async function removeOne(parts: ApplyParts, entry: StoredObject): Promise<boolea
   const { security: audit } = parts.audit;
   const { kind, uid } = entry;
   const origin = originOf(entry.object().metadata) ?? '';
-  const event = eventOf(parts, manifestChange('delete', { kind, objectKey: keyOf(entry) }, uid, origin));
+  const event = eventOf(parts, { part: PART, verb: 'delete', kind, objectKey: keyOf(entry), uid }, origin);
   await audit.commit(event.received());
   try {
     await writer.remove(kind, entry, {
