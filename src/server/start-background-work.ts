@@ -1,16 +1,18 @@
 import type { Kind } from '../api/kind.ts';
+import { controllerOf } from '../api/kinds/cluster-spec.ts';
 import { startBindingExpiry } from '../authz/binding-expiry.ts';
-import { openProber } from '../clusters/prober/open-prober.ts';
+import { openProber, type ProberParts } from '../clusters/prober/open-prober.ts';
 import { accessRequestEnding } from '../handlers/access-requests/access-request.ts';
 import { startApprovalSweep } from '../handlers/approvals/sweep.ts';
 import { passEnding } from '../handlers/passes/pass.ts';
 import { pause } from '../lib/backoff.ts';
 import { workerEntry } from '../lib/program-files.ts';
 import { every } from '../lib/rounds.ts';
+import { unverifiableToken } from '../lib/unverifiable-token.ts';
 import { startSweep } from '../objects/start-sweep.ts';
 import { startCompactor } from '../storage/compactor.ts';
 import { startConsistencyChecks } from '../storage/consistency-checker.ts';
-import { createKeyRefresh } from './create-key-refresh.ts';
+import { refreshTimes } from '../tokens/keys/key-set-refresh.ts';
 import type { Base, State } from './open-state.ts';
 
 interface BackgroundParts extends Base, State {
@@ -69,7 +71,6 @@ export function startBackgroundWork(parts: BackgroundParts): void {
     logger,
   });
   onOpen(() => compactor.stop());
-  const { issuers, signing, ownPort } = parts;
   const prober = openProber({
     intervalMs: options.probeIntervalMs,
     productName: options.productName,
@@ -83,17 +84,23 @@ export function startBackgroundWork(parts: BackgroundParts): void {
       settings: {
         clusterNetworks: options.clusterNetworks.map(({ cidr }) => cidr),
         credentialsDir: options.credentialsDir,
-        ownPort,
+        ownPort: parts.ownPort,
       },
     },
     leadership,
-    keyRefresh: createKeyRefresh({
-      options,
-      issuers,
-      keyRing: signing.keyRing,
-      count: () => metrics.keySetRefreshes.inc(),
-    }),
+    keyRefresh: keyRefreshOf(parts),
     logger,
   });
   onOpen(() => prober.stop());
 }
+
+/** After a key was revoked, clusters that verify its tokens read the key set again. */
+const keyRefreshOf = ({ options, issuers, signing, metrics }: BackgroundParts): ProberParts['keyRefresh'] => ({
+  times: () => refreshTimes(signing.keyRing.revocations()),
+  tokenFor: (cluster) => {
+    if (options.credentialsDir !== undefined && controllerOf(cluster) !== undefined) return undefined;
+    const issuer = issuers.issuerFor(cluster.metadata.name ?? '');
+    return unverifiableToken({ issuer, audience: issuer, algorithm: options.signingAlgorithm, now: Date.now() });
+  },
+  count: () => metrics.keySetRefreshes.inc(),
+});

@@ -73,10 +73,10 @@ beforeEach(async () => {
   check = (of = reflector) =>
     checkCaches({
       store,
-      caches,
+      caches: new Map(caches.map((cache) => [cache.prefix, cache])),
       reflector: of,
       pause: () => Promise.resolve(),
-      observe: (cache, status, reason) => seen.push([cache.prefix, status, reason]),
+      observe: (prefix, status, reason) => seen.push([prefix, status, reason]),
     });
   await reflector.start();
 });

@@ -9,24 +9,20 @@ import type { WatchCache } from './watch-cache.ts';
 /** `error`: the store could not be read. */
 export type CheckStatus = 'success' | 'failure' | 'error';
 
-interface CheckParts<E extends CacheEntry> {
+interface CheckOptions<E extends CacheEntry, Kind> {
   readonly store: Pick<Store, 'list'>;
   readonly reflector: Pick<Reflector<E>, 'revision' | 'ready' | 'startOver'>;
+  readonly caches: ReadonlyMap<Kind, WatchCache<E>>;
   /** Awaited between two pages, so that requests go first. */
   readonly pause: () => Promise<unknown>;
+  /** Called once for each cache; with the reason unless the status is `success`. */
+  readonly observe: (kind: Kind, status: CheckStatus, reason?: unknown) => void;
 }
 
-interface ConsistencyChecksOptions<E extends CacheEntry, Kind> extends CheckParts<E> {
-  readonly caches: ReadonlyMap<Kind, WatchCache<E>>;
+interface ConsistencyChecksOptions<E extends CacheEntry, Kind> extends Omit<CheckOptions<E, Kind>, 'observe'> {
   readonly count: (kind: Kind, status: CheckStatus) => void;
   readonly every: (milliseconds: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'error' | 'warn'>;
-}
-
-interface CheckOptions<E extends CacheEntry> extends CheckParts<E> {
-  readonly caches: readonly WatchCache<E>[];
-  /** Called once for each cache; with the reason unless the status is `success`. */
-  readonly observe: (cache: WatchCache<E>, status: CheckStatus, reason?: unknown) => void;
 }
 
 /** kube-apiserver's interval. */
@@ -38,13 +34,11 @@ const INTERVAL_MS = 300_000;
 export function startConsistencyChecks<E extends CacheEntry, Kind extends { readonly resource: string }>(
   options: ConsistencyChecksOptions<E, Kind>,
 ): () => Promise<void> {
-  const { caches, count, every, logger, ...parts } = options;
-  const kinds = new Map([...caches].map(([kind, cache]) => [cache, kind]));
+  const { count, every, logger } = options;
   let running: Promise<void> | undefined;
   let stopped = false;
-  const observe = (cache: WatchCache<E>, status: CheckStatus, reason: unknown): void => {
-    const kind = kinds.get(cache);
-    if (kind === undefined || stopped) return;
+  const observe = (kind: Kind, status: CheckStatus, reason: unknown): void => {
+    if (stopped) return;
     count(kind, status);
     const { resource } = kind;
     if (status === 'failure') {
@@ -54,7 +48,7 @@ export function startConsistencyChecks<E extends CacheEntry, Kind extends { read
     }
   };
   const stop = every(INTERVAL_MS, () => {
-    running ??= checkCaches({ ...parts, caches: [...caches.values()], observe }).finally(() => {
+    running ??= checkCaches({ ...options, observe }).finally(() => {
       running = undefined;
     });
   });
@@ -69,27 +63,27 @@ export function startConsistencyChecks<E extends CacheEntry, Kind extends { read
  * Compares the caches with the store, both at one revision, and has the caches refilled when they differ. All reads are
  * served from the caches, so a lost event would mean wrong answers until the next start.
  */
-export async function checkCaches<E extends CacheEntry>(options: CheckOptions<E>): Promise<void> {
+export async function checkCaches<E extends CacheEntry, Kind>(options: CheckOptions<E, Kind>): Promise<void> {
   const { caches, reflector, observe } = options;
   if (!reflector.ready) return;
   // Taken in one tick, so that all are of this revision. Snapshots are copied on write.
   const { revision } = reflector;
-  const snapshots = caches.map((cache) => ({ cache, snapshot: cache.snapshot }));
+  const snapshots = [...caches].map(([kind, cache]) => ({ kind, cache, snapshot: cache.snapshot }));
   let differs = false;
-  for (const { cache, snapshot } of snapshots) {
+  for (const { kind, cache, snapshot } of snapshots) {
     try {
       const difference = await findDifference(options, cache, snapshot, revision);
       if (difference !== undefined) differs = true;
-      observe(cache, difference === undefined ? 'success' : 'failure', difference);
+      observe(kind, difference === undefined ? 'success' : 'failure', difference);
     } catch (error) {
-      observe(cache, 'error', error);
+      observe(kind, 'error', error);
     }
   }
   if (differs) reflector.startOver();
 }
 
 async function findDifference<E extends CacheEntry>(
-  { store, pause }: CheckOptions<E>,
+  { store, pause }: Pick<CheckOptions<E, unknown>, 'store' | 'pause'>,
   cache: WatchCache<E>,
   snapshot: Snapshot<E>,
   revision: number,

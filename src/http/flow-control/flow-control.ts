@@ -20,23 +20,7 @@ export type PriorityLevelName =
   | 'receiving'
   | 'receiving-address';
 
-export interface FlowControl {
-  /**
-   * A seat for a request of this flow, now or after a wait in the queue of its caller; undefined when the request is
-   * rejected.
-   */
-  takeSeat(level: PriorityLevelName, flow: string, caller?: Pick<Caller, 'key'>): Seat | undefined;
-  /** For a request whose body is to be received; undefined when the request is rejected. */
-  startReceiving(flow: string, address: string): Seat | undefined;
-  /** The 429 of a priority level. */
-  rejection(level: PriorityLevelName): ApiError;
-  /** To be awaited before a rejection is sent; false when the connection is to be closed instead. */
-  delayRejection(level: PriorityLevelName, flow: string): MaybePromise<boolean>;
-  /** To be awaited before a 401, like `delayRejection`. Many users may share an address, so its delay is shorter. */
-  delayUnauthorized(address: string): MaybePromise<boolean>;
-  /** For metrics. */
-  usage(): Readonly<Record<PriorityLevelName, PriorityLevelUsage>>;
-}
+export type FlowControl = ReturnType<typeof createFlowControl>;
 
 /** Public paths cost little. These limits keep one address from displacing the health checks of another. */
 const PUBLIC = { seats: 400, seatsPerFlow: 100, queueLengthPerFlow: 1_000 } as const;
@@ -63,10 +47,7 @@ const RETRY_WATCH_SECONDS = 5;
 const REJECTIONS = { perSecond: 100, burst: 20, maxDelayMs: MAX_QUEUE_WAIT_MS, maxDelayed: 5_000 } as const;
 const MAX_UNAUTHORIZED_DELAY_MS = 5_000;
 
-export function createFlowControl(
-  limits: FlowControlLimits,
-  now: () => number = performance.now.bind(performance),
-): FlowControl {
+export function createFlowControl(limits: FlowControlLimits, now = performance.now.bind(performance)) {
   const createLevel = (
     name: PriorityLevelName,
     levelLimits: PriorityLevelLimits,
@@ -98,8 +79,14 @@ export function createFlowControl(
   const callers = new RejectionLimiter({ ...REJECTIONS, now });
   const addresses = new RejectionLimiter({ ...REJECTIONS, maxDelayMs: MAX_UNAUTHORIZED_DELAY_MS, now });
   return {
-    takeSeat: (level, flow, caller) => levels[level].takeSeat(flow, caller),
-    startReceiving: (flow, address) => {
+    /**
+     * A seat for a request of this flow, now or after a wait in the queue of its caller; undefined when the request is
+     * rejected.
+     */
+    takeSeat: (level: PriorityLevelName, flow: string, caller?: Pick<Caller, 'key'>): Seat | undefined =>
+      levels[level].takeSeat(flow, caller),
+    /** For a request whose body is to be received; undefined when the request is rejected. */
+    startReceiving(flow: string, address: string): Seat | undefined {
       const ofFlow = levels.receiving.takeSeat(flow);
       if (ofFlow === undefined) return undefined;
       const ofAddress = levels['receiving-address'].takeSeat(address);
@@ -111,13 +98,17 @@ export function createFlowControl(
       release();
       return undefined;
     },
-    rejection: (level) => levels[level].rejection,
-    delayRejection: (level, flow) => callers.wait(`${level} ${flow}`),
-    delayUnauthorized: (address) => addresses.wait(address),
-    usage: () => {
-      const used = Object.entries(levels).map(([name, level]) => [name, level.usage]);
-      return Object.fromEntries(used) as ReturnType<FlowControl['usage']>;
-    },
+    /** The 429 of a priority level. */
+    rejection: (level: PriorityLevelName): ApiError => levels[level].rejection,
+    /** To be awaited before a rejection is sent; false when the connection is to be closed instead. */
+    delayRejection: (level: PriorityLevelName, flow: string): MaybePromise<boolean> => callers.wait(`${level} ${flow}`),
+    /** To be awaited before a 401, like `delayRejection`. Many users may share an address, so its delay is shorter. */
+    delayUnauthorized: (address: string): MaybePromise<boolean> => addresses.wait(address),
+    /** For metrics. */
+    usage: () =>
+      Object.fromEntries(Object.entries(levels).map(([name, level]) => [name, level.usage])) as Readonly<
+        Record<PriorityLevelName, PriorityLevelUsage>
+      >,
   };
 }
 

@@ -16,7 +16,7 @@ import { ClientConnections } from './client-connections.ts';
 import { answerClientErrors } from './client-errors.ts';
 import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
 import { Drain } from './drain.ts';
-import { type HandshakeCounts, HandshakeLimiter } from './handshake-limiter.ts';
+import { HandshakeLimiter } from './handshake-limiter.ts';
 import { HandshakeQueue } from './handshake-queue.ts';
 import { followCertificate, tlsOptions } from './tls.ts';
 
@@ -58,35 +58,12 @@ export interface ListenerOptions {
   readonly logger: Logger;
 }
 
-/** The sockets of the server: TLS, limits of connections, draining. */
-export interface Listener {
-  /** Accepts connections, and hands their requests to `serve`. */
-  listen(serve: Serve): Promise<{ address: string; port: number }>;
-  /**
-   * Fails readiness, stops accepting, ends watches, lets requests in flight finish; bounded in time. `beforeWatchesEnd`
-   * is called right before the watches end.
-   */
-  drain(beforeWatchesEnd?: () => void): Promise<void>;
-  /** Ends everything at once. */
-  close(): Promise<void>;
-  isDraining(): boolean;
-  /** Keeps the stream of a watch, to end it when the server drains. */
-  trackWatch(stream: WatchStream): void;
-  /** A caller has authenticated on this connection. */
-  authenticated(socket: Socket): void;
-  /** A connection is finished with a request. */
-  requestEnded(): void;
-  /** Compares the certificate files with those in use now, and not only every few seconds. */
-  reloadCertificate(): Promise<void>;
-  /** For metrics. */
-  handshakes(): HandshakeCounts & { readonly waiting: number };
-  /** When the certificate in use expires, in milliseconds; undefined without TLS and before `listen`. For metrics. */
-  certificateExpiry(): number | undefined;
-}
+export type Listener = ReturnType<typeof createListener>;
 
 export type Serve = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival) => void;
 
-export function createListener(options: ListenerOptions): Listener {
+/** The sockets of the server: TLS, limits of connections, draining. */
+export function createListener(options: ListenerOptions) {
   const { host, port, tls, maxConnections, handshakesPerAddress = 0, logger } = options;
   const { maxConnectionsPerAddress = Number.POSITIVE_INFINITY } = options;
   const { drainDelayMs = 0, sleep = pause } = options;
@@ -157,7 +134,8 @@ export function createListener(options: ListenerOptions): Listener {
   });
 
   return {
-    async listen(serve) {
+    /** Accepts connections, and hands their requests to `serve`. */
+    async listen(serve: Serve) {
       const arrive = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival): void => {
         connections.arrived(req.socket, res);
         serve(req, res, arrival);
@@ -181,16 +159,27 @@ export function createListener(options: ListenerOptions): Listener {
       const { address, port: bound } = server.address() as AddressInfo;
       return { address, port: bound };
     },
+    /**
+     * Fails readiness, stops accepting, ends watches, lets requests in flight finish; bounded in time.
+     * `beforeWatchesEnd` is called right before the watches end.
+     */
     drain: (beforeWatchesEnd = () => {}) => drain.drain(beforeWatchesEnd),
+    /** Ends everything at once. */
     close: () => drain.close(),
     isDraining: () => drain.isDraining,
-    trackWatch: (stream) => drain.trackWatch(stream),
-    authenticated(socket) {
+    /** Keeps the stream of a watch, to end it when the server drains. */
+    trackWatch: (stream: WatchStream) => drain.trackWatch(stream),
+    /** A caller has authenticated on this connection. */
+    authenticated(socket: Socket): void {
       if (connections.authenticated(socket)) limiter?.refund(socket.remoteAddress);
     },
+    /** A connection is finished with a request. */
     requestEnded: () => drain.requestEnded(),
+    /** Compares the certificate files with those in use now, and not only every few seconds. */
     reloadCertificate: async () => certificate?.refresh(),
+    /** For metrics. */
     handshakes: () => ({ ...(limiter?.counts ?? { delayed: 0, rejected: 0 }), waiting: queue.size }),
+    /** When the certificate in use expires, in milliseconds; undefined without TLS and before `listen`. For metrics. */
     certificateExpiry: () => certificate && validityOf(certificate.current()).until,
   };
 }

@@ -4,15 +4,6 @@ import type { Metrics, RequestLabels } from '../../observability/metrics/metrics
 import { observeInFlight } from '../../observability/metrics/observe-parts.ts';
 import type { RequestRecord } from './request-record.ts';
 
-export interface RequestMetrics {
-  arrived(method: string | undefined): void;
-  /** The headers of a watch are out. */
-  started(record: RequestRecord): void;
-  ended(record: RequestRecord): void;
-  /** A token of a TokenRequestList, or a request of a tool. It counts as a token, not as a request. */
-  subrequestEnded(record: RequestRecord): void;
-}
-
 /** More clusters than one graph can show. It bounds the memory of the series, too. */
 const MAX_CLUSTERS = 1_000;
 const CLIENT_LEFT = 499;
@@ -40,7 +31,7 @@ const PATHS: ReadonlySet<string> = new Set(['/livez', '/readyz', '/healthz', '/m
  * Counts requests. Every label is from a fixed set (CVE-2020-8552): a resource counts by name once a route was found,
  * and a cluster once it is registered.
  */
-export function createRequestMetrics(metrics: Metrics, isCluster: (name: string) => boolean): RequestMetrics {
+export function createRequestMetrics(metrics: Metrics, isCluster: (name: string) => boolean) {
   // Owned by these metrics. Bound: MAX_CLUSTERS. Entries stay until the process restarts, as the series do.
   const clusters = new Set<string>();
   const clusterLabel = (name = ''): string => {
@@ -54,14 +45,15 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
   const countToken = (record: RequestRecord): void =>
     metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });
   return {
-    arrived(method) {
+    arrived(method: string | undefined): void {
       inFlight[kindOf(method)] += 1;
     },
-    started(record) {
+    /** The headers of a watch are out. */
+    started(record: RequestRecord): void {
       inFlight.readOnly -= 1;
       metrics.longRunning.inc(watchLabels(labelsOf(record)));
     },
-    ended(record) {
+    ended(record: RequestRecord): void {
       const labels = labelsOf(record);
       metrics.requests.inc({ ...labels, code: String(record.code || CLIENT_LEFT) });
       if (record.started) {
@@ -72,7 +64,8 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
       metrics.requestSeconds.observe(labels, record.milliseconds / 1000);
       if (issuesToken(labels.subresource)) countToken(record);
     },
-    subrequestEnded(record) {
+    /** A token of a TokenRequestList, or a request of a tool. It counts as a token, not as a request. */
+    subrequestEnded(record: RequestRecord): void {
       if (issuesToken(record.target?.subresource ?? '')) countToken(record);
     },
   };

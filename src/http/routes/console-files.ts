@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { type TaggedBytes, tagged } from '../response/entity-tag.ts';
 
 /** Content codings of the built files, best first; the build writes each beside the original. */
 const CODINGS = [
@@ -10,11 +10,9 @@ const CODINGS = [
 
 type Coding = (typeof CODINGS)[number]['name'] | 'identity';
 
-export interface CodedBytes {
+/** Each has its own hash: a strong entity tag names exact bytes (RFC 9110 section 8.8.3). */
+export interface CodedBytes extends TaggedBytes {
   readonly coding: Coding;
-  readonly bytes: Uint8Array;
-  /** Quoted, and another for each coding: a strong tag names exact bytes (RFC 9110 section 8.8.3). */
-  readonly tag: string;
 }
 
 export interface ConsoleFile {
@@ -64,18 +62,17 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 async function codingsOf(folder: string, name: string, names: readonly string[]): Promise<CodedBytes[]> {
-  const read = async (coding: Coding, suffix: string): Promise<CodedBytes> => {
-    const bytes = await readFile(join(folder, `${name}${suffix}`));
-    return { coding, bytes, tag: tagOf(bytes) };
-  };
+  const read = async (coding: Coding, suffix: string): Promise<CodedBytes> => ({
+    coding,
+    ...tagged(await readFile(join(folder, `${name}${suffix}`)), 'sha256'),
+  });
   const coded = CODINGS.filter(({ suffix }) => names.includes(`${name}${suffix}`));
   return Promise.all([...coded.map(({ name: coding, suffix }) => read(coding, suffix)), read('identity', '')]);
 }
 
 /** A document that is generated when the server starts, e.g. the settings of the page. */
-export const generatedFile = (contentType: string, text: string): ConsoleFile => {
-  const bytes = Buffer.from(text);
-  return { contentType, immutable: false, codings: [{ coding: 'identity', bytes, tag: tagOf(bytes) }] };
-};
-
-const tagOf = (bytes: Uint8Array): string => `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 27)}"`;
+export const generatedFile = (contentType: string, text: string): ConsoleFile => ({
+  contentType,
+  immutable: false,
+  codings: [{ coding: 'identity', ...tagged(Buffer.from(text), 'sha256') }],
+});

@@ -1,6 +1,6 @@
 import { webOrigin } from '../../authn/jwt/discovery-document.ts';
 import { acceptsCoding } from '../request/negotiate.ts';
-import { isKnown } from '../response/entity-tag.ts';
+import { entityTag, isKnown } from '../response/entity-tag.ts';
 import type { RawAnswer } from '../response/respond.ts';
 import { type CodedBytes, type ConsoleFile, type ConsoleFiles, generatedFile } from './console-files.ts';
 import { type PathRequest, type PathRoute, type PathRoutes, pathTable } from './routes.ts';
@@ -103,11 +103,11 @@ function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathReque
     ...security,
     'Content-Type': file.contentType,
     'Cache-Control': file.immutable ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
-    ETag: chosen.tag,
+    ETag: entityTag(chosen),
     Vary: 'Accept-Encoding',
   };
   // Whichever coding of the file a client has, it has the file.
-  const tags = file.codings.map(({ tag }) => tag);
+  const tags = file.codings.map(entityTag);
   if (isKnown(ifNoneMatch, tags)) return { type: 'raw', code: 304, headers, body: '' };
   if (chosen.coding !== 'identity') headers['Content-Encoding'] = chosen.coding;
   return { type: 'raw', code: 200, headers, body: chosen.bytes };
