@@ -2,6 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { requireTypes, WrongStoredType } from '../api/codec/stored-types.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { fleetKey, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
+import { parsedJson } from '../lib/json.ts';
 import type { KeyValue, Revision, Store } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
 
@@ -46,12 +47,8 @@ export async function checkStore(store: Store, catalog: Catalog): Promise<CheckR
 }
 
 function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, string>): string[] {
-  let stored: ApiObject;
-  try {
-    stored = JSON.parse(Buffer.from(value).toString('utf8'));
-  } catch {
-    return ['its value is not JSON'];
-  }
+  const stored = parsedJson(Buffer.from(value).toString('utf8')) as unknown as ApiObject | undefined;
+  if (stored === undefined) return ['its value is not JSON'];
   const problems: string[] = [];
   try {
     requireTypes(kind.storedForm?.fromStored(stored) ?? stored, kind.shape);

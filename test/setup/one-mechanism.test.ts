@@ -30,6 +30,9 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\b(?:reason|READY|\w+_REASON): ?'Probe\w+'|startsWith\('Probe'\)|^\s+Probe\w+: '/m,
     ['src/api/clusters/conditions.ts'],
   ],
+  ['the type of a list in a schema', /goType: `\[\]/, ['src/api/kinds/meta.ts']],
+  ['JSON of a text that may be damaged', /return JSON\.parse\([^)]*\) as JsonValue/, ['src/lib/json.ts']],
+  ['a duration in the words of Go', /3_600_000_000_000n|\(ms\|s\|m\|h\)/, ['src/api/codec/go-text/go-parse.ts']],
   ['a client lists, watches and resumes', /allowWatchBookmarks: true/, ['src/client/list-watch.ts']],
   [
     'the newest finding about an object wins and is written later',
