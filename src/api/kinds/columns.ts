@@ -38,3 +38,30 @@ export const textColumn = (
     return text === undefined ? '' : text;
   },
 });
+
+interface ShownSubject {
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+const SUBJECTS = [
+  ['Users', 'users', 'User'],
+  ['Groups', 'groups', 'Group'],
+  ['ServiceAccounts', 'service accounts', 'ServiceAccount'],
+] as const;
+
+/** The subjects of a binding by their kinds. */
+export const subjectColumns = (subjectsOf: (object: ApiObject) => readonly ShownSubject[]): TableColumn[] =>
+  SUBJECTS.map(([name, subjects, kind]) =>
+    textColumn(
+      name,
+      `The ${subjects} that the role is granted to.`,
+      (object) =>
+        subjectsOf(object)
+          .filter((subject) => subject.kind === kind)
+          .map(({ namespace = '', name = '' }) => (namespace === '' ? name : `${namespace}/${name}`))
+          .join(', '),
+      1,
+    ),
+  );

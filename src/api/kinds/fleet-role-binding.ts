@@ -1,24 +1,12 @@
 import { Type } from 'typebox';
-import type { ApiObject, Kind, TableColumn } from '../kind.ts';
-import { ageColumn, nameColumn, textColumn } from './columns.ts';
+import type { ApiObject, Kind } from '../kind.ts';
+import { ageColumn, nameColumn, subjectColumns, textColumn } from './columns.ts';
 import { bindingErrors } from './fleet-role-binding-errors.ts';
 import { bindingSpec, bindingStatus, clustersText, SpecSchema, StatusSchema } from './fleet-role-binding-spec.ts';
 import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, kindSchema } from './meta.ts';
 
 /** Between the values of a field that has several: see `Kind.selectableFields`. */
 const SEPARATOR = '\0';
-
-const subjectsColumn = (name: string, description: string, kind: string): TableColumn =>
-  textColumn(
-    name,
-    description,
-    (object) =>
-      (bindingSpec(object).subjects ?? [])
-        .filter((subject) => subject.kind === kind)
-        .map(({ namespace = '', name = '' }) => (namespace === '' ? name : `${namespace}/${name}`))
-        .join(', '),
-    1,
-  );
 
 const roleText = (object: ApiObject): string => {
   const { kind = '', name = '' } = bindingSpec(object).roleRef ?? {};
@@ -70,8 +58,6 @@ export const fleetRoleBindingKind: Kind = {
       (bindingStatus(object).conditions ?? []).map(({ type = '' }) => type).join(','),
     ),
     ageColumn,
-    subjectsColumn('Users', 'The users that the role is granted to.', 'User'),
-    subjectsColumn('Groups', 'The groups that the role is granted to.', 'Group'),
-    subjectsColumn('ServiceAccounts', 'The service accounts that the role is granted to.', 'ServiceAccount'),
+    ...subjectColumns((object) => bindingSpec(object).subjects ?? []),
   ],
 };

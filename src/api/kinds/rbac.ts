@@ -1,6 +1,6 @@
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
-import type { ApiObject, Kind, TableColumn } from '../kind.ts';
-import { ageColumn, nameColumn, textColumn } from './columns.ts';
+import type { ApiObject, Kind } from '../kind.ts';
+import { ageColumn, nameColumn, subjectColumns, textColumn } from './columns.ts';
 import { labelSelectorSchema } from './label-selector-schema.ts';
 import { kindSchema, list, part, struct, text, texts } from './meta.ts';
 
@@ -203,18 +203,6 @@ const roleColumns: Kind['columns'] = [
   textColumn('Created At', 'When the object was created.', ({ metadata }) => metadata.creationTimestamp),
 ];
 
-const subjectsColumn = (name: string, description: string, kind: string): TableColumn =>
-  textColumn(
-    name,
-    description,
-    ({ subjects }) =>
-      ((subjects ?? []) as RbacSubject[])
-        .filter((subject) => subject.kind === kind)
-        .map(({ namespace = '', name }) => (namespace === '' ? name : `${namespace}/${name}`))
-        .join(', '),
-    1,
-  );
-
 const bindingColumns: Kind['columns'] = [
   nameColumn,
   textColumn('Role', 'The role that is granted.', ({ roleRef }) => {
@@ -222,9 +210,7 @@ const bindingColumns: Kind['columns'] = [
     return `${kind}/${name}`;
   }),
   ageColumn,
-  subjectsColumn('Users', 'The users that the role is granted to.', 'User'),
-  subjectsColumn('Groups', 'The groups that the role is granted to.', 'Group'),
-  subjectsColumn('ServiceAccounts', 'The service accounts that the role is granted to.', 'ServiceAccount'),
+  ...subjectColumns(({ subjects = [] }) => subjects as RbacSubject[]),
   textColumn(
     'Clusters',
     'The label selector of the clusters that the binding is limited to.',
