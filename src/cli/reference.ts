@@ -9,11 +9,9 @@ const HEAD = `# Commands of \`clusterpass\`
 
 For people and scripts that use the command line: every command with its flags and examples. Flags that kubectl has,
 too, have the same name and meaning here, except \`--as\`: in kubectl it impersonates a user, here it names the
-service account of the passes. \`clusterpass\` does not impersonate. Not all flags of kubectl exist. The exit code is
-0 on success and 1 on failure, as of kubectl; wrong usage is a failure, too, and only \`credential\` and \`serve\` exit with
-2 for it. Results are written to stdout, messages to stderr. No command prompts, and none prints colours. With
-\`kubectl-clusterpass\` on the PATH, the same commands run as \`kubectl clusterpass\`. The options of the server are in
-[options.md](options.md).
+service account of the passes. The exit code is 0 on success and 1 on failure; only \`credential\` and \`serve\` exit
+with 2 for wrong usage. Results are written to stdout, messages to stderr. No command prompts. With
+\`kubectl-clusterpass\` on the PATH, the same commands run as \`kubectl clusterpass\`.
 
 `;
 
@@ -26,50 +24,68 @@ a token in a variable only to the server in \`CLUSTERPASS_SERVER\`, if that is s
 
 `;
 
+/** A flag of so many commands, with one meaning, is described once. */
+const COMMON_FROM = 3;
+
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
-function flagTable(flags: readonly Flag[]): string {
-  const rows = flags.map((flag) => {
-    const { flags: name, default: fallback, repeatable, variable } = flag;
-    const notes = [
-      docOf(flag),
-      ...(repeatable === true ? ['May be repeated.'] : []),
-      ...(fallback === undefined ? [] : [`Default: \`${fallback}\`.`]),
-      ...(variable === undefined ? [] : [`Variable: \`${variable}\`.`]),
-    ];
-    return `| \`${cell(name)}\` | ${cell(notes.join(' '))} |\n`;
-  });
-  return `| Flag | Meaning |\n|---|---|\n${rows.join('')}\n`;
+function flagRow(flag: Flag): string {
+  const { flags: name, default: fallback, repeatable, variable } = flag;
+  const notes = [
+    docOf(flag),
+    ...(repeatable === true ? ['May be repeated.'] : []),
+    ...(fallback === undefined ? [] : [`Default: \`${fallback}\`.`]),
+    ...(variable === undefined ? [] : [`Variable: \`${variable}\`.`]),
+  ];
+  return `| \`${cell(name)}\` | ${cell(notes.join(' '))} |\n`;
 }
 
-function section(command: Command): string {
+const flagTable = (rows: readonly string[]): string => `| Flag | Meaning |\n|---|---|\n${rows.join('')}\n`;
+
+/** The rows of common flags. A flag with several meanings is described at each command. */
+function commonRows(commands: readonly Command[]): readonly string[] {
+  const rows = commands.flatMap(({ flags = [] }) => flags.map(flagRow));
+  const frequent = [...new Set(rows)].filter((row) => rows.filter((other) => other === row).length >= COMMON_FROM);
+  const nameOf = (row: string): string => row.split(' | ', 1)[0] ?? '';
+  return frequent.filter((row) => frequent.filter((other) => nameOf(other) === nameOf(row)).length === 1);
+}
+
+function section(command: Command, common: readonly string[]): string {
   const { path, summary, details, arguments: args = [], examples, notRun, connects = true, aliases = [] } = command;
   const usage = ['clusterpass', ...path, ...args.map(({ name }) => name)].join(' ');
   const others = aliases.map((alias) => `\`${[...path.slice(0, -1), alias].join(' ')}\``);
   return [
-    `## ${path.join(' ')}\n\n${summary}${others.length === 0 ? '' : ` Alias: ${others.join(', ')}.`}\n\n`,
-    `\`\`\`\n${usage}\n\`\`\`\n\n`,
+    `## ${path.join(' ')}\n\n\`${usage}\`: ${summary}${others.length === 0 ? '' : ` Alias: ${others.join(', ')}.`}\n\n`,
     details === undefined ? '' : `${details}\n\n`,
     connects ? '' : 'Needs no server.\n\n',
     args.length === 0 ? '' : `${args.map(({ name, doc }) => `- \`${name}\`: ${doc}\n`).join('')}\n`,
-    flagsText(command),
+    flagsText(command, common),
     `\`\`\`sh\n${notRun === undefined ? '' : `# not run by the tests: ${notRun}\n`}${examples.join('\n')}\n\`\`\`\n\n`,
   ].join('');
 }
 
-function flagsText({ flags = [], sameFlagsAs: other }: Command): string {
+function flagsText({ flags = [], sameFlagsAs: other }: Command, common: readonly string[]): string {
   if (other !== undefined) return `Flags: those of [\`${other}\`](#${other.replaceAll(' ', '-')}).\n\n`;
-  return flags.length === 0 ? '' : flagTable(flags);
+  const rows = flags.map(flagRow);
+  const shared = flags.filter((_, index) => common.includes(rows[index] ?? '')).map(({ flags: name }) => `\`${name}\``);
+  const own = rows.filter((row) => !common.includes(row));
+  return [
+    own.length === 0 ? '' : flagTable(own),
+    shared.length === 0 ? '' : `[Common flags](#common-flags): ${shared.join(', ')}.\n\n`,
+  ].join('');
 }
 
 /** The text of docs/cli.md. */
 export function renderCliReference(): string {
   const commands = [...COMMANDS, ...LOCAL_COMMANDS];
-  const list = commands
-    .map(({ path, summary }) => `- [\`${path.join(' ')}\`](#${path.join('-')}): ${summary}\n`)
-    .join('');
-  return `${HEAD}${list}\n${CONNECTION}${flagTable(CONNECTION_FLAGS)}${commands.map(section).join('')}`.replace(
-    /\n+$/,
-    '\n',
-  );
+  const common = commonRows(commands);
+  const list = commands.map(({ path }) => `[${path.join(' ')}](#${path.join('-')})`).join(',\n');
+  return [
+    `${HEAD}${list}.\n\n`,
+    `${CONNECTION}${flagTable(CONNECTION_FLAGS.map(flagRow))}`,
+    `## Common flags\n\nSeveral commands have these.\n\n${flagTable(common)}`,
+    ...commands.map((command) => section(command, common)),
+  ]
+    .join('')
+    .replace(/\n+$/, '\n');
 }
