@@ -1,12 +1,12 @@
 import { type Caller, MCP_SCOPES, type McpScope } from '../../api/caller.ts';
 import { ApiError } from '../../api/status.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
-import { createProtocol, type Protocol } from '../../mcp/protocol.ts';
+import { createProtocol } from '../../mcp/protocol.ts';
 import { TOOLS } from '../../mcp/tools.ts';
 import type { Render } from '../oauth/oauth-error.ts';
 import type { PathInfo } from '../request/request-info.ts';
 import type { RawAnswer } from '../response/respond.ts';
-import { type PathRoute, type PathRoutes, pathTable } from '../routes/routes.ts';
+import { type PathRoute, pathTable } from '../routes/routes.ts';
 
 const MCP_PATH = '/mcp';
 
@@ -38,22 +38,7 @@ export interface McpOptions {
   readonly now: () => number;
 }
 
-/** `POST /mcp`: MCP over HTTP, as an OAuth protected resource. */
-export interface McpEndpoint {
-  readonly protocol: Protocol;
-  readonly productName: string;
-  readonly baseUrl: () => string;
-  readonly maxResultBytes: number;
-  readonly callTimeoutMs: number;
-  readonly authenticate: McpOptions['authenticate'];
-  isAllowedOrigin(origin: string): boolean;
-  /** Writes errors of the API, with the challenges of RFC 6750. */
-  render(hasCredential: boolean): Render;
-  /** Counts a call. The seconds to wait if there were too many; 0 otherwise. */
-  secondsToWait(flow: string, tool: string): number;
-  /** The metadata of RFC 9728. */
-  readonly routes: PathRoutes;
-}
+export type McpEndpoint = ReturnType<typeof createMcpEndpoint>;
 
 /** MC-42: the token lacks the scope of the tool. */
 export class InsufficientScope extends ApiError {
@@ -65,7 +50,8 @@ export class InsufficientScope extends ApiError {
   }
 }
 
-export function createMcpEndpoint(options: McpOptions): McpEndpoint {
+/** `POST /mcp`: MCP over HTTP, as an OAuth protected resource. */
+export function createMcpEndpoint(options: McpOptions) {
   const { version, productName, baseUrl, authorizationServers, allowedOrigins, authenticate, now } = options;
   const calls = perMinute(options.callsPerMinute, now);
   const passRequests = perMinute(options.passRequestsPerMinute, now);
@@ -101,22 +87,28 @@ export function createMcpEndpoint(options: McpOptions): McpEndpoint {
     maxResultBytes: options.maxResultBytes,
     callTimeoutMs: options.callTimeoutMs,
     authenticate,
-    isAllowedOrigin: (origin) => allowedOrigins.includes(origin),
-    render: (hasCredential) => (answer) => {
-      if (answer.type !== 'status') return answer;
-      const { error } = answer;
-      if (error.status.code === 401) {
-        return statusAnswer(error, challenge(hasCredential ? 'invalid_token' : '', [MCP_SCOPES.read]));
-      }
-      if (error instanceof InsufficientScope) return statusAnswer(error, challenge('insufficient_scope', error.scopes));
-      return error.status.code === 405 ? statusAnswer(error) : answer;
-    },
-    secondsToWait(flow, tool) {
+    isAllowedOrigin: (origin: string): boolean => allowedOrigins.includes(origin),
+    /** Writes errors of the API, with the challenges of RFC 6750. */
+    render:
+      (hasCredential: boolean): Render =>
+      (answer) => {
+        if (answer.type !== 'status') return answer;
+        const { error } = answer;
+        if (error.status.code === 401) {
+          return statusAnswer(error, challenge(hasCredential ? 'invalid_token' : '', [MCP_SCOPES.read]));
+        }
+        if (error instanceof InsufficientScope)
+          return statusAnswer(error, challenge('insufficient_scope', error.scopes));
+        return error.status.code === 405 ? statusAnswer(error) : answer;
+      },
+    /** Counts a call. The seconds to wait if there were too many; 0 otherwise. */
+    secondsToWait(flow: string, tool: string): number {
       const buckets = tool === 'pass_request' ? [passRequests, calls] : [calls];
       const waitMs = Math.max(...buckets.map((bucket) => bucket.waitMs(flow)));
       if (waitMs === 0) for (const bucket of buckets) bucket.take(flow);
       return Math.ceil(waitMs / 1000);
     },
+    /** The metadata of RFC 9728. */
     routes: pathTable({ [METADATA_PATH]: metadata, [`${METADATA_PATH}${MCP_PATH}`]: metadata }),
   };
 }

@@ -8,14 +8,6 @@ import { SECURITY_GROUPS } from '../../observability/audit/security-groups.ts';
 import { microTime } from '../../observability/audit/server-event.ts';
 import type { RequestRecord } from './request-record.ts';
 
-/** Writes the audit events of requests. */
-interface Auditor {
-  /** A9: resolves when the event is durable; rejects with a 503. */
-  beforeRelease(record: RequestRecord): Promise<void>;
-  started(record: RequestRecord): void;
-  ended(record: RequestRecord): void;
-}
-
 const RETRY_SECONDS = 5;
 /** A caller decides how long a path is. Longer texts are cut, so that a caller does not decide how much is written. */
 const MAX_PATH = 1024;
@@ -26,14 +18,14 @@ const MAX_REJECTED_NAME = 64;
 /** The code that proxies log when a client left before there was an answer. */
 const CLIENT_LEFT = { status: 'Failure', reason: 'ClientClosedRequest', code: 499 };
 
-export function createAuditor(
-  { requests, security }: Pick<AuditLogs, 'requests' | 'security'>,
-  now: () => number,
-): Auditor {
+/** Writes the audit events of requests. */
+export function createAuditor({ requests, security }: Pick<AuditLogs, 'requests' | 'security'>, now: () => number) {
   return {
-    beforeRelease: (record) => security.commit(auditLine(record, 'ResponseComplete', now())).catch(rejectUnaudited),
-    started: (record) => requests.write(auditLine(record, 'ResponseStarted', now())),
-    ended(record) {
+    /** A9: resolves when the event is durable; rejects with a 503. */
+    beforeRelease: (record: RequestRecord): Promise<void> =>
+      security.commit(auditLine(record, 'ResponseComplete', now())).catch(rejectUnaudited),
+    started: (record: RequestRecord): void => requests.write(auditLine(record, 'ResponseStarted', now())),
+    ended(record: RequestRecord): void {
       // The outcome can differ from the committed event, e.g. after a timeout: then a second event records it.
       if (record.auditedCode === record.code) return;
       const log = isSecurityEvent(record) ? security : requests;
