@@ -142,15 +142,6 @@ describe('forms', () => {
       }
     });
 
-    it('B-01: one object', async () => {
-      const { json } = await get(`${CLUSTERS}/a`, 'Table');
-      expect(json).toMatchObject({ kind: 'Table', columnDefinitions: COLUMNS });
-      expect(json.metadata).toEqual({ resourceVersion: json.rows[0].object.metadata.resourceVersion });
-      expect(json.rows.map((row: { cells: unknown[] }) => row.cells)).toEqual([
-        ['a', 'True', 'kind', 'v1.36.4', AGE, null, 'env=dev,half=1'],
-      ]);
-    });
-
     it('B-04: includeObject', async () => {
       const items = (await server.call('GET', CLUSTERS)).json.items;
       const rows = async (query: string) => (await get(`${CLUSTERS}${query}`, 'Table')).json.rows;
@@ -185,14 +176,6 @@ describe('forms', () => {
         items: plain.json.items.map(partialOf),
       });
       expect(text).toMatch(/\}\n$/);
-    });
-
-    it('B-06: one object', async () => {
-      const plain = await server.call('GET', `${CLUSTERS}/a`);
-      const { json } = await get(`${CLUSTERS}/a`, 'PartialObjectMetadata');
-      expect(json).toEqual(partialOf(plain.json));
-      const order = ['name', 'uid', 'resourceVersion', 'generation', 'creationTimestamp', 'labels', 'managedFields'];
-      expect(Object.keys(json.metadata), 'the order of built-in types').toEqual(order);
     });
   });
 

@@ -275,26 +275,6 @@ it('a stored request whose status cannot be updated does not keep the others fro
   });
 });
 
-it('A31: requests in the same moment do not exceed the bound of a caller together', async () => {
-  await inWorld(async ({ ask, keys, store }) => {
-    const before = await store.revision();
-    const asked = await Promise.allSettled(Array.from({ length: 9 }, (_, i) => ask(`more-${i}`)));
-    const codes = asked.map((one) => (one.status === 'rejected' ? one.reason.status.code : 201));
-    expect(codes.sort()).toEqual([201, 201, 201, 201, 403, 403, 403, 403, 403]);
-    expect((await keys()).filter((key) => key.startsWith('/registry/accessrequests/'))).toHaveLength(5);
-    expect((await store.revision()) - before, 'nothing is written and removed again').toBe(4);
-  });
-});
-
-it('A31: a request gets the room of another whose write failed', async () => {
-  await inWorld(async ({ ask, broken }) => {
-    broken.add(storageKey(KIND, at('', '', 'more-0')));
-    const asked = await Promise.allSettled(Array.from({ length: 6 }, (_, i) => ask(`more-${i}`)));
-    const codes = asked.map((one) => (one.status === 'rejected' ? one.reason.status.code : 201));
-    expect(codes.sort()).toEqual([201, 201, 201, 201, 403, 503]);
-  });
-});
-
 async function removeCluster({ store }: World): Promise<void> {
   const key = '/registry/clusters/a';
   await store.write({ key, value: null, expect: { modRevision: (await store.get(key))?.modRevision ?? 0 } });
