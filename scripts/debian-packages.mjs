@@ -3,8 +3,8 @@
  * so the system is not changed.
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { inSuite, readSources } from './apt-sources.mjs';
 import { CommandError, run } from './run-command.mjs';
 import { ROOT } from './setup.mjs';
@@ -177,4 +177,66 @@ export function withPackages(folder, packages, use, suites = SUITES) {
     }
   }
   throw new CommandError(problems.join('; '));
+}
+
+/**
+ * Unpacks a program, and renames it last, so that it is never incomplete.
+ * @param {string} path of the program
+ * @param {import('./programs.mjs').PackageFacts} facts
+ */
+export function unpackProgram(path, facts) {
+  const folder = dirname(path);
+  if (facts.needsLibraries === true) {
+    unpackWithLibraries(path, facts);
+    return;
+  }
+  const unpack = (/** @type {string[]} */ [archive = '']) => {
+    const unpacked = join(folder, 'work/unpacked');
+    run('dpkg-deb', ['-x', archive, unpacked]);
+    const program = join(unpacked, facts.inPackage);
+    run(program, facts.versionArgs);
+    renameSync(program, path);
+  };
+  withPackages(folder, [facts.package], unpack, facts.suites);
+}
+
+/**
+ * The same for a program that needs libraries: from the machine's release, with the libraries that the machine does not
+ * have. They are unpacked next to the program. Nothing is installed, so no service is started.
+ * @param {string} path
+ * @param {import('./programs.mjs').PackageFacts} facts
+ */
+function unpackWithLibraries(path, { package: name, inPackage, versionArgs, withPackages: others = [] }) {
+  const [status = ''] = aptPaths('Dir::State::status/f');
+  // Go finds its sources below root/ only: they are unpacked even if the machine has them.
+  const kept = readFileSync(status, 'utf8')
+    .split('\n\n')
+    .filter((stanza) => others.length === 0 || !stanza.startsWith('Package: golang-'));
+  const { work, aptGet } = workFolder(dirname(path), { status: kept.join('\n\n') });
+  aptGet('install', '--download-only', '--yes', '--no-install-recommends', '--reinstall', ...others, name);
+  for (const archive of readdirSync(join(work, 'archives')).filter((file) => file.endsWith('.deb'))) {
+    run('dpkg-deb', ['-x', join(work, 'archives', archive), join(work, 'unpacked')]);
+  }
+  const root = join(dirname(path), 'root');
+  rmSync(root, { recursive: true, force: true });
+  renameSync(join(work, 'unpacked'), root);
+  // Debian's library folders are named after the architecture.
+  const libraries = ['usr/lib', 'lib']
+    .filter((lib) => existsSync(join(root, lib)))
+    .flatMap((lib) => readdirSync(join(root, lib)).map((entry) => `${lib}/${entry}`))
+    .filter((library) => library.includes('-linux-'));
+  const found = libraries.map((library) => `$here/root/${library}`).join(':');
+  const launcher = join(work, 'launcher');
+  // Relative to the launcher, so that a clone can be moved.
+  const here = 'here=$(dirname "$(readlink -f "$0")")';
+  const start = `LD_LIBRARY_PATH="${found}" exec "$here/root/${inPackage}" "$@"`;
+  writeFileSync(launcher, `#!/bin/sh\n${here}\n${start}\n`, { mode: 0o755 });
+  renameSync(launcher, path);
+  try {
+    run(path, versionArgs);
+  } catch (error) {
+    rmSync(path);
+    throw error;
+  }
+  rmSync(work, { recursive: true, force: true });
 }

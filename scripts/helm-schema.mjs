@@ -1,7 +1,10 @@
 /** The options of the server in values.schema.json of the Helm chart. */
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { placeholderOf } from '../src/config/option.ts';
 import { keyOf, OPTION_NAMES, OPTIONS } from '../src/config/options.ts';
+import { ROOT } from './setup.mjs';
 
 export const SCHEMA = 'deploy/helm/clusterpass/values.schema.json';
 
@@ -53,29 +56,8 @@ export function renderHelmSchema() {
     return SET_BY_CHART.has(key) ? [] : [[key, { description: OPTIONS[name].doc, ...typeOf(OPTIONS[name]) }]];
   });
   schema.properties.config.properties = Object.fromEntries(options);
-  return `${print(schema, '')}\n`;
-}
-
-/** Biome's line width. */
-const WIDTH = 120;
-
-/**
- * JSON as Biome formats it: a list without objects is in one line if it fits.
- * @param {unknown} value
- * @param {string} indent
- * @param {string} [key] the key before it, with its quotes and colon
- * @returns {string}
- */
-function print(value, indent, key = '') {
-  if (typeof value !== 'object' || value === null) return key + JSON.stringify(value);
-  const inner = `${indent}  `;
-  const isList = Array.isArray(value);
-  const parts = isList
-    ? value.map((item) => print(item, inner))
-    : Object.entries(value).map(([name, item]) => print(item, inner, `${JSON.stringify(name)}: `));
-  const line = `${key}[${parts.join(', ')}]`;
-  if (isList && !line.includes('\n') && indent.length + line.length < WIDTH) return line;
-  if (parts.length === 0) return `${key}{}`;
-  const lines = parts.map((part) => `${inner}${part}`).join(',\n');
-  return isList ? `${key}[\n${lines}\n${indent}]` : `${key}{\n${lines}\n${indent}}`;
+  const biome = fileURLToPath(new URL('../node_modules/@biomejs/biome/bin/biome', import.meta.url));
+  return execFileSync(process.execPath, [biome, 'format', `--stdin-file-path=${SCHEMA}`], {
+    ...{ cwd: ROOT, encoding: 'utf8', input: JSON.stringify(schema, undefined, 2) },
+  });
 }

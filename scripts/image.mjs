@@ -11,10 +11,9 @@ import { installProgram, pack } from './artifacts/program.mjs';
 import { createRoot, PROGRAM, USER } from './artifacts/root.mjs';
 import { ARCHITECTURES } from './artifacts/standalone.mjs';
 import { fixedTar, sourceDate } from './artifacts/tar.mjs';
+import { setUpPrograms, umoci, whyMissing } from './programs.mjs';
 import { run } from './run-command.mjs';
 import { ROOT } from './setup.mjs';
-import { setUpUmoci, UMOCI, umoci } from './setup-umoci.mjs';
-import { whyMissing } from './test-program.mjs';
 
 const { version, license, description, repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const DATA = 'var/lib/clusterpass';
@@ -69,7 +68,7 @@ export const imageName = (release) => `clusterpass-${release}-linux-${ARCHITECTU
 export function writeImage({ layer, output }) {
   const created = new Date(sourceDate() * 1000).toISOString();
   const image = ['--image', `${output}:${version}`];
-  const runUmoci = (/** @type {string[]} */ ...args) => run(UMOCI, args);
+  const runUmoci = (/** @type {string[]} */ ...args) => run(umoci.path, args);
   rmSync(output, { recursive: true, force: true });
   runUmoci('init', '--layout', output);
   runUmoci('new', ...image);
@@ -114,7 +113,7 @@ function main() {
       mkdirSync(join(values.root, DATA), { recursive: true });
       return;
     }
-    setUpUmoci();
+    setUpPrograms([umoci]);
     const missing = whyMissing(umoci);
     if (missing !== undefined) {
       console.error(`An image is written by umoci, which is downloaded from Debian's packages: ${missing}`);

@@ -14,9 +14,9 @@ import { installProgram, pack } from './artifacts/program.mjs';
 import { PLATFORMS, writeStandalones } from './artifacts/standalone.mjs';
 import { fixedTar } from './artifacts/tar.mjs';
 import { buildImage, imageName } from './image.mjs';
+import { setUpPrograms, umoci } from './programs.mjs';
 import { run } from './run-command.mjs';
 import { ROOT } from './setup.mjs';
-import { setUpUmoci } from './setup-umoci.mjs';
 
 export class ReleaseError extends Error {}
 
@@ -150,7 +150,7 @@ function main() {
   const platforms = values.platforms.split(',');
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
   checkRelease(version, platforms, changelog);
-  setUpUmoci();
+  setUpPrograms([umoci]);
   const output = join(ROOT, 'build/release');
   const go = spawnSync('go', ['version']).status === 0 ? 'go' : undefined;
   if (go === undefined) console.error('There is no Go on the PATH: clusterpass-credential is left out.');

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
-import { findChromium, setUpChromium } from './setup-chromium.mjs';
+import { chromium as installed, setUpPrograms } from './programs.mjs';
 import { setUpConsole } from './setup-console.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -137,8 +137,8 @@ async function issuePasses({ url, dataDir }) {
   }
 }
 
-setUpChromium();
-const executablePath = findChromium();
+setUpPrograms([installed]);
+const executablePath = installed.path;
 if (executablePath === undefined) throw new Error('Chromium is not installed: run node scripts/setup-chromium.mjs');
 await setUpConsole();
 mkdirSync(IMAGES, { recursive: true });

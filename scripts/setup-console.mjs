@@ -52,9 +52,14 @@ export function sourcesHash(sources = SOURCES) {
   return hash.digest('hex');
 }
 
-function isBuilt() {
+/**
+ * Whether a folder was built from sources with this hash.
+ * @param {string} folder
+ * @param {string} hash
+ */
+export function isBuilt(folder, hash) {
   try {
-    return readFileSync(join(CONSOLE_DIST, SOURCES_NOTE), 'utf8').trim() === sourcesHash();
+    return readFileSync(join(folder, SOURCES_NOTE), 'utf8').trim() === hash;
   } catch {
     return false;
   }
@@ -66,7 +71,7 @@ function isBuilt() {
  * @param {string} [node] the Node that runs the build
  */
 export async function setUpConsole(node = process.execPath) {
-  if (isBuilt()) return true;
+  if (isBuilt(CONSOLE_DIST, sourcesHash())) return true;
   console.error('Building the console (once).');
   const script = fileURLToPath(new URL('build-console.mjs', import.meta.url));
   const { code } = await runChild(node, [script], { cwd: ROOT });

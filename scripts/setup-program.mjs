@@ -2,17 +2,15 @@
  * Bundles the program for tests, if its sources have changed since the last bundle. Tests start some hundreds of
  * processes; one that loads a bundle takes less than half of the CPU time of one that loads the sources.
  */
-import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { bundlePlugin } from './artifacts/plugin.mjs';
 import { ROOT } from './setup.mjs';
-import { CONSOLE_DIST, sourcesHash } from './setup-console.mjs';
+import { CONSOLE_DIST, isBuilt, SOURCES_NOTE, sourcesHash } from './setup-console.mjs';
 
 /** A package as npm installs it, with the dependencies inside of the bundle. */
 export const PROGRAM_FOLDER = join(ROOT, 'node_modules/.cache/clusterpass/program');
-/** The file in a bundle with the hash of its sources. */
-const SOURCES_NOTE = 'sources.txt';
 const SOURCES = [
   'src',
   'bin',
@@ -31,18 +29,9 @@ const ENTRIES = [
   'tokens/keys/signing-worker',
 ];
 
-/** @param {string} hash */
-function isBundled(hash) {
-  try {
-    return readFileSync(join(PROGRAM_FOLDER, SOURCES_NOTE), 'utf8').trim() === hash;
-  } catch {
-    return false;
-  }
-}
-
 export async function setUpProgram() {
   const hash = sourcesHash(SOURCES);
-  if (isBundled(hash)) return;
+  if (isBuilt(PROGRAM_FOLDER, hash)) return;
   // Renamed when it is complete: another run may start the program meanwhile.
   const work = `${PROGRAM_FOLDER}-${process.pid}`;
   rmSync(work, { recursive: true, force: true });

@@ -3,9 +3,8 @@
  * S seconds (120; 0 skips this), and checks what clients observed. Before that, makes N reads across replicas (0).
  */
 import { parseArgs } from 'node:util';
+import { etcd, haproxy, setUpPrograms } from './programs.mjs';
 import { finish, runVitest } from './run-vitest.mjs';
-import { setUpEtcd } from './setup-etcd.mjs';
-import { setUpHaproxy } from './setup-haproxy.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -21,8 +20,7 @@ for (const [name, value] of Object.entries(values)) {
     process.exit(2);
   }
 }
-setUpEtcd();
-setUpHaproxy();
+setUpPrograms([etcd, haproxy]);
 finish(
   await runVitest(['test/chaos/replicas.chaos.ts', ...positionals], {
     ...process.env,

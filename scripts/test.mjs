@@ -3,15 +3,8 @@ import { execFile } from 'node:child_process';
 import { getPriority, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { setUpPrograms } from './programs.mjs';
 import { finish, runVitest } from './run-vitest.mjs';
-import { setUpChromium } from './setup-chromium.mjs';
-import { setUpEtcd } from './setup-etcd.mjs';
-import { setUpGo } from './setup-go.mjs';
-import { setUpHaproxy } from './setup-haproxy.mjs';
-import { setUpKubectl } from './setup-kubectl.mjs';
-import { setUpNginx } from './setup-nginx.mjs';
-import { setUpPromtool } from './setup-promtool.mjs';
-import { setUpUmoci } from './setup-umoci.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -67,14 +60,7 @@ async function check(args) {
 
 // They run while the programs for the tests are downloaded, and beside the tests.
 const checks = Object.entries(CHECKS).map(([name, args]) => ({ name, problem: check(args) }));
-setUpKubectl();
-setUpEtcd();
-setUpPromtool();
-setUpNginx();
-setUpHaproxy();
-setUpGo();
-setUpChromium();
-setUpUmoci();
+setUpPrograms();
 
 const tests = await runVitest(process.argv.slice(2));
 let passed = 0;

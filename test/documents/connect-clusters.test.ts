@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { KUBECTL } from '../../scripts/setup-kubectl.mjs';
+import { KUBECTL } from '../../scripts/programs.mjs';
 import { compileClaimsExpression, compileUserExpression } from '../../src/authn/jwt/cel.ts';
 import { mapClaims } from '../../src/authn/jwt/map-claims.ts';
 import { readAuthenticationConfig } from '../../src/authn/jwt/read-configuration.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { installProgram } from '../../scripts/artifacts/program.mjs';
 import { CONFIG, imageName, writeImage, writeLayer } from '../../scripts/image.mjs';
-import { go } from '../../scripts/setup-go.mjs';
+import { go } from '../../scripts/programs.mjs';
 import { describeWithEtcd, freePorts } from '../conformance/etcd-process.ts';
 import { describeWith } from '../describe-with.ts';
 import { startEtcdWithTls } from '../documents/support/etcd-with-tls.ts';

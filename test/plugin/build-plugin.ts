@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { buildGoPlugin, SOURCES } from '../../scripts/artifacts/go-plugin.mjs';
-import { go, goEnvironment } from '../../scripts/setup-go.mjs';
+import { go, goEnvironment } from '../../scripts/programs.mjs';
 
 export { SOURCES };
 export const { version: VERSION } = JSON.parse(

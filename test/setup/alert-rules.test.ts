@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { OBJECTIVES } from '../../scripts/objectives.mjs';
-import { promtool as program } from '../../scripts/setup-promtool.mjs';
+import { promtool as program } from '../../scripts/programs.mjs';
 import { describeWith } from '../describe-with.ts';
 
 /** The alerts, evaluated by Prometheus. test/e2e/metrics.test.ts checks that their metrics exist. */

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CONFIG } from '../../scripts/image.mjs';
-import { go } from '../../scripts/setup-go.mjs';
+import { go } from '../../scripts/programs.mjs';
 import { loadServeOptions } from '../../src/config/load-options.ts';
 import { describeWith } from '../describe-with.ts';
 import { misuseOf } from '../documents/support/connect-pages.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { go, goEnvironment } from '../../scripts/setup-go.mjs';
+import { go, goEnvironment } from '../../scripts/programs.mjs';
 import { describeWith } from '../describe-with.ts';
 import { buildRenderer, type Rendered, type RenderOptions, render, SOURCES } from '../helm/render-chart.ts';
 

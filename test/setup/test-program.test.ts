@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { whyMissing } from '../../scripts/test-program.mjs';
+import { whyMissing } from '../../scripts/programs.mjs';
 
 describe('why a program for the tests is missing', () => {
   const folder = mkdtempSync(join(tmpdir(), 'clusterpass-program-'));
@@ -11,11 +11,10 @@ describe('why a program for the tests is missing', () => {
     name: 'judge',
     path: join(folder, 'judge'),
     problem: join(folder, 'problem.txt'),
-    script: 'scripts/setup-judge.mjs',
   };
 
   it('says how to fetch it, then why that failed, and nothing when it can run', () => {
-    expect(whyMissing(wanted)).toBe('judge is not installed: run node scripts/setup-judge.mjs');
+    expect(whyMissing(wanted)).toBe('judge is not installed: run node scripts/programs.mjs');
     expect(whyMissing({ ...wanted, path: undefined })).toBe(whyMissing(wanted));
     writeFileSync(wanted.problem, 'there is no archive\n');
     expect(whyMissing(wanted)).toBe('there is no archive');

@@ -1,5 +1,5 @@
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { findChromium, chromium as program } from '../../../scripts/setup-chromium.mjs';
+import { chromium as program } from '../../../scripts/programs.mjs';
 import { describeWith } from '../../describe-with.ts';
 import type { Server } from './server.ts';
 
@@ -18,8 +18,9 @@ const FLAGS = [
 ];
 
 export async function launchBrowser(): Promise<Browser> {
-  const executablePath = findChromium();
-  if (executablePath === undefined) throw new Error('Chromium is not installed: run node scripts/setup-chromium.mjs');
+  const executablePath = program.path;
+  if (executablePath === undefined)
+    throw new Error('Chromium is not installed: run node scripts/programs.mjs chromium');
   return chromium.launch({ executablePath, args: FLAGS });
 }
 

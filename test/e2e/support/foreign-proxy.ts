@@ -5,8 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { haproxy } from '../../../scripts/setup-haproxy.mjs';
-import { nginx } from '../../../scripts/setup-nginx.mjs';
+import { haproxy, nginx } from '../../../scripts/programs.mjs';
 import { freePorts } from '../../conformance/etcd-process.ts';
 import { TLS } from './server.ts';
 

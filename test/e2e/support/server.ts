@@ -112,7 +112,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     trust(dataDir, await readFile(TLS.caFile, 'utf8'));
   }
   const program = options.sources === true ? SOURCE_PROGRAM : options.launcher === true ? LAUNCHER : PROGRAM;
-  countStart(expect.getState().testPath);
+  // Benchmarks and screenshots start servers, too.
+  if (process.env.VITEST !== undefined) countStart(expect.getState().testPath);
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },

@@ -1,0 +1,188 @@
+/**
+ * `node scripts/programs.mjs [NAME...]`: provides the programs that only the tests need. Those of Debian packages are
+ * unpacked from the package archive of this machine, without installing them. If one cannot be provided, its tests are
+ * skipped and report why.
+ */
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { unpackProgram } from './debian-packages.mjs';
+import { run } from './run-command.mjs';
+
+/**
+ * @typedef {object} Program
+ * @property {string} name
+ * @property {string | undefined} path undefined if it is missing
+ * @property {string} problem the file with the reason why it could not be provided
+ * @property {() => void} install
+ */
+
+/**
+ * A program in a Debian package.
+ * @typedef {object} PackageFacts
+ * @property {string} package
+ * @property {string} inPackage the path of the program in the package
+ * @property {string[]} versionArgs arguments to print its version, to test that it runs on this machine
+ * @property {string[]} [suites] the suites of Debian that have it, if not every recent release does
+ * @property {boolean} [needsLibraries] whether it needs the shared libraries of the machine's release
+ * @property {string[]} [withPackages] packages of Go that are unpacked beside it, with all that they depend on
+ */
+
+const CACHE = fileURLToPath(new URL('../node_modules/.cache/clusterpass/', import.meta.url));
+
+/**
+ * @param {string} name
+ * @param {PackageFacts} facts
+ */
+function packaged(name, facts) {
+  const path = join(CACHE, name, name);
+  return { name, path, problem: join(CACHE, name, 'problem.txt'), install: () => unpackProgram(path, facts) };
+}
+
+/** `newest`: from Debian's testing or unstable release, instead of a stable one. */
+const isNewest = process.env.CLUSTERPASS_TEST_KUBECTL === 'newest';
+export const kubectl = packaged(isNewest ? 'kubectl-newest' : 'kubectl', {
+  package: 'kubectl',
+  inPackage: 'usr/bin/kubectl',
+  versionArgs: ['version', '--client'],
+  ...(isNewest ? { suites: ['forky', 'sid'] } : {}),
+});
+
+/** @type {(name: string, inPackage: string, versionArg: string, needsLibraries?: boolean) => ReturnType<typeof packaged>} */
+const simple = (name, inPackage, versionArg, needsLibraries = false) =>
+  packaged(basename(inPackage), { package: name, inPackage, versionArgs: [versionArg], needsLibraries });
+
+export const etcd = simple('etcd-server', 'usr/bin/etcd', '--version');
+export const promtool = simple('promtool', 'usr/bin/promtool', '--version');
+export const umoci = simple('umoci', 'usr/bin/umoci', '--version');
+export const nginx = simple('nginx', 'usr/sbin/nginx', '-v', true);
+export const haproxy = simple('haproxy', 'usr/sbin/haproxy', '-v', true);
+export const go = packaged('go', {
+  package: 'golang-go',
+  inPackage: 'usr/lib/go/bin/go',
+  versionArgs: ['version'],
+  needsLibraries: true,
+  withPackages: [
+    'golang-github-masterminds-sprig-dev',
+    // Helm reads and writes YAML with this one,
+    'golang-k8s-sigs-yaml-dev',
+    // and Helm 3 checks values.schema.json with this one.
+    'golang-github-xeipuuv-gojsonschema-dev',
+  ],
+});
+
+export const KUBECTL = kubectl.path;
+export const ETCD = etcd.path;
+
+/** Variables for Go: it reads and writes only below the folder of the program. */
+export function goEnvironment() {
+  const folder = dirname(go.path);
+  return {
+    PATH: process.env.PATH,
+    HOME: folder,
+    GOROOT: join(folder, 'root/usr/lib/go'),
+    GOPATH: join(folder, 'root/usr/share/gocode'),
+    GOCACHE: join(folder, 'build'),
+    // Debian's libraries lie in GOPATH, without modules.
+    GO111MODULE: 'off',
+    GOFLAGS: '',
+    GOTOOLCHAIN: 'local',
+    // The compiler runs for a second for each package. Without garbage collection it takes a quarter less CPU time.
+    GOGC: 'off',
+    GOPROXY: 'off',
+    CGO_ENABLED: '0',
+  };
+}
+
+/** The headless shell takes a fifth less CPU time in the tests. Some releases have only the whole browser. */
+const SHELL = 'chromium-headless-shell';
+const CHROMIUM_NAMES = [SHELL, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** Chromium needs dozens of libraries, so it is installed, which only root can do. @type {Program} */
+export const chromium = {
+  name: 'Chromium',
+  get path() {
+    const { CLUSTERPASS_TEST_CHROMIUM: given, PATH = '' } = process.env;
+    if (given) return isProgram(given) ? given : undefined;
+    const folders = PATH.split(delimiter).filter(Boolean);
+    return CHROMIUM_NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+  },
+  problem: join(CACHE, 'chromium/problem.txt'),
+  install() {
+    if (process.getuid?.() !== 0) throw new Error('it is not on the PATH, and only root can install it');
+    const aptGet = (/** @type {string[]} */ ...args) => run('apt-get', ['-qq', ...args]);
+    const installFirst = (/** @type {string[]} */ ...names) => {
+      for (const name of names) {
+        try {
+          return aptGet('install', '--yes', '--no-install-recommends', name);
+        } catch (error) {
+          if (name === names.at(-1)) throw error;
+        }
+      }
+      return '';
+    };
+    try {
+      // The package lists may be recent enough.
+      installFirst(SHELL);
+    } catch {
+      aptGet('update');
+      installFirst(SHELL, 'chromium');
+    }
+  },
+};
+
+/** @type {readonly Program[]} */
+const PROGRAMS = [kubectl, etcd, promtool, nginx, haproxy, go, chromium, umoci];
+
+/** @param {string} path */
+function isProgram(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The reason why a program is missing; undefined if it can run.
+ * @param {Pick<Program, 'name' | 'path' | 'problem'>} program
+ */
+export function whyMissing({ name, path, problem }) {
+  if (path !== undefined && isProgram(path)) return undefined;
+  try {
+    return readFileSync(problem, 'utf8').trim();
+  } catch {
+    return `${name} is not installed: run node scripts/programs.mjs`;
+  }
+}
+
+/**
+ * Provides programs that are missing, or writes the reason for a failure to a file. Never throws.
+ * @param {readonly Program[]} [wanted]
+ */
+export function setUpPrograms(wanted = PROGRAMS) {
+  for (const { name, path, problem, install } of wanted) {
+    if (path !== undefined && isProgram(path)) continue;
+    try {
+      mkdirSync(dirname(problem), { recursive: true });
+      console.error(`Getting ${name} for the tests (once).`);
+      install();
+      rmSync(problem, { force: true });
+    } catch (error) {
+      // Without URLs: those of the machine's package sources may contain credentials.
+      const why = String(error instanceof Error ? error.message : error).replaceAll(/\b[a-z+]+:\/\/\S+/g, '<address>');
+      console.error(`${name} is missing: ${why}`);
+      try {
+        writeFileSync(problem, `${why}\n`);
+      } catch {
+        // The tests then report that it is missing, without a reason.
+      }
+    }
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const names = process.argv.slice(2);
+  setUpPrograms(names.length === 0 ? PROGRAMS : PROGRAMS.filter(({ name }) => names.includes(name.toLowerCase())));
+}
