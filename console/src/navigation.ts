@@ -34,6 +34,7 @@ const RESTRICTED: readonly RestrictedEntry[] = [
     isShown: ({ can }) =>
       can('create', CLUSTERPASS, 'resourceaccessreviews') ||
       can('create', CLUSTERPASS, 'subjectreachreviews') ||
+      can('list', CLUSTERPASS, 'fleetrolebindings') ||
       can('list', RBAC, 'clusterrolebindings') ||
       can('list', RBAC, 'rolebindings'),
   },

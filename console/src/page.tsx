@@ -2,13 +2,13 @@ import type { RefObject } from 'react';
 import type { Client, UserInfo } from '../../src/client/index.ts';
 import { AccessPage } from './access/access-page.tsx';
 import { CanIPage } from './access/can-i-page.tsx';
+import { ApprovalsPage, PassPage } from './approvals/approvals-page.tsx';
 import { AuditPage } from './audit/audit-page.tsx';
 import { ClusterPage } from './cluster/cluster-page.tsx';
 import type { FleetFilter } from './fleet/fleet-filter.ts';
 import { FleetPage } from './fleet/fleet-page.tsx';
 import type { FleetSnapshot, FleetStore } from './fleet/fleet-store.ts';
 import type { ScrollPosition } from './fleet/fleet-table.tsx';
-import { HandlePage } from './handles/handle-page.tsx';
 import { useClusterNames } from './hooks/use-cluster-names.ts';
 import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
@@ -16,7 +16,6 @@ import { PassesPage } from './passes/passes-page.tsx';
 import type { RevocationRuns } from './passes/revocation-run.ts';
 import { CLUSTERS, type Permissions } from './permissions/permissions.ts';
 import { RegisterPage } from './register/register-page.tsx';
-import { RequestsPage } from './requests/requests-page.tsx';
 import type { Route } from './router.ts';
 import type { Provider } from './session/oidc-client.ts';
 
@@ -71,7 +70,7 @@ export function Page(props: PageProps) {
         />
       );
     case 'pass':
-      return <HandlePage key={route.name} name={route.name} client={client} username={user.username ?? ''} />;
+      return <PassPage key={route.name} name={route.name} client={client} username={user.username ?? ''} />;
     case 'can-i':
       return (
         <CanIPage
@@ -100,7 +99,7 @@ export function Page(props: PageProps) {
       return <AuditPage client={client} clusterNames={clusterNames} query={route.query} />;
     case 'requests':
       return (
-        <RequestsPage client={client} username={user.username ?? ''} clusterNames={clusterNames} query={route.query} />
+        <ApprovalsPage client={client} username={user.username ?? ''} clusterNames={clusterNames} query={route.query} />
       );
     case 'register':
       return <RegisterPage client={client} fleetQuery={fleetQuery} />;

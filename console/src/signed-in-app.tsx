@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { reviewSelf } from '../../src/client/index.ts';
+import { useHasRequests } from './approvals/use-has-requests.ts';
 import { queryOf } from './fleet/filter-query.ts';
 import { type Connection, FleetStore } from './fleet/fleet-store.ts';
 import { SharedWatch } from './fleet/shared-watch.ts';
@@ -13,7 +14,6 @@ import { RevocationNotice } from './passes/revocation-notice.tsx';
 import { RevocationRuns, unrevokedIn } from './passes/revocation-run.ts';
 import { PermissionsNotice } from './permissions/permissions-notice.tsx';
 import { usePermissions } from './permissions/use-permissions.ts';
-import { useHasRequests } from './requests/use-has-requests.ts';
 import { hrefOf, parseRoute, type Route, replaceUrl, useHash } from './router.ts';
 import type { SignedIn } from './session/session.ts';
 import type { Settings } from './settings.ts';
@@ -156,7 +156,7 @@ const TITLES: Readonly<Record<Exclude<Route['page'], 'cluster'>, string>> = {
   pass: 'Pass',
   passes: 'Passes',
   access: 'Access',
-  requests: 'Access requests',
+  requests: 'Requests',
   keys: 'Keys and health',
   audit: 'Audit',
   'not-found': 'Page not found',

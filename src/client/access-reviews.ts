@@ -1,4 +1,5 @@
 import type { GrantedSubject, ReachedCluster } from '../api/kinds/grant-reviews.ts';
+import { REACH_STATUS, wrongTypeIn } from './answer-types.ts';
 import type { Client } from './create-client.ts';
 import { endlessListCheck } from './list-pages.ts';
 
@@ -136,8 +137,10 @@ export async function reviewReach(
   const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/subjectreachreviews`;
   const clusters: ReachedCluster[] = [];
   const isEndless = endlessListCheck(path);
-  const check = ({ status: { continue: token, clusters: items = [] } = {} }: ReachReview): string | undefined =>
-    isEndless(token, items.length);
+  const check = ({ status = {} }: ReachReview): string | undefined => {
+    const wrong = wrongTypeIn(status, REACH_STATUS);
+    return wrong === undefined ? isEndless(status.continue, status.clusters?.length ?? 0) : `status.${wrong}`;
+  };
   for (let from = ''; ; ) {
     const body = { spec: { ...subject, ...(from === '' ? {} : { continue: from }) } };
     const { value } = await client.request<ReachReview>('POST', path, { body, check });

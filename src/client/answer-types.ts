@@ -72,6 +72,11 @@ const ENDPOINTS: AnswerFields = {
   caBundle: 'string',
 };
 
+/** The status of a SubjectReachReview. */
+export const REACH_STATUS: AnswerFields = {
+  clusters: [{ name: 'string', ...GRANT, userpass: GRANT, accounts: [{ ...REFERENCE, ...GRANT }] }],
+};
+
 /** What Clusterpass answers, of all kinds. */
 export const CLUSTERPASS_ANSWER = list({
   apiVersion: 'string',
@@ -118,7 +123,8 @@ export const CLUSTERPASS_ANSWER = list({
     bindingRef: REFERENCE,
     tokens: [{ id: 'string', expirationTimestamp: 'string' }],
     subjects: [{ ...REFERENCE, ...GRANT }],
-    clusters: [{ name: 'string', ...GRANT, userpass: GRANT, accounts: [{ ...REFERENCE, ...GRANT }] }],
+    // A number in a FleetRoleBinding, and a list in a SubjectReachReview (`REACH_STATUS`).
+    clusters: 'any',
     resourceRules: [RULE],
     nonResourceRules: [RULE],
   },

@@ -34,23 +34,41 @@ async function tokenFor(role: Role): Promise<string> {
 const visitAs = async (role: Role, path = '', size: { width?: number; height?: number } = {}): Promise<Page> =>
   (await pages.visit(await tokenFor(role), path, size)).page;
 
+const FLEET_BINDINGS = '/apis/clusterpass.dev/v1alpha1/fleetrolebindings';
+
+const labelled = (matchLabels: Readonly<Record<string, string>>): object => ({ selector: { matchLabels } });
+
+const fleetBinding = (
+  name: string,
+  {
+    subjects,
+    role,
+    clusters,
+    ...more
+  }: { subjects: readonly object[]; role: string; clusters: object; agents?: string; approval?: object },
+): object => ({
+  apiVersion: 'clusterpass.dev/v1alpha1',
+  kind: 'FleetRoleBinding',
+  metadata: { name },
+  spec: { subjects, roleRef: { kind: 'ClusterRole', name: role }, clusters, ...more },
+});
+
 /** The owner sees every cluster, and administers those of the environment dev. */
 async function grantOwner(): Promise<void> {
   const apiGroup = 'rbac.authorization.k8s.io';
-  const bind = (name: string, role: string, annotations = {}) =>
-    server.call('POST', `${RBAC}/clusterrolebindings`, {
-      body: {
-        metadata: { name, annotations },
-        subjects: [{ kind: 'User', apiGroup, name: 'owner' }],
-        roleRef: { apiGroup, kind: 'ClusterRole', name: role },
-      },
+  const bind = (name: string, role: string, clusters: object = { all: true }) =>
+    server.call('POST', FLEET_BINDINGS, {
+      body: fleetBinding(name, { subjects: [{ kind: 'User', name: 'owner' }], role, clusters }),
     });
   const rules = [
     { apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], verbs: ['get', 'list', 'watch', 'patch'] },
     { apiGroups: ['clusterpass.dev'], resources: ['clustergrantreviews', 'resourceaccessreviews'], verbs: ['create'] },
     { apiGroups: ['clusterpass.dev'], resources: ['auditeventreviews'], verbs: ['create'] },
   ];
-  const readsBindings = [{ apiGroups: [apiGroup], resources: ['clusterrolebindings', 'rolebindings'], verbs: ['get'] }];
+  const readsBindings = [
+    { apiGroups: [apiGroup], resources: ['clusterrolebindings', 'rolebindings'], verbs: ['get'] },
+    { apiGroups: ['clusterpass.dev'], resources: ['fleetrolebindings'], verbs: ['get'] },
+  ];
   const answers = [
     await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name: 'demo-owner' }, rules } }),
     await server.call('POST', `${RBAC}/clusterroles`, {
@@ -65,8 +83,8 @@ async function grantOwner(): Promise<void> {
         roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:access-requester' },
       },
     }),
-    await bind('demo-owner-administers', 'demo-owner', { 'clusterpass.dev/clusters': 'env=dev' }),
-    await bind('demo-owner-asks', 'clusterpass:access-requester', { 'clusterpass.dev/clusters': 'env=dev' }),
+    await bind('demo-owner-administers', 'demo-owner', labelled({ env: 'dev' })),
+    await bind('demo-owner-asks', 'clusterpass:access-requester', labelled({ env: 'dev' })),
   ];
   expect(answers.map(({ code }) => code)).toEqual(Array(7).fill(201));
 }
@@ -146,7 +164,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByText('This page cannot be shown').waitFor();
       await page.unroute(list);
       await page.getByRole('button', { name: 'Reload the page' }).click();
-      await page.getByRole('heading', { name: 'Access requests' }).waitFor();
+      await page.getByRole('heading', { name: 'Requests', exact: true }).waitFor();
     });
 
     it('says that permissions could not be read, and reads them again on demand and by itself', async () => {
@@ -328,16 +346,12 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
 
     it('a person gets a pass as itself where a rule allows it; the admin token is offered none', async () => {
-      const apiGroup = 'rbac.authorization.k8s.io';
       const rules = [{ apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'], verbs: ['create'] }];
       const name = 'demo-owner-as-itself';
       await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name }, rules } });
-      await server.call('POST', `${RBAC}/clusterrolebindings`, {
-        body: {
-          metadata: { name, annotations: { 'clusterpass.dev/clusters': 'env=staging,region=eu' } },
-          subjects: [{ kind: 'User', apiGroup, name: 'owner' }],
-          roleRef: { apiGroup, kind: 'ClusterRole', name },
-        },
+      const clusters = labelled({ env: 'staging', region: 'eu' });
+      await server.call('POST', FLEET_BINDINGS, {
+        body: fleetBinding(name, { subjects: [{ kind: 'User', name: 'owner' }], role: name, clusters }),
       });
       const owner = await visitAs('owner', '#/clusters/staging-eu-1');
       await owner.getByRole('button', { name: 'Issue a pass as me' }).click();
@@ -455,12 +469,10 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
 
     it('A45: names by their codes characters of a subject that cannot be seen', async () => {
-      const body = {
-        metadata: { name: 'hidden-subject', annotations: { 'clusterpass.dev/clusters': 'wing=north' } },
-        subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'ow\u202ener' }],
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'clusterpass:viewer' },
-      };
-      expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code).toBe(201);
+      const subjects = [{ kind: 'User', name: 'ow\u202ener' }];
+      const clusters = labelled({ wing: 'north' });
+      const body = fleetBinding('hidden-subject', { subjects, role: 'clusterpass:viewer', clusters });
+      expect((await server.call('POST', FLEET_BINDINGS, { body })).code).toBe(201);
       const page = await visitAs('owner', '#/clusters/dev-us-1');
       await page.getByRole('button', { name: 'Edit labels' }).click();
       await page.getByRole('button', { name: 'Add a label' }).click();
@@ -469,7 +481,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const gain = page.locator('.grant-gain');
       await gain.getByText('hidden-subject').waitFor();
       expect(await gain.innerText()).toContain('User ow[U+202E]ner');
-      await server.call('DELETE', `${RBAC}/clusterrolebindings/hidden-subject`);
+      await server.call('DELETE', `${FLEET_BINDINGS}/hidden-subject`);
     });
 
     it('does not save labels that another user has changed meanwhile', async () => {
@@ -562,11 +574,13 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByLabel('Service account').fill('deployer');
       // The dry run covers every object: the role has no fault, the binding has.
       await page.getByLabel('Labels').fill('env=staging,,');
-      await page.getByText('metadata.annotations[clusterpass.dev/clusters]: Invalid value').waitFor();
+      await page.getByText('Enter labels as in kubectl -l').waitFor();
+      await page.getByLabel('Labels').fill('env/x/y=staging');
+      await page.getByText('spec.clusters.selector').waitFor();
       expect(await page.getByRole('button', { name: 'Apply' }).isDisabled()).toBe(true);
       await page.getByLabel('Labels').fill('env=staging,region=eu');
       await page.getByText('viewer newly gets passes for shop/deployer in 1 cluster').waitFor();
-      await page.getByText('clusterpass.dev/clusters: env=staging,region=eu').waitFor();
+      await page.getByText('kind: FleetRoleBinding').waitFor();
       await page.getByRole('button', { name: 'Apply' }).click();
       await page.getByText('Created Role').waitFor();
       const path = '/orchestrator/staging-eu-1/api/v1/namespaces/shop/serviceaccounts/deployer/token';
@@ -591,14 +605,21 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await grant();
       await page.evaluate(`void (location.hash = '#/access?view=bindings&search=gus')`);
       await page.getByText('1 binding', { exact: true }).waitFor();
-      await page.getByRole('button', { name: /^Delete the RoleBinding gus-gets-deployer/ }).click();
-      const panel = page.getByRole('region', { name: /^Delete the RoleBinding gus-gets-deployer/ });
-      await panel.getByText(/^User gus loses Role gus-.* of clusters with env=staging, unless another/).waitFor();
+      // Its scope is a field, which can be changed.
+      await page.getByRole('button', { name: /^Change the FleetRoleBinding gus-gets-deployer/ }).click();
+      const change = page.getByRole('region', { name: /^Change the FleetRoleBinding gus-gets-deployer/ });
+      await change.getByRole('radio', { name: 'By name' }).check();
+      await change.getByLabel('Clusters', { exact: true }).fill('staging-eu-1');
+      await change.getByRole('button', { name: 'Apply' }).click();
+      await page.getByRole('row', { name: /staging-eu-1 reaches 1 cluster/ }).waitFor();
+      await page.getByRole('button', { name: /^Delete the FleetRoleBinding gus-gets-deployer/ }).click();
+      const panel = page.getByRole('region', { name: /^Delete the FleetRoleBinding gus-gets-deployer/ });
+      await panel.getByText(/^User gus loses Role gus-.* of the cluster staging-eu-1, unless another/).waitFor();
       await panel.getByRole('button', { name: 'Cancel' }).click();
       await panel.waitFor({ state: 'hidden' });
-      await page.getByRole('button', { name: /^Delete the RoleBinding gus-gets-deployer/ }).click();
+      await page.getByRole('button', { name: /^Delete the FleetRoleBinding gus-gets-deployer/ }).click();
       await pressEnter(panel.getByRole('button', { name: 'Delete now' }), page.getByText('0 bindings'));
-      const { items } = (await server.call('GET', `${RBAC}/rolebindings`)).json;
+      const { items } = (await server.call('GET', FLEET_BINDINGS)).json;
       expect(items.filter(({ metadata }: { metadata: { name: string } }) => metadata.name.startsWith('gus-'))).toEqual(
         [],
       );
@@ -722,25 +743,24 @@ describeWithBrowser('the console for those who run the fleet', () => {
   });
 
   it('MC-93: a pass of an agent is approved on its page, which shows what others wrote as text', async () => {
-    const apiGroup = 'rbac.authorization.k8s.io';
-    const marks = { agents: 'allow', approval: 'review', clusters: 'kubernetes.io/metadata.name=prod-us-2' };
-    const binding = {
-      metadata: {
-        name: 'demo-viewer-agents',
-        annotations: Object.fromEntries(Object.entries(marks).map(([key, value]) => [`clusterpass.dev/${key}`, value])),
+    const bindings = {
+      'demo-viewer-agents': {
+        subjects: [{ kind: 'User', name: 'viewer' }],
+        role: 'clusterpass:token-creator',
+        clusters: { names: ['prod-us-2'] },
+        agents: 'Allow',
+        approval: { by: 'Approver' },
       },
-      subjects: [{ kind: 'User', apiGroup, name: 'viewer' }],
-      roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:token-creator' },
+      'demo-deployer-views': {
+        subjects: [{ kind: 'ServiceAccount', namespace: 'shop', name: 'deployer' }],
+        role: 'clusterpass:viewer',
+        clusters: { all: true },
+      },
     };
-    const ofAccount = {
-      metadata: { name: 'demo-deployer-views' },
-      subjects: [{ kind: 'ServiceAccount', namespace: 'shop', name: 'deployer' }],
-      roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:viewer' },
-    };
-    for (const body of [binding, ofAccount]) {
-      expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code).toBe(201);
+    for (const [name, spec] of Object.entries(bindings)) {
+      expect((await server.call('POST', FLEET_BINDINGS, { body: fleetBinding(name, spec) })).code).toBe(201);
       onTestFinished(async () => {
-        await server.call('DELETE', `${RBAC}/clusterrolebindings/${body.metadata.name}`);
+        await server.call('DELETE', `${FLEET_BINDINGS}/${name}`);
       });
     }
     const path = '/apis/clusterpass.dev/v1alpha1/passes';
@@ -749,8 +769,10 @@ describeWithBrowser('the console for those who run the fleet', () => {
     const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass', spec: { ...account, ...texts } };
     const asked = await server.call('POST', path, { body, token: tokenOf('viewer') });
     const { name } = asked.json.metadata;
-    const admin = await visitAs('administrator', '#/passes');
-    await admin.getByRole('link', { name: 'shop/deployer in prod-us-2' }).click();
+    const admin = await visitAs('administrator', '#/requests');
+    const card = admin.getByRole('article', { name: 'viewer asks for a pass for shop/deployer in prod-us-2' });
+    await card.getByRole('link', { name }).click();
+    await admin.getByRole('heading', { name: 'Pass', exact: true }).waitFor();
     for (const text of [name, texts.purpose, texts.client.name, 'login', 'viewer', 'Pending']) {
       await admin.getByText(text, { exact: true }).waitFor();
     }

@@ -61,6 +61,11 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\bgrantLifetime\(/,
     ['src/handlers/token/token-lifetime.ts', 'src/tokens/grant-lifetime.ts'],
   ],
+  [
+    'a list of objects in the console',
+    /<table\b/,
+    ['console/src/components/list-table.tsx', 'console/src/fleet/fleet-table.tsx'],
+  ],
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
 ];
 

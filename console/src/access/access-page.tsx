@@ -5,7 +5,8 @@ import { FilterField, Segments } from '../components/text-field.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
 import { type Fields, useFields } from '../hooks/use-fields.ts';
 import { useQuery } from '../hooks/use-query.ts';
-import { CLUSTERPASS, type Permissions, RBAC } from '../permissions/permissions.ts';
+import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
+import { BINDING_GROUPS, resourceOf } from './bindings.ts';
 import { BindingsView } from './bindings-view.tsx';
 import { GrantView } from './grant-view.tsx';
 import { Reach } from './reach.tsx';
@@ -25,13 +26,13 @@ interface AccessPageProps {
 type View = 'cluster' | 'person' | 'bindings' | 'grant';
 
 function viewsFor({ can }: Permissions): (readonly [View, string])[] {
-  const mayGrant = can('create', RBAC, 'clusterrolebindings') || can('create', RBAC, 'rolebindings');
-  const mayList = can('list', RBAC, 'clusterrolebindings') || can('list', RBAC, 'rolebindings');
+  const kinds = Object.entries(BINDING_GROUPS) as [keyof typeof BINDING_GROUPS, string][];
+  const mayList = kinds.some(([kind, group]) => can('list', group, resourceOf(kind)));
   return [
     ...(can('create', CLUSTERPASS, 'resourceaccessreviews') ? [['cluster', 'A cluster'] as const] : []),
     ...(can('create', CLUSTERPASS, 'subjectreachreviews') ? [['person', 'A person'] as const] : []),
     ...(mayList ? [['bindings', 'Bindings'] as const] : []),
-    ...(mayGrant ? [['grant', 'New grant'] as const] : []),
+    ...(can('create', CLUSTERPASS, 'fleetrolebindings') ? [['grant', 'New grant'] as const] : []),
   ];
 }
 

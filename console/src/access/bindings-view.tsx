@@ -1,7 +1,9 @@
 import { useState } from 'react';
+import { clustersText } from '../../../src/api/clusters-field.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { quantity } from '../../../src/lib/quantity.ts';
+import { type Column, ListTable } from '../components/list-table.tsx';
 import { Problem } from '../components/problem.tsx';
 import { FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
@@ -9,8 +11,9 @@ import type { FleetStore } from '../fleet/fleet-store.ts';
 import type { Fields } from '../hooks/use-fields.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
-import { type Permissions, RBAC } from '../permissions/permissions.ts';
-import { type Binding, bindingKey, listBindings } from './bindings.ts';
+import type { Permissions } from '../permissions/permissions.ts';
+import { BINDING_GROUPS, type Binding, bindingKey, listBindings, resourceOf } from './bindings.ts';
+import { ChangeBinding } from './change-binding.tsx';
 import { DeleteBinding } from './delete-binding.tsx';
 import { Subject } from './subject-table.tsx';
 import { UnknownCluster } from './unknown-cluster.tsx';
@@ -25,15 +28,21 @@ interface BindingsViewProps {
   readonly clusterNames: readonly string[];
 }
 
+/** What the user is about to do with a binding. */
+interface Chosen {
+  readonly action: 'Change' | 'Delete';
+  readonly binding: Binding;
+}
+
 /** Bindings by subject, and by the cluster in which they hold. */
 export function BindingsView({ client, permissions, fields, fleet, synced, clusterNames }: BindingsViewProps) {
   const { generation } = useRefresh();
   const search = fields.get('search');
   const cluster = fields.get('cluster');
-  const [deletions, setDeletions] = useState(0);
-  const count = useFocusAfterChange<HTMLParagraphElement>(deletions);
-  const [chosen, setChosen] = useState<Binding>();
-  const query = useQuery('', () => listBindings(client), generation + deletions);
+  const [changes, setChanges] = useState(0);
+  const count = useFocusAfterChange<HTMLParagraphElement>(changes);
+  const [chosen, setChosen] = useState<Chosen>();
+  const query = useQuery('', () => listBindings(client), generation + changes);
   const known = fleet.find(cluster) === undefined ? '' : cluster;
   const holding = useQuery(
     known,
@@ -52,6 +61,7 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
       words.every((word) => binding.searchText.includes(word)) &&
       (inCluster === undefined || inCluster.has(bindingKey(binding))),
   );
+  const Panel = chosen?.action === 'Change' ? ChangeBinding : DeleteBinding;
   const problem = query.status === 'failed' ? query.message : holding.status === 'failed' ? holding.message : '';
   return (
     <>
@@ -74,22 +84,23 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
         <UnknownCluster name={cluster} synced={synced} />
       )}
       {chosen !== undefined && (
-        <DeleteBinding
-          key={bindingKey(chosen)}
+        <Panel
+          key={`${chosen.action} ${bindingKey(chosen.binding)}`}
           client={client}
-          binding={chosen}
+          binding={chosen.binding}
+          clusterNames={clusterNames}
           onCancel={() => setChosen(undefined)}
           onDone={() => {
             setChosen(undefined);
-            setDeletions((old) => old + 1);
+            setChanges((old) => old + 1);
           }}
         />
       )}
       {bindings.length > 0 && (
         <BindingTable
           bindings={bindings}
-          mayDelete={({ kind }) => permissions.can('delete', RBAC, `${kind.toLowerCase()}s`)}
-          onDelete={setChosen}
+          may={(verb, { kind }) => permissions.can(verb, BINDING_GROUPS[kind], resourceOf(kind))}
+          onChoose={setChosen}
         />
       )}
     </>
@@ -98,66 +109,81 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
 
 interface BindingTableProps {
   readonly bindings: readonly Binding[];
-  readonly mayDelete: (binding: Binding) => boolean;
-  readonly onDelete: (binding: Binding) => void;
+  readonly may: (verb: 'patch' | 'delete', binding: Binding) => boolean;
+  readonly onChoose: (chosen: Chosen) => void;
 }
 
-const BindingTable = ({ bindings, mayDelete, onDelete }: BindingTableProps) => (
-  <div className="card table-card">
-    <table className="list">
-      <thead>
-        <tr>
-          <th scope="col">Binding</th>
-          <th scope="col">Subjects</th>
-          <th scope="col">Role</th>
-          <th scope="col">Clusters</th>
-          <th scope="col">Ends</th>
-          <th scope="col">
-            <span className="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {bindings.map((binding) => (
-          <tr key={bindingKey(binding)}>
-            <th scope="row" data-label="Binding" className="wrap-anywhere">
-              {binding.name}
-              {binding.namespace !== '' && <span className="muted hint"> in {binding.namespace}</span>}
-              {binding.manifest !== '' && <span className="muted hint"> from {binding.manifest}</span>}
-            </th>
-            <td data-label="Subjects">
-              <ul>
-                {binding.subjects.map((subject) => (
-                  <li key={`${subject.kind} ${subject.namespace} ${subject.name}`}>
-                    <Subject {...subject} kind={subject.kind as 'User' | 'Group' | 'ServiceAccount'} />
-                  </li>
-                ))}
-              </ul>
-            </td>
-            <td data-label="Role" className="wrap-anywhere">
-              {binding.role}
-            </td>
-            <td data-label="Clusters" className="mono wrap-anywhere">
-              {binding.clusters === '' ? <span className="muted">all</span> : binding.clusters}
-            </td>
-            <td data-label="Ends">
-              {binding.expiresAt === '' ? <span className="muted">never</span> : <Remaining at={binding.expiresAt} />}
-            </td>
-            <td>
-              {mayDelete(binding) && (
-                <button
-                  type="button"
-                  className="button small"
-                  aria-label={`Delete the ${binding.kind} ${binding.name}`}
-                  onClick={() => onDelete(binding)}
-                >
-                  Delete…
-                </button>
-              )}
-            </td>
-          </tr>
+const COLUMNS: readonly Column<Binding>[] = [
+  {
+    title: 'Binding',
+    isHeader: true,
+    className: 'wrap-anywhere',
+    cell: ({ name, namespace, manifest, problem }) => (
+      <>
+        {name}
+        {namespace !== '' && <span className="muted hint"> in {namespace}</span>}
+        {manifest !== '' && <span className="muted hint"> from {manifest}</span>}
+        {problem !== '' && <span className="problem hint"> {problem}</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Subjects',
+    cell: ({ subjects }) => (
+      <ul>
+        {subjects.map((subject) => (
+          <li key={`${subject.kind} ${subject.namespace} ${subject.name}`}>
+            <Subject {...subject} kind={subject.kind as 'User' | 'Group' | 'ServiceAccount'} />
+          </li>
         ))}
-      </tbody>
-    </table>
-  </div>
-);
+      </ul>
+    ),
+  },
+  { title: 'Role', className: 'wrap-anywhere', cell: ({ role }) => role },
+  {
+    title: 'Clusters',
+    className: 'wrap-anywhere',
+    cell: ({ clusters, reach }) => (
+      <>
+        {clusters.all === true ? (
+          <span className="muted">all</span>
+        ) : (
+          <span className="mono">{clustersText(clusters)}</span>
+        )}
+        {reach !== undefined && <span className="muted hint"> reaches {quantity(reach, 'cluster')}</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Ends',
+    cell: ({ expiresAt }) => (expiresAt === '' ? <span className="muted">never</span> : <Remaining at={expiresAt} />),
+  },
+];
+
+function BindingTable({ bindings, may, onChoose }: BindingTableProps) {
+  const button = (action: Chosen['action'], binding: Binding) => (
+    <button
+      type="button"
+      className="button small"
+      aria-label={`${action} the ${binding.kind} ${binding.name}`}
+      onClick={() => onChoose({ action, binding })}
+    >
+      {action}…
+    </button>
+  );
+  const actions = (binding: Binding) => (
+    <div className="actions">
+      {binding.kind === 'FleetRoleBinding' && may('patch', binding) && button('Change', binding)}
+      {may('delete', binding) && button('Delete', binding)}
+    </div>
+  );
+  return (
+    <div className="card table-card">
+      <ListTable
+        columns={[...COLUMNS, { title: 'Actions', head: null, cell: actions }]}
+        rows={bindings}
+        keyOf={bindingKey}
+      />
+    </div>
+  );
+}

@@ -2,13 +2,30 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type Client, createClient } from '../../../src/client/index.ts';
 import { scriptServer, status } from '../../../src/client/script-server.fixture.ts';
 import { servePages } from '../paged-server.fixture.ts';
-import { type Binding, deleteBinding, listBindings, lossOf } from './bindings.ts';
+import { type Binding, changeScope, deleteBinding, listBindings, lossOf } from './bindings.ts';
 
 it('lists the bindings again as one page if the server no longer has the version of the first pages', async () => {
   const binding = (name: string) => ({ metadata: { name }, roleRef: { kind: 'ClusterRole', name: 'view' } });
   const client = await servePages([[binding('a')], [binding('b')]], { expires: true });
   const names = (await listBindings(client)).map(({ kind, name }) => `${kind} ${name}`);
-  expect(names).toEqual(['ClusterRoleBinding a', 'ClusterRoleBinding b', 'RoleBinding a', 'RoleBinding b']);
+  const kinds = ['FleetRoleBinding', 'ClusterRoleBinding', 'RoleBinding'];
+  expect(names).toEqual(kinds.flatMap((kind) => [`${kind} a`, `${kind} b`]));
+});
+
+it('shows the fields and the reach of a FleetRoleBinding', async () => {
+  const spec = {
+    subjects: [{ kind: 'Group', name: 'team' }],
+    roleRef: { kind: 'ClusterRole', name: 'view' },
+    clusters: { names: ['a', 'b'] },
+    namespaces: ['shop', 'ci'],
+    expiresAt: '2026-12-01T10:00:00Z',
+  };
+  const status = { clusters: 2, conditions: [{ type: 'RoleMissing', message: 'There is no such role.' }] };
+  const [binding] = await listBindings(await servePages([[{ metadata: { name: 'x' }, spec, status }]]));
+  expect(binding).toMatchObject({
+    ...{ kind: 'FleetRoleBinding', namespace: 'shop, ci', role: 'ClusterRole view', clusters: { names: ['a', 'b'] } },
+    ...{ reach: 2, problem: 'There is no such role.', expiresAt: '2026-12-01T10:00:00Z' },
+  });
 });
 
 const BINDING: Binding = {
@@ -21,7 +38,9 @@ const BINDING: Binding = {
     { kind: 'User', name: 'jane' },
     { kind: 'Group', name: 'team' },
   ],
-  clusters: 'env=dev',
+  clusters: { selector: { matchLabels: { env: 'dev' } } },
+  reach: undefined,
+  problem: '',
   expiresAt: '',
   manifest: '',
   searchText: '',
@@ -47,6 +66,20 @@ it('deletes the binding that was shown, not a later one of its name', async () =
   ]);
 });
 
+it('replaces where and until when the binding holds, of the binding that was shown', async () => {
+  const sent: unknown[] = [];
+  const client = { request: async (...call: unknown[]) => sent.push(call) } as unknown as Client;
+  await changeScope(client, { ...BINDING, kind: 'FleetRoleBinding' }, { clusters: { all: true }, expiresAt: '' });
+  const clusters = { all: true, names: null, uid: null, selector: null };
+  expect(sent).toMatchObject([
+    [
+      'PATCH',
+      '/apis/clusterpass.dev/v1alpha1/fleetrolebindings/a',
+      { body: { metadata: { uid: 'u-1' }, spec: { clusters, expiresAt: null } } },
+    ],
+  ]);
+});
+
 it('a binding that another user has deleted is deleted; any other error is one', async () => {
   const server = await scriptServer([status(404, 'NotFound'), status(409, 'Conflict')]);
   onTestFinished(server.close);
@@ -58,13 +91,14 @@ it('a binding that another user has deleted is deleted; any other error is one',
 it.each<[Partial<Binding>, string]>([
   [{}, 'User jane and Group team lose Role deployer-token in the namespace shop of clusters with env=dev'],
   [
-    { namespace: '', clusters: '', role: 'ClusterRole view', subjects: [{ kind: 'User', name: 'jane' }] },
+    { namespace: '', clusters: { all: true }, role: 'ClusterRole view', subjects: [{ kind: 'User', name: 'jane' }] },
     'User jane loses ClusterRole view in all clusters',
   ],
   [
-    { clusters: '', subjects: [{ kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }] },
+    { clusters: { all: true }, subjects: [{ kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }] },
     'ServiceAccount ci/builder loses Role deployer-token in the namespace shop of all clusters',
   ],
+  [{ namespace: '', clusters: { names: ['a'] } }, 'User jane and Group team lose Role deployer-token in the cluster a'],
 ])('without %j: %s', (change, text) => {
   expect(lossOf({ ...BINDING, ...change })).toBe(`${text}, unless another binding grants the same.`);
 });

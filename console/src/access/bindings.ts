@@ -1,22 +1,37 @@
+import { type ClustersField, clustersText } from '../../../src/api/clusters-field.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { isStatus } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
 import { visibleName } from '../../../src/lib/text.ts';
 import { manifestFileOf } from '../manifest-file.ts';
+import { CLUSTERPASS, RBAC } from '../permissions/permissions.ts';
 
-const RBAC_PATH = '/apis/rbac.authorization.k8s.io/v1';
+type BindingKind = 'FleetRoleBinding' | 'ClusterRoleBinding' | 'RoleBinding';
+
+/** The API of each kind. Bindings of Kubernetes hold in all clusters. */
+export const BINDING_GROUPS: Readonly<Record<BindingKind, string>> = {
+  FleetRoleBinding: CLUSTERPASS,
+  ClusterRoleBinding: RBAC,
+  RoleBinding: RBAC,
+};
+const VERSIONS: Readonly<Record<string, string>> = { [CLUSTERPASS]: 'v1alpha1', [RBAC]: 'v1' };
+
+export const resourceOf = (kind: BindingKind): string => `${kind.toLowerCase()}s`;
 
 export interface Binding {
-  readonly kind: 'ClusterRoleBinding' | 'RoleBinding';
-  /** `""` for a ClusterRoleBinding. */
+  readonly kind: BindingKind;
+  /** The namespace of a RoleBinding, or those in which a FleetRoleBinding holds; `""` for all. */
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   /** `ClusterRole view`. */
   readonly role: string;
   readonly subjects: readonly { readonly kind: string; readonly namespace?: string; readonly name: string }[];
-  /** The cluster selector; `""` for all clusters. */
-  readonly clusters: string;
+  readonly clusters: ClustersField;
+  /** In how many clusters a FleetRoleBinding holds now. */
+  readonly reach: number | undefined;
+  /** Why it grants nothing; `""` if it does. */
+  readonly problem: string;
   /** A timestamp; `""` if it does not end by itself. */
   readonly expiresAt: string;
   /** The file of the manifests that it comes from; `""` if there is none. */
@@ -25,10 +40,15 @@ export interface Binding {
   readonly searchText: string;
 }
 
-interface StoredBinding {
-  readonly metadata: { name: string; namespace?: string; uid?: string; annotations?: Record<string, string> };
+interface Grant {
   readonly roleRef?: { kind?: string; name?: string };
   readonly subjects?: Binding['subjects'];
+}
+
+interface StoredBinding extends Grant {
+  readonly metadata: { name: string; namespace?: string; uid?: string; annotations?: Record<string, string> };
+  readonly spec?: Grant & { clusters?: ClustersField; namespaces?: readonly string[]; expiresAt?: string };
+  readonly status?: { clusters?: number; conditions?: readonly { message?: string }[] };
 }
 
 interface BindingList {
@@ -36,39 +56,45 @@ interface BindingList {
   readonly items: readonly StoredBinding[];
 }
 
-/** All bindings that the user may list; the ones of namespaces are left out for a user who may list only the others. */
+/** All bindings that the user may list; those of a kind that the user may not list are left out. */
 export async function listBindings(client: Client): Promise<Binding[]> {
-  const lists = await Promise.allSettled([
-    readAll(client, 'clusterrolebindings', 'ClusterRoleBinding'),
-    readAll(client, 'rolebindings', 'RoleBinding'),
-  ]);
+  const kinds = Object.keys(BINDING_GROUPS) as BindingKind[];
+  const lists = await Promise.allSettled(kinds.map((kind) => readAll(client, kind)));
   const failures = lists.flatMap((list) => (list.status === 'rejected' ? [list.reason as unknown] : []));
   const other = failures.find((failure) => !isStatus(failure, 403));
   if (other !== undefined || failures.length === lists.length) throw other ?? failures[0];
   return lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
 }
 
-async function readAll(client: Client, resource: string, kind: Binding['kind']): Promise<Binding[]> {
-  const pages = await readPages<BindingList>(client, `${RBAC_PATH}/${resource}`, {});
+const collectionOf = (kind: BindingKind, namespace = ''): string => {
+  const group = BINDING_GROUPS[kind];
+  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `/apis/${group}/${VERSIONS[group]}${scope}/${resourceOf(kind)}`;
+};
+
+async function readAll(client: Client, kind: BindingKind): Promise<Binding[]> {
+  const pages = await readPages<BindingList>(client, collectionOf(kind), {});
   return pages.flatMap(({ items }) => items).map((item) => bindingOf(item, kind));
 }
 
-function bindingOf({ metadata, roleRef = {}, subjects = [] }: StoredBinding, kind: Binding['kind']): Binding {
-  const { name, namespace = '', uid = '', annotations = {} } = metadata;
+function bindingOf({ metadata, spec = {}, status = {}, ...grant }: StoredBinding, kind: BindingKind): Binding {
+  const {
+    roleRef = {},
+    subjects = [],
+    clusters = { all: true },
+    namespaces = [],
+    expiresAt = '',
+  } = { ...grant, ...spec };
+  const { name, uid = '' } = metadata;
+  const namespace = metadata.namespace ?? namespaces.join(', ');
   const role = `${roleRef.kind} ${roleRef.name}`;
-  const clusters = annotations['clusterpass.dev/clusters'] ?? '';
-  const words = [name, namespace, role, clusters, ...subjects.map((subject) => `${subject.kind} ${subject.name}`)];
+  const people = subjects.map((subject) => `${subject.kind} ${subject.name}`);
   return {
-    kind,
-    namespace,
-    name,
-    uid,
-    role,
-    subjects,
-    clusters,
-    expiresAt: annotations['clusterpass.dev/expires-at'] ?? '',
+    ...{ kind, namespace, name, uid, role, subjects, clusters, expiresAt },
+    reach: status.clusters,
+    problem: (status.conditions ?? []).map(({ message = '' }) => message).join(' '),
     manifest: manifestFileOf(metadata),
-    searchText: words.join('\n').toLowerCase(),
+    searchText: [name, namespace, role, clustersText(clusters), ...people].join('\n').toLowerCase(),
   };
 }
 
@@ -79,22 +105,51 @@ interface BindingReference {
 }
 
 /** Of a binding, or of a reference to one. */
-export const bindingKey = ({ kind, namespace = '', name }: BindingReference): string => `${kind} ${namespace}/${name}`;
+export const bindingKey = ({ kind, namespace = '', name }: BindingReference): string =>
+  `${kind} ${kind === 'RoleBinding' ? namespace : ''}/${name}`;
+
+/** The path of a binding. */
+const pathOf = ({ kind, namespace, name }: Binding): string =>
+  `${collectionOf(kind, kind === 'RoleBinding' ? namespace : '')}/${encodeURIComponent(name)}`;
 
 /**
  * With the UID: another binding may have been created under this name since. One that another user has deleted
  * meanwhile is deleted.
  */
-export async function deleteBinding(client: Client, { kind, namespace, name, uid }: Binding): Promise<void> {
-  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  const path = `${RBAC_PATH}${scope}/${kind.toLowerCase()}s/${encodeURIComponent(name)}`;
+export async function deleteBinding(client: Client, binding: Binding): Promise<void> {
   try {
-    await client.request('DELETE', path, {
-      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } },
+    await client.request('DELETE', pathOf(binding), {
+      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: binding.uid } },
     });
   } catch (error) {
     if (!isStatus(error, 404)) throw error;
   }
+}
+
+/** Where and until when a FleetRoleBinding holds. */
+export interface BindingScope {
+  readonly clusters: ClustersField;
+  /** `""` for no end. */
+  readonly expiresAt: string;
+}
+
+/** Changes the scope of the binding that was shown, not of a later one of its name. */
+export async function changeScope(
+  client: Client,
+  binding: Binding,
+  { clusters, expiresAt }: BindingScope,
+  options: { readonly dryRun?: 'All' } = {},
+): Promise<void> {
+  // A merge patch: the other choices of `clusters` leave the object.
+  const where = { all: null, names: null, uid: null, selector: null, ...clusters };
+  await client.request('PATCH', pathOf(binding), {
+    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
+    contentType: 'application/merge-patch+json',
+    body: {
+      metadata: { uid: binding.uid },
+      spec: { clusters: where, expiresAt: expiresAt === '' ? null : expiresAt },
+    },
+  });
 }
 
 /** What the deletion of a binding takes away, as a sentence. */
@@ -105,7 +160,15 @@ export function lossOf({ subjects, role, namespace, clusters }: Binding): string
     return `${subject.kind} ${visibleName(`${scope}${subject.name}`)}`;
   });
   const verb = names.length === 1 ? 'loses' : 'lose';
-  const where = clusters === '' ? 'all clusters' : `clusters with ${clusters}`;
+  const where = placeOf(clusters);
   const scope = namespace === '' ? where : `the namespace ${namespace} of ${where}`;
   return `${names.join(' and ')} ${verb} ${role} in ${scope}, unless another binding grants the same.`;
+}
+
+/** `all clusters`, `the clusters a,b`, `clusters with env=dev`. */
+function placeOf(clusters: ClustersField): string {
+  if (clusters.all === true) return 'all clusters';
+  const text = clustersText(clusters);
+  if (clusters.names === undefined) return `clusters with ${text}`;
+  return clusters.names.length === 1 ? `the cluster ${text}` : `the clusters ${text}`;
 }

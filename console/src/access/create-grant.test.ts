@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import { type Client, StatusError } from '../../../src/client/index.ts';
 import { createGrant } from './create-grant.ts';
-import type { RbacObject } from './grant-manifest.ts';
+import type { GrantObject } from './grant-manifest.ts';
 
-const objectOf = (kind: 'Role' | 'RoleBinding'): RbacObject => ({
-  apiVersion: 'rbac.authorization.k8s.io/v1',
+const objectOf = (kind: 'Role' | 'FleetRoleBinding'): GrantObject => ({
+  apiVersion: kind === 'Role' ? 'rbac.authorization.k8s.io/v1' : 'clusterpass.dev/v1alpha1',
   kind,
-  metadata: { name: 'a', namespace: 'n' },
+  metadata: { name: 'a', ...(kind === 'Role' ? { namespace: 'n' } : {}) },
 });
 
 const refusal = (code: number): StatusError =>
@@ -20,10 +20,10 @@ it.each([
   const sent: string[] = [];
   const request = async (method: string, path: string): Promise<unknown> => {
     sent.push(method);
-    if (method === 'POST' && path.endsWith('/rolebindings')) throw error;
+    if (method === 'POST' && path.endsWith('/fleetrolebindings')) throw error;
     return {};
   };
-  const granted = createGrant({ request } as unknown as Client, [objectOf('Role'), objectOf('RoleBinding')]);
+  const granted = createGrant({ request } as unknown as Client, [objectOf('Role'), objectOf('FleetRoleBinding')]);
   await expect(granted).rejects.toBe(error);
   expect(sent).toEqual(methods);
 });

@@ -1,33 +1,33 @@
 import { type Client, isStatus, StatusError } from '../../../src/client/index.ts';
-import { collectionOf, type RbacObject } from './grant-manifest.ts';
+import { collectionOf, type GrantObject } from './grant-manifest.ts';
 
-const create = (client: Client, body: RbacObject, options: { readonly dryRun?: 'All' } = {}): Promise<unknown> =>
+const create = (client: Client, body: GrantObject, options: { readonly dryRun?: 'All' } = {}): Promise<unknown> =>
   client.request('POST', collectionOf(body), {
     query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
     body,
   });
 
 /** Whether it was created. A role with these rules may be left of a grant whose binding was deleted. */
-async function createUnlessThere(client: Client, body: RbacObject, options: { readonly dryRun?: 'All' } = {}) {
+async function createUnlessThere(client: Client, body: GrantObject, options: { readonly dryRun?: 'All' } = {}) {
   try {
     await create(client, body, options);
     return true;
   } catch (error) {
     if (body.kind !== 'Role' || !isStatus(error, 409)) throw error;
-    const stored = await client.request<RbacObject>('GET', pathOf(body));
+    const stored = await client.request<GrantObject>('GET', pathOf(body));
     if (rulesText(stored.value) !== rulesText(body)) throw error;
     return false;
   }
 }
 
 /** The server may store the fields of a rule in another order. */
-const rulesText = ({ rules }: RbacObject): string =>
+const rulesText = ({ rules }: GrantObject): string =>
   JSON.stringify(rules, ['apiGroups', 'resources', 'resourceNames', 'nonResourceURLs', 'verbs']);
 
-const pathOf = (object: RbacObject): string => `${collectionOf(object)}/${encodeURIComponent(object.metadata.name)}`;
+const pathOf = (object: GrantObject): string => `${collectionOf(object)}/${encodeURIComponent(object.metadata.name)}`;
 
 /** A dry run of every object. */
-export async function tryGrant(client: Client, objects: readonly RbacObject[]): Promise<void> {
+export async function tryGrant(client: Client, objects: readonly GrantObject[]): Promise<void> {
   for (const object of objects) {
     try {
       await createUnlessThere(client, object, { dryRun: 'All' });
@@ -38,13 +38,13 @@ export async function tryGrant(client: Client, objects: readonly RbacObject[]): 
 }
 
 /** The rules of a role are compared with those of the user when it is bound, and a dry run has not created the role. */
-const isAboutNewRole = (error: unknown, objects: readonly RbacObject[]): boolean =>
+const isAboutNewRole = (error: unknown, objects: readonly GrantObject[]): boolean =>
   isStatus(error, 404) &&
   objects.some(({ kind, metadata }) => kind === 'Role' && metadata.name === error.status.details?.name);
 
 /** All objects or none, unless the server did not say whether it has stored one. */
-export async function createGrant(client: Client, objects: readonly RbacObject[]): Promise<void> {
-  const created: RbacObject[] = [];
+export async function createGrant(client: Client, objects: readonly GrantObject[]): Promise<void> {
+  const created: GrantObject[] = [];
   try {
     for (const object of objects) {
       if (await createUnlessThere(client, object)) created.unshift(object);

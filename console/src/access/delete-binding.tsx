@@ -1,40 +1,18 @@
-import { useEffect, useRef } from 'react';
-import type { Client } from '../../../src/client/index.ts';
-import { Problem } from '../components/problem.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
-import { type Binding, deleteBinding, lossOf } from './bindings.ts';
-
-interface DeleteBindingProps {
-  readonly client: Client;
-  readonly binding: Binding;
-  readonly onCancel: () => void;
-  readonly onDone: () => void;
-}
+import { type BindingPanelProps, Panel } from './binding-panel.tsx';
+import { deleteBinding, lossOf } from './bindings.ts';
 
 /** Asks before it deletes, because people and programs lose access. */
-export function DeleteBinding({ client, binding, onCancel, onDone }: DeleteBindingProps) {
+export function DeleteBinding({ client, binding, onCancel, onDone }: BindingPanelProps) {
   const { busy, problem, run } = useAction();
-  const heading = useRef<HTMLHeadingElement>(null);
-  const opener = useRef<Element>(null);
-  useEffect(() => {
-    opener.current = document.activeElement;
-    heading.current?.focus();
-  }, []);
-  const cancel = (): void => {
-    if (opener.current instanceof HTMLElement) opener.current.focus();
-    onCancel();
-  };
   const remove = (): Promise<void> =>
     run(async () => {
       await deleteBinding(client, binding);
       onDone();
     });
   return (
-    <section className="card section danger-panel" aria-labelledby="delete-title">
-      <h2 id="delete-title" ref={heading} tabIndex={-1} className="wrap-anywhere">
-        Delete the {binding.kind} {binding.name}?
-      </h2>
+    <Panel title={`Delete the ${binding.kind} ${binding.name}?`} problem={problem} className="danger-panel">
       <ul className="bullets wrap-anywhere">
         <li>{lossOf(binding)}</li>
         {binding.manifest !== '' && (
@@ -45,17 +23,16 @@ export function DeleteBinding({ client, binding, onCancel, onDone }: DeleteBindi
         )}
         <li>Passes that are out stay valid until they expire, unless you revoke them.</li>
       </ul>
-      <Problem text={problem} />
       <ServerControls>
         <div className="actions">
           <button type="button" className="button danger" disabled={busy} onClick={remove}>
             {busy ? 'Deleting…' : 'Delete now'}
           </button>
-          <button type="button" className="button quiet" disabled={busy} onClick={cancel}>
+          <button type="button" className="button quiet" disabled={busy} onClick={onCancel}>
             Cancel
           </button>
         </div>
       </ServerControls>
-    </section>
+    </Panel>
   );
 }

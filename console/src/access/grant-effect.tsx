@@ -2,7 +2,7 @@ import { reviewReach } from '../../../src/client/access-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
 import type { ClusterRow } from '../fleet/cluster-row.ts';
 import { useQuery } from '../hooks/use-query.ts';
-import { type GrantDraft, isSelected, selectorOf } from './grant-manifest.ts';
+import { clustersOfDraft, type GrantDraft, isSelected } from './grant-manifest.ts';
 
 interface GrantEffectProps {
   readonly client: Client;
@@ -18,14 +18,11 @@ export function GrantEffect({ client, draft, rows }: GrantEffectProps) {
   const { subjectKind, subject } = draft;
   const asked = subjectKind === 'User' ? { user: subject, groups: [] } : { groups: [subject] };
   const query = useQuery(JSON.stringify(asked), () => reviewReach(client, undefined, asked));
-  const selector = selectorOf(draft);
-  if (isSelected(selector, '', {}) === undefined) {
-    return <p className="muted">The clusters of this selector are not listed here: it has more than key=value.</p>;
-  }
   if (query.status === 'loading') return <p className="muted">Loading…</p>;
   if (query.status === 'failed') return <p className="muted">What this changes cannot be shown: {query.message}</p>;
+  const clusters = clustersOfDraft(draft);
   const reached = new Map(query.value.map((cluster) => [cluster.name, cluster]));
-  const selected = rows().filter(({ name, labels }) => isSelected(selector, name, labels));
+  const selected = rows().filter(({ name, labels }) => isSelected(clusters, name, labels));
   const already = selected.filter(({ name }) => {
     const cluster = reached.get(name);
     if (draft.action === 'view') return cluster?.visible === true;

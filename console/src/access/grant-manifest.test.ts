@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { type ClustersField, clustersOf } from '../../../src/api/clusters-field.ts';
 import { isDns1123Subdomain } from '../../../src/api/names.ts';
 import {
   collectionOf,
@@ -15,47 +16,45 @@ it('grants a group to see clusters by label', () => {
   const [binding, ...more] = grantObjects(view);
   expect(more).toEqual([]);
   expect(binding).toEqual({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: {
-      name: expect.stringMatching(/^team-shop-sees-env-dev-region-eu-[0-9a-f]{8}$/),
-      annotations: { 'clusterpass.dev/clusters': 'env=dev,region=eu' },
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'FleetRoleBinding',
+    metadata: { name: expect.stringMatching(/^team-shop-sees-env-dev-region-eu-[0-9a-f]{8}$/) },
+    spec: {
+      subjects: [{ kind: 'Group', name: 'team-shop' }],
+      roleRef: { kind: 'ClusterRole', name: 'clusterpass:viewer' },
+      clusters: { selector: { matchLabels: { env: 'dev', region: 'eu' } } },
     },
-    subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'team-shop' }],
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'clusterpass:viewer' },
   });
 });
 
 it('grants passes for one account in one cluster, until a time', () => {
   const draft = { ...NEW_GRANT, subjectKind: 'User', subject: 'id:Jane', action: 'account', namespace: 'ci' } as const;
-  const objects = grantObjects({
-    ...draft,
-    account: 'builder',
-    where: 'cluster',
-    cluster: 'dev-eu-1',
-    until: '2026-12-01T10:00:00Z',
-  });
+  const until = '2026-12-01T10:00:00Z';
+  const objects = grantObjects({ ...draft, account: 'builder', where: 'cluster', cluster: 'dev-eu-1', until });
   expect(objects.map(collectionOf)).toEqual([
     '/apis/rbac.authorization.k8s.io/v1/namespaces/ci/roles',
-    '/apis/rbac.authorization.k8s.io/v1/namespaces/ci/rolebindings',
+    '/apis/clusterpass.dev/v1alpha1/fleetrolebindings',
   ]);
   const [role, binding] = objects;
   expect(role?.metadata).toEqual({
     name: expect.stringMatching(/^id-jane-gets-builder-passes-in-dev-eu-1-[0-9a-f]{8}$/),
     namespace: 'ci',
   });
-  expect(binding?.metadata.annotations).toEqual({
-    'clusterpass.dev/clusters': 'kubernetes.io/metadata.name=dev-eu-1',
-    'clusterpass.dev/expires-at': '2026-12-01T10:00:00Z',
+  expect(binding?.spec).toMatchObject({
+    roleRef: { kind: 'Role', name: role?.metadata.name },
+    clusters: { names: ['dev-eu-1'] },
+    namespaces: ['ci'],
+    expiresAt: until,
   });
-  expect(binding?.roleRef).toMatchObject({ kind: 'Role', name: role?.metadata.name });
 });
 
 it('grants passes for every account of a namespace in all clusters', () => {
   const [binding] = grantObjects({ ...view, action: 'namespace', namespace: 'shop', where: 'all' });
-  expect(binding).toMatchObject({ kind: 'RoleBinding', metadata: { namespace: 'shop' } });
-  expect(binding?.roleRef).toMatchObject({ kind: 'ClusterRole', name: 'clusterpass:token-creator' });
-  expect(binding?.metadata.annotations).toBeUndefined();
+  expect(binding?.spec).toMatchObject({
+    roleRef: { kind: 'ClusterRole', name: 'clusterpass:token-creator' },
+    clusters: { all: true },
+    namespaces: ['shop'],
+  });
 });
 
 it('names different grants differently, and the same grant always the same', () => {
@@ -83,22 +82,25 @@ it('says what is missing', () => {
   expect(missingInGrant({ ...view, action: 'account', namespace: 'a' })).toBe('Enter the service account.');
   expect(missingInGrant({ ...view, labels: '' })).toContain('labels');
   expect(missingInGrant({ ...view, where: 'cluster' })).toBe('Enter the cluster.');
+  expect(missingInGrant({ ...view, labels: 'env in' })).toContain('cannot read');
   // A field for times takes years with up to six digits.
   expect(missingInGrant({ ...view, until: '12026-01-01T10:00' })).toBe('Enter a time before the year 10000.');
   expect(missingInGrant({ ...view, until: '2026-12-01T10:00' })).toBe('');
   expect(missingInGrant(view)).toBe('');
 });
 
-it.each([
-  ['', true],
-  ['env=dev', true],
-  ['env=dev, region==eu', true],
-  ['env=dev,region=us', false],
-  ['tier=', false],
-  ['kubernetes.io/metadata.name=a', true],
-  ['kubernetes.io/metadata.name=b', false],
-  ['env in (dev,staging)', undefined],
-  ['env!=prod', undefined],
-])('%j selects the cluster: %s', (selector, selected) => {
-  expect(isSelected(selector, 'a', { env: 'dev', region: 'eu' })).toBe(selected);
+it.each<[ClustersField, boolean]>([
+  [{ all: true }, true],
+  [{ names: ['a', 'b'] }, true],
+  [{ names: ['b'] }, false],
+  [clustersOf('env=dev, region==eu'), true],
+  [clustersOf('env=dev,region=us'), false],
+  [clustersOf('tier='), false],
+  [clustersOf('kubernetes.io/metadata.name in (a,b)'), true],
+  [clustersOf('env in (dev,staging)'), true],
+  [clustersOf('env!=dev'), false],
+  [clustersOf('tier!=web,env,!tier'), true],
+  [clustersOf('!env'), false],
+])('%j selects the cluster: %s', (clusters, selected) => {
+  expect(isSelected(clusters, 'a', { env: 'dev', region: 'eu' })).toBe(selected);
 });

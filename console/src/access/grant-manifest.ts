@@ -1,18 +1,24 @@
+import { type ClustersField, clustersOf, NAME_LABEL } from '../../../src/api/clusters-field.ts';
 import { hashedName } from '../../../src/api/name-part.ts';
 
+/** Where and until when a grant holds, as a form. */
+export interface GrantScope {
+  readonly where: 'all' | 'labels' | 'cluster';
+  /** As in `kubectl -l`: `env=dev,region in (eu,us)`. */
+  readonly labels: string;
+  /** Names, separated by commas. */
+  readonly cluster: string;
+  /** Local time of an `<input type="datetime-local">`; `""` for no end. */
+  readonly until: string;
+}
+
 /** The common grants, as a form. */
-export interface GrantDraft {
+export interface GrantDraft extends GrantScope {
   readonly subjectKind: 'User' | 'Group';
   readonly subject: string;
   readonly action: 'view' | 'account' | 'namespace';
   readonly namespace: string;
   readonly account: string;
-  readonly where: 'all' | 'labels' | 'cluster';
-  /** `env=dev,region=eu`. */
-  readonly labels: string;
-  readonly cluster: string;
-  /** Local time of an `<input type="datetime-local">`; `""` for no end. */
-  readonly until: string;
 }
 
 export const NEW_GRANT: GrantDraft = {
@@ -27,106 +33,115 @@ export const NEW_GRANT: GrantDraft = {
   until: '',
 };
 
-export interface RbacObject {
+export interface GrantObject {
   readonly apiVersion: string;
-  readonly kind: 'Role' | 'ClusterRoleBinding' | 'RoleBinding';
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly annotations?: Record<string, string>;
-  };
+  readonly kind: 'Role' | 'FleetRoleBinding';
+  readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly [field: string]: unknown;
 }
 
-const GROUP = 'rbac.authorization.k8s.io';
+const RBAC_VERSION = 'rbac.authorization.k8s.io/v1';
 
 /** What the user still has to enter; `""` if nothing is missing. */
 export function missingInGrant(draft: GrantDraft): string {
-  const { subject, action, namespace, account, where, labels, cluster, until } = draft;
+  const { subject, action, namespace, account } = draft;
   if (subject === '') return `Enter the name of the ${draft.subjectKind.toLowerCase()}.`;
   if (action !== 'view' && namespace === '') return 'Enter the namespace.';
   if (action === 'account' && account === '') return 'Enter the service account.';
-  if (where === 'labels' && labels === '') return 'Enter the labels of the clusters, or choose all clusters.';
-  if (where === 'cluster' && cluster === '') return 'Enter the cluster.';
-  // The field takes years with up to six digits, which a timestamp of the API cannot have.
-  return until !== '' && Number.isNaN(Date.parse(until)) ? 'Enter a time before the year 10000.' : '';
+  return missingInScope(draft);
 }
 
-/** The cluster selector of the binding; `""` for all clusters. */
-export function selectorOf({ where, labels, cluster }: GrantDraft): string {
-  if (where === 'all') return '';
-  return where === 'cluster' ? `kubernetes.io/metadata.name=${cluster}` : labels.replaceAll(/\s*,\s*/g, ',').trim();
+export function missingInScope({ where, labels, cluster, until }: GrantScope): string {
+  if (where === 'labels' && labels === '') return 'Enter the labels of the clusters, or choose all clusters.';
+  if (where === 'cluster' && namesOf(cluster).length === 0) return 'Enter the cluster.';
+  // The field takes years with up to six digits, which a timestamp of the API cannot have.
+  if (until !== '' && Number.isNaN(Date.parse(until))) return 'Enter a time before the year 10000.';
+  try {
+    if (where === 'labels') clustersOf(labels);
+    return '';
+  } catch (error) {
+    return `Enter labels as in kubectl -l: ${(error as Error).message}.`;
+  }
+}
+
+const namesOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean);
+
+/** Where the grant holds. */
+export function clustersOfDraft({ where, labels, cluster }: GrantScope): ClustersField {
+  if (where === 'all') return { all: true };
+  return where === 'cluster' ? { names: namesOf(cluster) } : clustersOf(labels);
 }
 
 /** The objects of a grant, in the order in which they are created. */
-export function grantObjects(draft: GrantDraft): RbacObject[] {
+export function grantObjects(draft: GrantDraft): GrantObject[] {
   const { subjectKind, subject, action, namespace, account } = draft;
-  const selector = selectorOf(draft);
-  const title = nameOf(draft);
-  const isLocal = action !== 'view';
-  const role = action === 'account' ? [accountRole(title, namespace, account)] : [];
-  const annotations = {
-    ...(selector === '' ? {} : { 'clusterpass.dev/clusters': selector }),
-    ...(draft.until === '' ? {} : { 'clusterpass.dev/expires-at': endOf(draft) }),
-  };
+  const name = nameOf(draft);
+  const clusterRole = action === 'view' ? 'clusterpass:viewer' : 'clusterpass:token-creator';
+  const roleRef = action === 'account' ? { kind: 'Role', name } : { kind: 'ClusterRole', name: clusterRole };
   return [
-    ...role,
+    ...(action === 'account' ? [accountRole(name, namespace, account)] : []),
     {
-      apiVersion: `${GROUP}/v1`,
-      kind: isLocal ? 'RoleBinding' : 'ClusterRoleBinding',
-      metadata: {
-        name: title,
-        ...(isLocal ? { namespace } : {}),
-        ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      apiVersion: 'clusterpass.dev/v1alpha1',
+      kind: 'FleetRoleBinding',
+      metadata: { name },
+      spec: {
+        subjects: [{ kind: subjectKind, name: subject }],
+        roleRef,
+        clusters: clustersOfDraft(draft),
+        ...(action === 'view' ? {} : { namespaces: [namespace] }),
+        ...(draft.until === '' ? {} : { expiresAt: timestampOf(draft.until) }),
       },
-      subjects: [{ kind: subjectKind, apiGroup: GROUP, name: subject }],
-      roleRef:
-        action === 'account'
-          ? { apiGroup: GROUP, kind: 'Role', name: title }
-          : {
-              apiGroup: GROUP,
-              kind: 'ClusterRole',
-              name: action === 'view' ? 'clusterpass:viewer' : 'clusterpass:token-creator',
-            },
     },
   ];
 }
 
-const accountRole = (name: string, namespace: string, account: string): RbacObject => ({
-  apiVersion: `${GROUP}/v1`,
+const accountRole = (name: string, namespace: string, account: string): GrantObject => ({
+  apiVersion: RBAC_VERSION,
   kind: 'Role',
   metadata: { name, namespace },
   rules: [{ apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [account], verbs: ['create'] }],
 });
 
-/** The end of the grant as a timestamp of the API; `""` for no end. */
-const endOf = ({ until }: GrantDraft): string =>
-  until === '' ? '' : new Date(until).toISOString().replace('.000Z', 'Z');
+/** A local time as a timestamp of the API; `""` for none. */
+export const timestampOf = (local: string): string =>
+  local === '' ? '' : new Date(local).toISOString().replace('.000Z', 'Z');
 
 /** `team-shop-sees-env-dev-1a2b3c4d` */
 function nameOf(draft: GrantDraft): string {
   const { subjectKind, subject, action, namespace, account, where, cluster } = draft;
   const what = action === 'view' ? 'sees' : action === 'account' ? `gets ${account} passes in` : 'gets passes in';
   const clusters = where === 'all' ? 'all clusters' : where === 'cluster' ? cluster : draft.labels;
-  const identity = [subjectKind, subject, action, namespace, account, selectorOf(draft), endOf(draft)];
+  const scope = [clustersOfDraft(draft), timestampOf(draft.until)];
+  const identity = [subjectKind, subject, action, namespace, account, scope];
   return hashedName([subject, what, clusters], identity);
 }
 
 /** The path at which an object is created. */
-export const collectionOf = ({ kind, metadata: { namespace } }: RbacObject): string =>
-  `/apis/${GROUP}/v1${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${kind.toLowerCase()}s`;
+export const collectionOf = ({ apiVersion, kind, metadata: { namespace } }: GrantObject): string =>
+  `/apis/${apiVersion}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${kind.toLowerCase()}s`;
 
-/** Whether a cluster has all labels of a selector made of `key=value`; undefined for any other selector. */
+/** Whether the field selects a cluster. */
 export function isSelected(
-  selector: string,
+  { all, names, selector = {} }: ClustersField,
   name: string,
   labels: Readonly<Record<string, string>>,
-): boolean | undefined {
-  if (selector === '') return true;
-  const pairs = selector.split(',').map((part) => /^\s*([^\s=!()]+)\s*==?\s*([^\s=!()]*)\s*$/.exec(part));
-  if (pairs.some((pair) => pair === null)) return undefined;
-  return pairs.every((pair) => {
-    const [, key = '', value = ''] = pair ?? [];
-    return key === 'kubernetes.io/metadata.name' ? value === name : Object.hasOwn(labels, key) && labels[key] === value;
-  });
+): boolean {
+  if (all === true) return true;
+  if (names !== undefined) return names.includes(name);
+  const labelOf = (key: string): string | undefined =>
+    key === NAME_LABEL ? name : Object.hasOwn(labels, key) ? labels[key] : undefined;
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labelOf(key) === value) &&
+    matchExpressions.every(({ key = '', operator, values = [] }) => {
+      const value = labelOf(key);
+      if (operator === 'Exists' || operator === 'DoesNotExist')
+        return (value !== undefined) === (operator === 'Exists');
+      return (value !== undefined && values.includes(value)) === (operator === 'In');
+    })
+  );
 }

@@ -3,8 +3,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { CodeBlock } from '../components/code-block.tsx';
 import { Preview } from '../components/preview.tsx';
 import { Section } from '../components/section.tsx';
-import { Segments, SelectField, TextField } from '../components/text-field.tsx';
-import { describeLocalTime } from '../components/time.tsx';
+import { SelectField, TextField } from '../components/text-field.tsx';
 import type { ClusterRow } from '../fleet/cluster-row.ts';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
@@ -14,6 +13,7 @@ import { createGrant, tryGrant } from './create-grant.ts';
 import { GrantEffect } from './grant-effect.tsx';
 import { type GrantDraft, grantObjects, missingInGrant, NEW_GRANT } from './grant-manifest.ts';
 import { manifestText } from './manifest-text.ts';
+import { ScopeFields } from './scope-fields.tsx';
 
 interface GrantViewProps {
   readonly client: Client;
@@ -127,46 +127,7 @@ function GrantFields({ draft, clusterNames, onChange }: GrantFieldsProps) {
           )}
         </div>
       )}
-      <Segments
-        legend="Where"
-        value={draft.where}
-        options={[
-          ['labels', 'By label'],
-          ['cluster', 'One cluster'],
-          ['all', 'All clusters'],
-        ]}
-        onChange={(where) => onChange({ where })}
-      />
-      {draft.where === 'labels' && (
-        <TextField
-          label="Labels"
-          value={draft.labels}
-          placeholder="env=dev,region=eu"
-          hint="The grant holds in clusters with all of these labels, also in those that get them later."
-          onChange={(labels) => onChange({ labels })}
-        />
-      )}
-      {draft.where === 'cluster' && (
-        <TextField
-          label="Cluster"
-          value={draft.cluster}
-          suggestions={clusterNames}
-          onChange={(cluster) => onChange({ cluster })}
-        />
-      )}
-      <UntilField value={draft.until} onChange={(until) => onChange({ until })} />
+      <ScopeFields scope={draft} clusterNames={clusterNames} onChange={onChange} />
     </>
-  );
-}
-
-function UntilField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  return (
-    <label className="field">
-      <span className="field-label">Until</span>
-      <input type="datetime-local" step={60} value={value} onChange={(event) => onChange(event.target.value)} />
-      <span className="muted hint">
-        {value === '' ? 'Empty: until the binding is deleted.' : describeLocalTime(value)}
-      </span>
-    </label>
   );
 }

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { GrantPath, ReachedCluster } from '../../../src/api/kinds/grant-reviews.ts';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
+import { type Column, ListTable } from '../components/list-table.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { bindingText } from '../grants/grant-changes.tsx';
 import { useQuery } from '../hooks/use-query.ts';
@@ -41,20 +42,7 @@ export function Reach({ client, user, groups }: ReachProps) {
         {clusters.length === 1 ? 'Reaches 1 cluster.' : `Reaches ${clusters.length.toLocaleString()} clusters.`}
       </p>
       {clusters.length > MAX_SHOWN && <TextField label="Search clusters" value={search} onChange={setSearch} />}
-      <table className="list">
-        <thead>
-          <tr>
-            <th scope="col">Cluster</th>
-            <th scope="col">Sees it as</th>
-            <th scope="col">Gets passes for</th>
-          </tr>
-        </thead>
-        <tbody>
-          {found.slice(0, MAX_SHOWN).map((cluster) => (
-            <Row key={cluster.name} cluster={cluster} pathText={pathText} />
-          ))}
-        </tbody>
-      </table>
+      <ListTable columns={columns(pathText)} rows={found.slice(0, MAX_SHOWN)} keyOf={({ name }) => name} />
       {found.length > MAX_SHOWN && (
         <p className="muted">{(found.length - MAX_SHOWN).toLocaleString()} more: search for the cluster.</p>
       )}
@@ -62,38 +50,32 @@ export function Reach({ client, user, groups }: ReachProps) {
   );
 }
 
-interface RowProps {
-  readonly cluster: ReachedCluster;
-  readonly pathText: (path: GrantPath) => string;
-}
-
-function Row({ cluster: { name, visible, userpass, accounts, ...via }, pathText }: RowProps) {
-  return (
-    <tr>
-      <th scope="row" data-label="Cluster">
-        <a href={hrefOf({ page: 'cluster', name })}>{name}</a>
-      </th>
-      <td data-label="Sees it as" className="muted wrap-anywhere">
-        {visible ? pathText(via) : 'does not see it'}
-      </td>
-      <td data-label="Gets passes for">
-        {accounts.length === 0 && userpass === undefined ? (
-          <span className="muted">no account</span>
-        ) : (
-          <ul>
-            {userpass !== undefined && (
-              <li className="wrap-anywhere">
-                themselves <span className="muted hint">{pathText(userpass)}</span>
-              </li>
-            )}
-            {accounts.map((account) => (
-              <li key={`${account.namespace}/${account.name}`} className="wrap-anywhere">
-                {account.namespace}/{account.name} <span className="muted hint">{pathText(account)}</span>
-              </li>
-            ))}
-          </ul>
-        )}
-      </td>
-    </tr>
-  );
-}
+const columns = (pathText: (path: GrantPath) => string): Column<ReachedCluster>[] => [
+  {
+    title: 'Cluster',
+    isHeader: true,
+    cell: ({ name }) => <a href={hrefOf({ page: 'cluster', name })}>{name}</a>,
+  },
+  {
+    title: 'Sees it as',
+    className: 'muted wrap-anywhere',
+    cell: ({ visible, ...via }) => (visible ? pathText(via) : 'does not see it'),
+  },
+  {
+    title: 'Gets passes for',
+    cell: ({ accounts, userpass }) => {
+      if (accounts.length === 0 && userpass === undefined) return <span className="muted">no account</span>;
+      const person = userpass === undefined ? [] : [{ who: 'themselves', via: userpass }];
+      const paths = [...person, ...accounts.map((via) => ({ who: `${via.namespace}/${via.name}`, via }))];
+      return (
+        <ul>
+          {paths.map(({ who, via }) => (
+            <li key={who} className="wrap-anywhere">
+              {who} <span className="muted hint">{pathText(via)}</span>
+            </li>
+          ))}
+        </ul>
+      );
+    },
+  },
+];

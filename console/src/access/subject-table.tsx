@@ -1,9 +1,19 @@
 import type { GrantedSubject } from '../../../src/api/kinds/grant-reviews.ts';
 import type { ResourceAccessReviewStatus } from '../../../src/client/access-reviews.ts';
 import { visibleName } from '../../../src/lib/text.ts';
+import { type Column, ListTable } from '../components/list-table.tsx';
 import { bindingText } from '../grants/grant-changes.tsx';
 import type { Query } from '../hooks/use-query.ts';
 import { linkTo } from '../router.ts';
+
+const COLUMNS: readonly Column<GrantedSubject>[] = [
+  { title: 'Subject', isHeader: true, cell: (subject) => <Subject {...subject} /> },
+  {
+    title: 'Granted as',
+    className: 'muted wrap-anywhere',
+    cell: (subject) => (subject.binding === undefined ? 'needs no binding' : bindingText(subject)),
+  },
+];
 
 /** Who may do something, with the binding and the role behind each. */
 export function SubjectTable({ query }: { readonly query: Query<ResourceAccessReviewStatus | undefined> }) {
@@ -12,26 +22,7 @@ export function SubjectTable({ query }: { readonly query: Query<ResourceAccessRe
   const { subjects = [], evaluationError = '' } = query.value ?? {};
   return (
     <>
-      <table className="list">
-        <thead>
-          <tr>
-            <th scope="col">Subject</th>
-            <th scope="col">Granted as</th>
-          </tr>
-        </thead>
-        <tbody>
-          {subjects.map((subject) => (
-            <tr key={keyOf(subject)}>
-              <th scope="row" data-label="Subject">
-                <Subject {...subject} />
-              </th>
-              <td data-label="Granted as" className="muted wrap-anywhere">
-                {subject.binding === undefined ? 'needs no binding' : bindingText(subject)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <ListTable columns={COLUMNS} rows={subjects} keyOf={keyOf} />
       {evaluationError !== '' && <p className="muted hint">This list is incomplete: {evaluationError}.</p>}
     </>
   );

@@ -1,36 +1,31 @@
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
+import { type Column, ListTable } from '../components/list-table.tsx';
 import { DetailList, Section } from '../components/section.tsx';
 import { formatDuration } from '../pass/lifetime.ts';
 import type { ClusterDetails } from './cluster-details.ts';
+
+type Endpoint = ClusterDetails['endpoints'][number];
+
+const COLUMNS: readonly Column<Endpoint>[] = [
+  { title: 'Client CIDR', className: 'mono muted', cell: ({ clientCIDR }) => clientCIDR || 'any' },
+  { title: 'Server address', className: 'mono wrap-anywhere', cell: ({ serverAddress }) => serverAddress },
+  {
+    title: 'Copy',
+    head: null,
+    className: 'end',
+    cell: ({ serverAddress = '' }) => <CopyButton text={serverAddress} label={serverAddress} compact />,
+  },
+];
+
+const keyOf = ({ clientCIDR, serverAddress }: Endpoint): string => `${clientCIDR} ${serverAddress}`;
 
 export function EndpointsSection({ details }: { details: ClusterDetails }) {
   const { endpoints, caBundle } = details;
   return (
     <Section title="Endpoints">
       {endpoints.length > 0 ? (
-        <table className="plain">
-          <thead>
-            <tr>
-              <th scope="col">Client CIDR</th>
-              <th scope="col">Server address</th>
-              <th scope="col">
-                <span className="visually-hidden">Copy</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {endpoints.map(({ clientCIDR = '', serverAddress = '' }) => (
-              <tr key={`${clientCIDR} ${serverAddress}`}>
-                <td className="mono muted">{clientCIDR || 'any'}</td>
-                <td className="mono wrap-anywhere">{serverAddress}</td>
-                <td className="end">
-                  <CopyButton text={serverAddress} label={serverAddress} compact />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <ListTable className="plain" columns={COLUMNS} rows={endpoints} keyOf={keyOf} />
       ) : (
         <p className="muted">This cluster has no endpoints yet.</p>
       )}

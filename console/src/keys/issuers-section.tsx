@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { CopyButton } from '../components/copy-button.tsx';
+import { type Column, ListTable } from '../components/list-table.tsx';
 import { Section } from '../components/section.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
@@ -13,6 +14,21 @@ interface Issuer {
 
 /** More rows than a person reads. */
 const MAX_SHOWN = 50;
+
+const COLUMNS: readonly Column<Issuer>[] = [
+  { title: 'Cluster', isHeader: true, cell: ({ cluster }) => cluster },
+  {
+    title: 'Issuer',
+    className: 'mono wrap-anywhere',
+    cell: ({ issuer, jwks_uri: keySet }) => <a href={keySet}>{issuer}</a>,
+  },
+  {
+    title: 'Copy',
+    head: null,
+    className: 'end',
+    cell: ({ cluster, issuer }) => <CopyButton text={issuer} label={`the issuer of ${cluster}`} compact />,
+  },
+];
 
 /** What relying parties see: the issuer of each cluster and the address of the key set. */
 export function IssuersSection({ client }: { client: Client }) {
@@ -35,32 +51,7 @@ export function IssuersSection({ client }: { client: Client }) {
       {query.status === 'loaded' && (
         <>
           <TextField label="Search issuers" value={search} onChange={setSearch} />
-          <table className="list">
-            <thead>
-              <tr>
-                <th scope="col">Cluster</th>
-                <th scope="col">Issuer</th>
-                <th scope="col">
-                  <span className="visually-hidden">Copy</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.slice(0, MAX_SHOWN).map(({ cluster, issuer, jwks_uri: keySet }) => (
-                <tr key={cluster}>
-                  <th scope="row" data-label="Cluster">
-                    {cluster}
-                  </th>
-                  <td data-label="Issuer" className="mono wrap-anywhere">
-                    <a href={keySet}>{issuer}</a>
-                  </td>
-                  <td className="end">
-                    <CopyButton text={issuer} label={`the issuer of ${cluster}`} compact />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <ListTable columns={COLUMNS} rows={found.slice(0, MAX_SHOWN)} keyOf={({ cluster }) => cluster} />
           {found.length > MAX_SHOWN && (
             <p className="muted">{(found.length - MAX_SHOWN).toLocaleString()} more: search for the cluster.</p>
           )}

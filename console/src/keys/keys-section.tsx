@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Client } from '../../../src/client/index.ts';
+import { ListTable } from '../components/list-table.tsx';
 import { Section } from '../components/section.tsx';
 import { Age, Time } from '../components/time.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
@@ -66,41 +67,33 @@ interface KeyTableProps {
   readonly published: ReadonlySet<string> | undefined;
 }
 
+const planned = (at: string | undefined) =>
+  at === undefined ? <span className="muted">not planned</span> : <Time at={at} />;
+
 const KeyTable = ({ keys, published }: KeyTableProps) => (
-  <table className="list">
-    <thead>
-      <tr>
-        <th scope="col">State</th>
-        <th scope="col">Key</th>
-        <th scope="col">Algorithm</th>
-        <th scope="col">Created</th>
-        <th scope="col">Signs from</th>
-        <th scope="col">Published until</th>
-        <th scope="col">In the key set</th>
-      </tr>
-    </thead>
-    <tbody>
-      {keys.map((key) => (
-        <tr key={key.name}>
-          <td data-label="State">
-            <span className={`state state-${key.state.toLowerCase()}`}>{key.state}</span>
-          </td>
-          <th scope="row" data-label="Key" className="mono" title={key.name}>
-            {key.name.slice(0, 12)}
-          </th>
-          <td data-label="Algorithm">{key.algorithm}</td>
-          <td data-label="Created">{key.created === undefined ? '' : <Age at={key.created} />}</td>
-          <td data-label="Signs from">
-            {key.signsFrom === undefined ? <span className="muted">not planned</span> : <Time at={key.signsFrom} />}
-          </td>
-          <td data-label="Published until">
-            {key.expires === undefined ? <span className="muted">not planned</span> : <Time at={key.expires} />}
-          </td>
-          <td data-label="In the key set">
-            {published === undefined ? '' : published.has(key.name) ? 'yes' : <span className="problem">no</span>}
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+  <ListTable
+    rows={keys}
+    keyOf={({ name }) => name}
+    columns={[
+      {
+        title: 'State',
+        cell: ({ state }) => <span className={`state state-${state.toLowerCase()}`}>{state}</span>,
+      },
+      {
+        title: 'Key',
+        isHeader: true,
+        className: 'mono',
+        cell: ({ name }) => <span title={name}>{name.slice(0, 12)}</span>,
+      },
+      { title: 'Algorithm', cell: ({ algorithm }) => algorithm },
+      { title: 'Created', cell: ({ created }) => (created === undefined ? '' : <Age at={created} />) },
+      { title: 'Signs from', cell: ({ signsFrom }) => planned(signsFrom) },
+      { title: 'Published until', cell: ({ expires }) => planned(expires) },
+      {
+        title: 'In the key set',
+        cell: ({ name }) =>
+          published === undefined ? '' : published.has(name) ? 'yes' : <span className="problem">no</span>,
+      },
+    ]}
+  />
 );

@@ -4,7 +4,6 @@ import { EmptyState } from '../components/empty-state.tsx';
 import { Problem } from '../components/problem.tsx';
 import { FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
 import type { FleetStore } from '../fleet/fleet-store.ts';
-import { HandleList } from '../handles/handle-list.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFields } from '../hooks/use-fields.ts';
@@ -96,7 +95,6 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
             : 'All recorded passes that are valid.'}
         </p>
       </header>
-      <HandleList client={client} />
       <search className="filter-row">
         <FilterField
           label="Cluster"

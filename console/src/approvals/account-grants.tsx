@@ -1,8 +1,9 @@
+import { accountUserName } from '../../../src/api/caller.ts';
+import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { bindingText } from '../grants/grant-changes.tsx';
 import { useQuery } from '../hooks/use-query.ts';
-import { grantsTo } from './handles.ts';
 
 interface AccountGrantsProps {
   readonly client: Client;
@@ -43,4 +44,18 @@ export function AccountGrants({ client, cluster, account }: AccountGrantsProps) 
       )}
     </section>
   );
+}
+
+/** The bindings of a cluster that name the account, or a group that it is in there. */
+export function grantsTo(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  grants: readonly ClusterGrant[],
+): ClusterGrant[] {
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+  const isAccount = (subject: ClusterGrant['subjects'][number]): boolean => {
+    if (subject.kind === 'Group') return groups.includes(subject.name);
+    if (subject.kind === 'User') return subject.name === accountUserName(namespace, name);
+    return subject.namespace === namespace && subject.name === name;
+  };
+  return grants.filter(({ subjects }) => subjects.some(isAccount));
 }

@@ -9,7 +9,7 @@ import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDebouncedQuery } from '../hooks/use-debounced-query.ts';
 import type { Fields } from '../hooks/use-fields.ts';
-import { createRequest } from './access-requests.ts';
+import { createRequest } from './approvals.ts';
 
 interface RequestFormProps {
   readonly client: Client;
@@ -54,8 +54,8 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
     };
     await run(async () => {
       setOutcome('');
-      const { metadata } = await createRequest(client, username, spec);
-      setOutcome(`Requested as ${metadata.name}. Approvers see it now.`);
+      const created = await createRequest(client, username, spec);
+      setOutcome(`Requested as ${created}. Approvers see it now.`);
       setReason('');
       onCreated();
     });

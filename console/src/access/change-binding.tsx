@@ -1,0 +1,44 @@
+import { useState } from 'react';
+import { useAction } from '../hooks/use-action.ts';
+import { ServerControls } from '../hooks/use-connected.tsx';
+import { useDryRun } from '../hooks/use-dry-run.ts';
+import { type BindingPanelProps, Panel } from './binding-panel.tsx';
+import { changeScope } from './bindings.ts';
+import { clustersOfDraft, missingInScope, timestampOf } from './grant-manifest.ts';
+import { ScopeFields, scopeOf } from './scope-fields.tsx';
+
+/** Where and until when a FleetRoleBinding holds. Its role cannot be changed, as in Kubernetes. */
+export function ChangeBinding({ client, binding, clusterNames, onCancel, onDone }: BindingPanelProps) {
+  const [scope, setScope] = useState(() => scopeOf(binding));
+  const { busy, problem, run } = useAction();
+  const missing = missingInScope(scope);
+  const wanted = () => ({ clusters: clustersOfDraft(scope), expiresAt: timestampOf(scope.until) });
+  const key = missing === '' ? JSON.stringify(scope) : '';
+  const dryRun = useDryRun(key, () => changeScope(client, binding, wanted(), { dryRun: 'All' }));
+  const apply = (): Promise<void> =>
+    run(async () => {
+      await changeScope(client, binding, wanted());
+      onDone();
+    });
+  return (
+    <Panel title={`Change the ${binding.kind} ${binding.name}`} problem={problem || dryRun.refusal || missing}>
+      <ServerControls>
+        <div className="stack">
+          <ScopeFields
+            scope={scope}
+            clusterNames={clusterNames}
+            onChange={(part) => setScope((old) => ({ ...old, ...part }))}
+          />
+          <div className="actions">
+            <button type="button" className="button primary" disabled={busy || !dryRun.isAccepted} onClick={apply}>
+              {busy ? 'Applying…' : 'Apply'}
+            </button>
+            <button type="button" className="button quiet" disabled={busy} onClick={onCancel}>
+              Cancel
+            </button>
+          </div>
+        </div>
+      </ServerControls>
+    </Panel>
+  );
+}

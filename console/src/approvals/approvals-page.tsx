@@ -1,0 +1,115 @@
+import { memo, useState } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import { Segments } from '../components/text-field.tsx';
+import { useFields } from '../hooks/use-fields.ts';
+import { useNow } from '../hooks/use-now.ts';
+import { type Query, useQuery, useRefresh } from '../hooks/use-query.ts';
+import { linkTo } from '../router.ts';
+import { ApprovalCard } from './approval-card.tsx';
+import { type Approval, getPass, isOpen, listApprovals } from './approvals.ts';
+import { RequestForm } from './request-form.tsx';
+
+const INTERVAL_MS = 10_000;
+
+/** Asks again at an interval, and after a decision. */
+function useApprovals<T>(key: string, read: () => Promise<T>): { query: Query<T>; reload: () => void } {
+  const { generation } = useRefresh();
+  const [changes, setChanges] = useState(0);
+  const round = Math.floor(useNow(INTERVAL_MS) / INTERVAL_MS);
+  const query = useQuery(key, read, generation + changes + round);
+  return { query, reload: () => setChanges((old) => old + 1) };
+}
+
+interface CardsProps {
+  readonly client: Client;
+  readonly username: string;
+  readonly query: Query<unknown>;
+  readonly approvals: readonly Approval[];
+  readonly reload: () => void;
+}
+
+const Cards = ({ client, username, query, approvals, reload }: CardsProps) => (
+  <>
+    {query.status === 'failed' && <p className="problem">{query.message}</p>}
+    {query.status === 'loading' && <p className="muted">Loading…</p>}
+    {approvals.map((approval) => (
+      <ApprovalCard
+        key={`${approval.resource} ${approval.metadata.name}`}
+        client={client}
+        approval={approval}
+        isOwn={approval.spec.requestedBy?.username === username}
+        onDecided={reload}
+      />
+    ))}
+  </>
+);
+
+interface ApprovalsPageProps {
+  readonly client: Client;
+  readonly username: string;
+  readonly clusterNames: readonly string[];
+  readonly query: string;
+}
+
+/** For both sides: people and agents ask for access and passes, and people decide. */
+export const ApprovalsPage = memo(function ApprovalsPage(props: ApprovalsPageProps) {
+  const { client, username, clusterNames, query: fieldsText } = props;
+  const fields = useFields('requests', fieldsText);
+  const { query, reload } = useApprovals('', () => listApprovals(client));
+  const showsAll = fields.get('show') === 'all';
+  const approvals = (query.status === 'loaded' ? query.value : []).filter((each) => showsAll || isOpen(each));
+  return (
+    <div className="page-body stack">
+      <header className="page-head">
+        <h1>Requests</h1>
+        <Segments
+          legend="Which requests"
+          value={showsAll ? 'all' : 'open'}
+          options={[
+            ['open', 'Open'],
+            ['all', 'All'],
+          ]}
+          onChange={(value) => fields.set({ show: value === 'all' ? 'all' : '' })}
+        />
+      </header>
+      <div className="columns two">
+        <div className="column">
+          <Cards client={client} username={username} query={query} approvals={approvals} reload={reload} />
+          {query.status === 'loaded' && approvals.length === 0 && (
+            <p className="muted">{showsAll ? 'No requests.' : 'No request waits, and none is in force.'}</p>
+          )}
+        </div>
+        <div className="column">
+          <RequestForm
+            client={client}
+            username={username}
+            fields={fields}
+            clusterNames={clusterNames}
+            onCreated={reload}
+          />
+        </div>
+      </div>
+    </div>
+  );
+});
+
+interface PassPageProps {
+  readonly name: string;
+  readonly client: Client;
+  readonly username: string;
+}
+
+/** One pass, at the address that its requester gets. */
+export function PassPage({ name, client, username }: PassPageProps) {
+  const { query, reload } = useApprovals(name, () => getPass(client, name));
+  const approvals = query.status === 'loaded' ? [query.value] : [];
+  return (
+    <div className="page-body stack">
+      <header className="page-head">
+        <h1>Pass</h1>
+        <a href={linkTo('requests')}>All requests</a>
+      </header>
+      <Cards client={client} username={username} query={query} approvals={approvals} reload={reload} />
+    </div>
+  );
+}
