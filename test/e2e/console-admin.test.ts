@@ -611,7 +611,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await change.getByRole('radio', { name: 'By name' }).check();
       await change.getByLabel('Clusters', { exact: true }).fill('staging-eu-1');
       await change.getByRole('button', { name: 'Apply' }).click();
-      await page.getByRole('row', { name: /staging-eu-1 reaches 1 cluster/ }).waitFor();
+      await page.getByRole('row', { name: /^gus-gets-deployer.* staging-eu-1/ }).waitFor();
       await page.getByRole('button', { name: /^Delete the FleetRoleBinding gus-gets-deployer/ }).click();
       const panel = page.getByRole('region', { name: /^Delete the FleetRoleBinding gus-gets-deployer/ });
       await panel.getByText(/^User gus loses Role gus-.* of the cluster staging-eu-1, unless another/).waitFor();
@@ -807,7 +807,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
         (await server.call('POST', path, { body: { spec: { audiences: [] } }, token: tokenOf('viewer') })).code;
       expect(await issue()).toBe(201);
       await request.getByRole('button', { name: 'Withdraw' }).click();
-      await admin.getByText('No request waits').waitFor();
+      await request.waitFor({ state: 'hidden' });
       await admin.getByRole('radio', { name: 'All' }).check();
       await request.getByText('Withdrawn', { exact: true }).waitFor();
       expect(await issue()).toBe(403);

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef } from 'react';
 import type { Client } from '../../../src/client/index.ts';
 import { Problem } from '../components/problem.tsx';
+import { ServerControls } from '../hooks/use-connected.tsx';
 import type { Binding } from './bindings.ts';
 
 export interface BindingPanelProps {
@@ -15,19 +16,25 @@ interface PanelProps {
   readonly title: string;
   readonly problem: string;
   readonly className?: string;
+  readonly busy: boolean;
+  /** The button that does it. */
+  readonly action: ReactNode;
+  readonly onCancel: () => void;
   readonly children: ReactNode;
 }
 
-/** What is about to happen to a binding. It takes the focus, and gives it back to the button that opened it. */
-export function Panel({ title, problem, className = '', children }: PanelProps) {
+/** What is about to happen to a binding. It takes the focus; *Cancel* gives it back to the button that opened it. */
+export function Panel({ title, problem, className = '', busy, action, onCancel, children }: PanelProps) {
   const heading = useRef<HTMLHeadingElement>(null);
+  const opener = useRef<Element>(null);
   useEffect(() => {
-    const opener = document.activeElement;
+    opener.current = document.activeElement;
     heading.current?.focus();
-    return () => {
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
-    };
   }, []);
+  const cancel = (): void => {
+    if (opener.current instanceof HTMLElement) opener.current.focus();
+    onCancel();
+  };
   return (
     <section className={`card section ${className}`} aria-labelledby="binding-panel-title">
       <h2 id="binding-panel-title" ref={heading} tabIndex={-1} className="wrap-anywhere">
@@ -35,6 +42,14 @@ export function Panel({ title, problem, className = '', children }: PanelProps) 
       </h2>
       {children}
       <Problem text={problem} />
+      <ServerControls>
+        <div className="actions">
+          {action}
+          <button type="button" className="button quiet" disabled={busy} onClick={cancel}>
+            Cancel
+          </button>
+        </div>
+      </ServerControls>
     </section>
   );
 }

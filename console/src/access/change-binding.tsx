@@ -1,6 +1,5 @@
 import { useState } from 'react';
 import { useAction } from '../hooks/use-action.ts';
-import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDryRun } from '../hooks/use-dry-run.ts';
 import { type BindingPanelProps, Panel } from './binding-panel.tsx';
 import { changeScope } from './bindings.ts';
@@ -21,24 +20,24 @@ export function ChangeBinding({ client, binding, clusterNames, onCancel, onDone 
       onDone();
     });
   return (
-    <Panel title={`Change the ${binding.kind} ${binding.name}`} problem={problem || dryRun.refusal || missing}>
-      <ServerControls>
-        <div className="stack">
-          <ScopeFields
-            scope={scope}
-            clusterNames={clusterNames}
-            onChange={(part) => setScope((old) => ({ ...old, ...part }))}
-          />
-          <div className="actions">
-            <button type="button" className="button primary" disabled={busy || !dryRun.isAccepted} onClick={apply}>
-              {busy ? 'Applying…' : 'Apply'}
-            </button>
-            <button type="button" className="button quiet" disabled={busy} onClick={onCancel}>
-              Cancel
-            </button>
-          </div>
-        </div>
-      </ServerControls>
+    <Panel
+      title={`Change the ${binding.kind} ${binding.name}`}
+      problem={problem || dryRun.refusal || missing}
+      busy={busy}
+      onCancel={onCancel}
+      action={
+        <button type="button" className="button primary" disabled={busy || !dryRun.isAccepted} onClick={apply}>
+          {busy ? 'Applying…' : 'Apply'}
+        </button>
+      }
+    >
+      <div className="stack">
+        <ScopeFields
+          scope={scope}
+          clusterNames={clusterNames}
+          onChange={(part) => setScope((old) => ({ ...old, ...part }))}
+        />
+      </div>
     </Panel>
   );
 }

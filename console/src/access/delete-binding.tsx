@@ -1,5 +1,4 @@
 import { useAction } from '../hooks/use-action.ts';
-import { ServerControls } from '../hooks/use-connected.tsx';
 import { type BindingPanelProps, Panel } from './binding-panel.tsx';
 import { deleteBinding, lossOf } from './bindings.ts';
 
@@ -12,7 +11,18 @@ export function DeleteBinding({ client, binding, onCancel, onDone }: BindingPane
       onDone();
     });
   return (
-    <Panel title={`Delete the ${binding.kind} ${binding.name}?`} problem={problem} className="danger-panel">
+    <Panel
+      title={`Delete the ${binding.kind} ${binding.name}?`}
+      problem={problem}
+      className="danger-panel"
+      busy={busy}
+      onCancel={onCancel}
+      action={
+        <button type="button" className="button danger" disabled={busy} onClick={remove}>
+          {busy ? 'Deleting…' : 'Delete now'}
+        </button>
+      }
+    >
       <ul className="bullets wrap-anywhere">
         <li>{lossOf(binding)}</li>
         {binding.manifest !== '' && (
@@ -23,16 +33,6 @@ export function DeleteBinding({ client, binding, onCancel, onDone }: BindingPane
         )}
         <li>Passes that are out stay valid until they expire, unless you revoke them.</li>
       </ul>
-      <ServerControls>
-        <div className="actions">
-          <button type="button" className="button danger" disabled={busy} onClick={remove}>
-            {busy ? 'Deleting…' : 'Delete now'}
-          </button>
-          <button type="button" className="button quiet" disabled={busy} onClick={onCancel}>
-            Cancel
-          </button>
-        </div>
-      </ServerControls>
     </Panel>
   );
 }
