@@ -139,7 +139,7 @@ async function issuePasses({ url, dataDir }) {
 
 setUpPrograms([installed]);
 const executablePath = installed.path;
-if (executablePath === undefined) throw new Error('Chromium is not installed: run node scripts/setup-chromium.mjs');
+if (executablePath === undefined) throw new Error('Chromium is not installed: run node scripts/programs.mjs chromium');
 await setUpConsole();
 mkdirSync(IMAGES, { recursive: true });
 const wanted = process.argv.slice(2);
