@@ -48,7 +48,12 @@ export const kubectl = packaged(isNewest ? 'kubectl-newest' : 'kubectl', {
   ...(isNewest ? { suites: ['forky', 'sid'] } : {}),
 });
 
-/** @type {(name: string, inPackage: string, versionArg: string, needsLibraries?: boolean) => ReturnType<typeof packaged>} */
+/**
+ * @param {string} name
+ * @param {string} inPackage
+ * @param {string} versionArg
+ * @param {boolean} [needsLibraries]
+ */
 const simple = (name, inPackage, versionArg, needsLibraries = false) =>
   packaged(basename(inPackage), { package: name, inPackage, versionArgs: [versionArg], needsLibraries });
 

@@ -1,4 +1,4 @@
-/** The field `spec.clusters` of a FleetRoleBinding as text, without its schema: the console and the command line use it. */
+/** The field `spec.clusters` of a FleetRoleBinding as text, without its schema: for console and command line. */
 
 /** A computed label: for the selectors of bindings, every cluster has it with its name as the value. */
 export const NAME_LABEL = 'kubernetes.io/metadata.name';
