@@ -62,9 +62,11 @@ const MAX_ERROR_MIB = 1;
 export class Transport {
   readonly #options: TransportOptions;
   readonly #root: string;
+  readonly answerFields: AnswerFields;
 
   constructor(options: TransportOptions) {
     this.#options = options;
+    this.answerFields = options.answerFields ?? KUBERNETES_ANSWER;
     const url = new URL(options.server);
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new TypeError('server must be an http(s) URL');
     if (url.username !== '' || url.password !== '') throw new TypeError('server must not contain credentials');
@@ -80,9 +82,9 @@ export class Transport {
     } catch (error) {
       throw this.#withSource(new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error }));
     }
-    const { answerFields = KUBERNETES_ANSWER } = this.#options;
     const { expects, check } = options;
-    const problem = (expects === 'unchecked' ? undefined : wrongTypeIn(value, answerFields, expects)) ?? check?.(value);
+    const problem =
+      (expects === 'unchecked' ? undefined : wrongTypeIn(value, this.answerFields, expects)) ?? check?.(value);
     if (problem !== undefined) throw this.#withSource(new ConnectionError(`${this.#root} sent ${problem}`));
     return { ...reply, value };
   }

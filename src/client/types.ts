@@ -57,8 +57,6 @@ export interface WatchOptions extends ClusterSelection {
   readonly onConnected?: () => void;
   /** Called before each reconnection, with the error of the last connection, if any. */
   readonly onInterruption?: (cause: unknown, delayMs: number) => void;
-  /** Whether to reconnect after this error. Default: not after one that the client has to mend, e.g. 401 and 403. */
-  readonly retries?: (error: unknown) => boolean;
 }
 
 export interface TokenOptions {

@@ -29,7 +29,7 @@ export async function* watchClusters(parts: WatchParts, options: WatchOptions = 
     fields: CLUSTERPASS_ANSWER,
     resourceVersion: from?.metadata.resourceVersion,
     signal,
-    retries: options.retries ?? isRetryable,
+    retries: isRetryable,
     onConnected: (isInitial) => {
       onConnected?.();
       if (isInitial) known.beginInitialEvents();

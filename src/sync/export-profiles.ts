@@ -8,6 +8,7 @@ import {
 import type { ApiObject } from '../api/kind.ts';
 import { type Cluster, endpointsInForce } from '../client/types.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
+import type { DesiredState } from './reconciler.ts';
 
 /** Clusters of Clusterpass as ClusterProfiles of a hub: what is written there, and whose it is. */
 
@@ -64,27 +65,19 @@ export function exportOwnership({ manager, server }: Pick<ExportSettings, 'manag
   };
 }
 
-/** The profiles of the clusters that are known, translated once for each version of a cluster. */
-export class ExportedProfiles {
-  readonly #settings: ExportSettings;
-  readonly #version: string;
-  readonly #profiles = new Map<string, Desired>();
+/** What is kept of a cluster: its profile, made once for each version. */
+export const withProfile = (cluster: ApiObject, version: string, settings: ExportSettings): ApiObject => ({
+  ...cluster,
+  spec: undefined,
+  status: undefined,
+  profile: exportedProfile(cluster as unknown as Cluster, version, settings),
+});
 
-  constructor(settings: ExportSettings, version: string) {
-    this.#settings = settings;
-    this.#version = version;
-  }
-
-  get objects(): ReadonlyMap<string, Desired> {
-    return this.#profiles;
-  }
-
-  put(cluster: Cluster): void {
-    const desired = exportedProfile(cluster, this.#version, this.#settings);
-    this.#profiles.set(keyOf(desired.object), desired);
-  }
-
-  delete({ metadata: { name } }: Cluster): void {
-    this.#profiles.delete(keyOf({ metadata: { namespace: this.#settings.namespace, name } }));
-  }
-}
+/** The profiles of these clusters. */
+export const exportedState = (clusters: Iterable<ApiObject>): DesiredState => ({
+  objects: new Map(
+    Iterator.from(clusters).map(({ profile }) => [keyOf((profile as Desired).object), profile as Desired] as const),
+  ),
+  kept: new Set(),
+  problems: new Map(),
+});

@@ -16,6 +16,7 @@ interface InformerOptions {
   readonly transport: Transport;
   /** The path of a collection. */
   readonly path: string;
+  readonly labelSelector?: string | undefined;
   readonly timing: Timing;
   /** What is kept of an object. Default: all of it. */
   readonly transform?: (object: ApiObject) => ApiObject;
@@ -52,8 +53,8 @@ export class Informer {
   }
 
   async list(signal?: AbortSignal): Promise<void> {
-    const { transport, path, onChange } = this.#options;
-    const pages = await readPages<ObjectList>(transport, path, { signal });
+    const { transport, path, labelSelector, onChange } = this.#options;
+    const pages = await readPages<ObjectList>(transport, path, { labelSelector, signal });
     const { transform = (object) => object } = this.#options;
     this.#objects = new Map(pages.flatMap(({ items }) => items).map((item) => [keyOf(item), transform(item)]));
     this.#resourceVersion = pages.at(-1)?.metadata.resourceVersion;
@@ -61,11 +62,13 @@ export class Informer {
     onChange();
   }
 
-  /** Lists and watches until the signal is aborted. Every error is reported and retried. */
+  /** Lists and watches until the signal is aborted. Errors are reported and retried, except a bad request. */
   async run(signal: AbortSignal): Promise<void> {
-    const { transport, path, timing, onConnection, onChange } = this.#options;
+    const { transport, path, labelSelector, timing, onConnection, onChange } = this.#options;
     const events = listWatch({
       ...{ transport, path, timing, signal },
+      selection: { labelSelector },
+      fields: transport.answerFields,
       idleMs: IDLE_MS,
       timeoutSeconds: WATCH_SECONDS,
       list: async () => {
@@ -73,7 +76,8 @@ export class Informer {
         return this.#resourceVersion;
       },
       resourceVersion: this.#resourceVersion,
-      retries: () => true,
+      // E.g. a selector that cannot be read.
+      retries: (error) => !isStatus(error, 400) && !isStatus(error, 422),
       onConnected: () => {
         onConnection(undefined);
         onChange();

@@ -10,11 +10,12 @@ import { ApplyTarget } from './apply-target.ts';
 import {
   EXPORT_FIELD_MANAGER,
   EXPORTED_ANNOTATION,
-  ExportedProfiles,
   type ExportSettings,
+  exportedState,
   exportOwnership,
   PROFILE_VERSIONS,
   profilesPath,
+  withProfile,
 } from './export-profiles.ts';
 import { FakeHub, HUB_TOKEN } from './hub.fixture.ts';
 import { Informer } from './informer.ts';
@@ -91,7 +92,7 @@ function newExport(options: Options = {}) {
     onChange: wakeup.set,
     onConnection: (problem) => reporter.setCondition('TargetConnected', problem === undefined, problem?.message),
   });
-  const source = new ExportedProfiles(settings, 'v1alpha2');
+  const source = new Clusters(settings);
   const problems = new Map<string, SourceProblem>();
   const reconcilerOptions: ReconcilerOptions = {
     read: async () => ({ objects: source.objects, kept: new Set<string>(), problems }),
@@ -111,6 +112,28 @@ function newExport(options: Options = {}) {
     ...{ transport, source, problems, informer, reconciler, reporter, wakeup, lines, reconcile },
     options: reconcilerOptions,
   };
+}
+
+/** The clusters that an informer has read. */
+class Clusters {
+  readonly #settings: ExportSettings;
+  readonly #clusters = new Map<string, ApiObject>();
+
+  constructor(settings: ExportSettings) {
+    this.#settings = settings;
+  }
+
+  put(each: Cluster): void {
+    this.#clusters.set(each.metadata.name, withProfile(each as unknown as ApiObject, 'v1alpha2', this.#settings));
+  }
+
+  delete({ metadata }: Cluster): void {
+    this.#clusters.delete(metadata.name);
+  }
+
+  get objects(): DesiredState['objects'] {
+    return exportedState(this.#clusters.values()).objects;
+  }
 }
 
 const profile = (name: string): ApiObject | undefined => hub.objects(PROFILES).get(`inventory/${name}`);
@@ -448,7 +471,7 @@ describe('an export into a hub', () => {
       return timing.delays;
     };
     const state = (...clusters: readonly Cluster[]): DesiredState => {
-      const source = new ExportedProfiles(SETTINGS, 'v1alpha2');
+      const source = new Clusters(SETTINGS);
       for (const each of clusters) source.put(each);
       return { objects: source.objects, kept: new Set(), problems: new Map() };
     };

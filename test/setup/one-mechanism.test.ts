@@ -67,6 +67,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     ['console/src/components/list-table.tsx', 'console/src/fleet/fleet-table.tsx'],
   ],
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
+  ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],
 ];
 
 describe('one mechanism for each idea', () => {

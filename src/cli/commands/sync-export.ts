@@ -1,24 +1,24 @@
 import { PROFILE_GROUP } from '../../api/clusters/profile-of-cluster.ts';
 import { isValidLabelValue } from '../../api/names.ts';
-import type { Client } from '../../client/create-client.ts';
-import { isStatus } from '../../client/errors.ts';
+import { clustersPath } from '../../client/list-clusters.ts';
 import { realTiming } from '../../lib/backoff.ts';
 import { readAddress } from '../../lib/network.ts';
 import { servedVersion } from '../../sync/api-version.ts';
 import { ApplyTarget } from '../../sync/apply-target.ts';
 import {
   EXPORT_FIELD_MANAGER,
-  ExportedProfiles,
   type ExportSettings,
+  exportedState,
   exportOwnership,
   PROFILE_VERSIONS,
   profilesPath,
+  withProfile,
 } from '../../sync/export-profiles.ts';
 import { Informer } from '../../sync/informer.ts';
-import type { Reporter, SourceProblem } from '../../sync/reporter.ts';
+import type { ConditionType } from '../../sync/reporter.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
-import { clientFor, resolveConnection } from '../connection/connection.ts';
-import { connectCluster } from '../sync/cluster-connection.ts';
+import { resolveConnection } from '../connection/connection.ts';
+import { connectCluster, connectServer } from '../sync/cluster-connection.ts';
 import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
 /** Writes the clusters of Clusterpass as ClusterProfiles into a hub, and keeps them up to date (CP-86, CP-87). */
@@ -26,9 +26,8 @@ export const run: Run = async (context, invocation) => {
   const flags = syncFlags(invocation);
   const connection = await resolveConnection(context, invocation);
   const settings = settingsFrom(invocation, connection.server);
-  const client = await clientFor(context, connection);
+  const server = await connectServer(context, connection);
   const { transport } = await connectCluster(context, invocation);
-  const labelSelector = invocation.text('selector');
   return runSync(context, invocation, {
     flags,
     resource: `clusterprofile.${PROFILE_GROUP}`,
@@ -36,30 +35,32 @@ export const run: Run = async (context, invocation) => {
     open: async ({ reporter, wake, signal }): Promise<Sides> => {
       const version = await servedVersion(transport, PROFILE_GROUP, PROFILE_VERSIONS, signal);
       const path = profilesPath(version, settings.namespace);
-      const informer = new Informer({
-        transport,
-        path,
-        timing: realTiming,
-        onChange: wake,
-        onConnection: (problem) =>
-          reporter.setCondition('TargetConnected', problem === undefined, problem?.message ?? ''),
+      const connected = (side: ConditionType) => (problem: Error | undefined) =>
+        reporter.setCondition(side, problem === undefined, problem?.message ?? '');
+      const shared = { timing: realTiming, onChange: wake };
+      const profiles = new Informer({ ...shared, transport, path, onConnection: connected('TargetConnected') });
+      const clusters = new Informer({
+        ...shared,
+        transport: server,
+        path: clustersPath('public'),
+        labelSelector: invocation.text('selector'),
+        transform: (cluster) => withProfile(cluster, version, settings),
+        onConnection: connected('SourceConnected'),
       });
-      const newProfiles = (): ExportedProfiles => new ExportedProfiles(settings, version);
-      const source = new ClusterSource({ client, labelSelector, newProfiles, reporter, wake });
       return {
-        read: async () => source.state,
+        read: async () => (clusters.isSynced ? exportedState(clusters.objects.values()) : undefined),
         target: new ApplyTarget({
-          ...{ transport, path, informer },
+          ...{ transport, path, informer: profiles },
           fieldManager: EXPORT_FIELD_MANAGER,
           dryRun: flags.dryRun === 'server',
         }),
-        isTargetSynced: () => informer.isSynced,
+        isTargetSynced: () => profiles.isSynced,
         ownership: exportOwnership(settings),
         list: async () => {
-          await Promise.all([source.list(), informer.list()]);
+          await Promise.all([clusters.list(), profiles.list()]);
         },
         follow: async (until) => {
-          await Promise.all([source.follow(until), informer.run(until)]);
+          await Promise.all([clusters.run(until), profiles.run(until)]);
         },
       };
     },
@@ -83,65 +84,4 @@ function settingsFrom(invocation: Invocation, server: string): ExportSettings {
     endpointFor,
     server,
   };
-}
-
-interface SourceOptions {
-  readonly client: Client;
-  readonly labelSelector: string | undefined;
-  readonly newProfiles: () => ExportedProfiles;
-  readonly reporter: Reporter;
-  readonly wake: () => void;
-}
-
-/** The clusters of the server, as profiles. */
-class ClusterSource {
-  readonly #options: SourceOptions;
-  #profiles: ExportedProfiles | undefined;
-
-  constructor(options: SourceOptions) {
-    this.#options = options;
-  }
-
-  get state() {
-    if (this.#profiles === undefined) return undefined;
-    return { objects: this.#profiles.objects, kept: new Set<string>(), problems: new Map<string, SourceProblem>() };
-  }
-
-  get #selection(): { labelSelector?: string } {
-    const { labelSelector } = this.#options;
-    return labelSelector === undefined ? {} : { labelSelector };
-  }
-
-  async list(): Promise<void> {
-    const profiles = this.#options.newProfiles();
-    for (const cluster of (await this.#options.client.listClusters(this.#selection)).items) profiles.put(cluster);
-    this.#profiles = profiles;
-  }
-
-  /** Watches again after every error but a bad request, e.g. a selector that cannot be read. */
-  async follow(signal: AbortSignal): Promise<void> {
-    const { client, reporter, wake, newProfiles } = this.#options;
-    const profiles = newProfiles();
-    const events = client.watchClusters({
-      ...this.#selection,
-      signal,
-      retries: (error) => !isStatus(error, 400) && !isStatus(error, 422),
-      onConnected: () => {
-        reporter.setCondition('SourceConnected', true);
-        wake();
-      },
-      onInterruption: (cause) => {
-        if (cause instanceof Error) reporter.setCondition('SourceConnected', false, cause.message);
-      },
-      onSynced: () => {
-        this.#profiles = profiles;
-        wake();
-      },
-    });
-    for await (const { type, cluster } of events) {
-      if (type === 'DELETED') profiles.delete(cluster);
-      else profiles.put(cluster);
-      wake();
-    }
-  }
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { CLUSTERPASS_ANSWER } from '../../client/answer-types.ts';
 import { type TokenProvider, Transport } from '../../client/transport.ts';
 import { realTiming } from '../../lib/backoff.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
@@ -96,10 +97,11 @@ function connectionAt(
   return { server, ca, transport };
 }
 
-/** Clusterpass as the side that is written to. */
+/** Clusterpass as one of the sides. */
 export async function connectServer(context: Context, connection: Connection): Promise<Transport> {
   const { certificateAuthority: ca, insecureSkipTlsVerify } = connection;
   const tls = { insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) };
   const fetch = createRequestFetch(tls, proxyOf(context.env));
-  return new Transport({ ...(await clientOptions(context, connection, fetch)), timing: realTiming });
+  const options = await clientOptions(context, connection, fetch);
+  return new Transport({ ...options, timing: realTiming, answerFields: CLUSTERPASS_ANSWER });
 }
