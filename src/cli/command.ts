@@ -10,8 +10,6 @@ export interface Command {
   readonly details?: string;
   readonly arguments?: readonly Argument[];
   readonly flags?: readonly Flag[];
-  /** The path of the command whose section of docs/cli.md has the same flags. */
-  readonly sameFlagsAs?: string;
   /** The arguments are a command, whose own flags follow `--`. */
   readonly runsCommand?: boolean;
   /** What follows the first argument is for another program, flags too. */

@@ -64,8 +64,7 @@ function section(command: Command, common: readonly string[]): string {
   ].join('');
 }
 
-function flagsText({ flags = [], sameFlagsAs: other }: Command, common: readonly string[]): string {
-  if (other !== undefined) return `Flags: those of [\`${other}\`](#${other.replaceAll(' ', '-')}).\n\n`;
+function flagsText({ flags = [] }: Command, common: readonly string[]): string {
   const rows = flags.map(flagRow);
   const shared = flags.filter((_, index) => common.includes(rows[index] ?? '')).map(({ flags: name }) => `\`${name}\``);
   const own = rows.filter((row) => !common.includes(row));

@@ -47,10 +47,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     path: ['auth', 'why'],
     summary: 'Explain why an action is allowed or not.',
     details:
-      'Prints `yes` with the binding and the role that allow the action, or `no` with a role and a binding that would ' +
-      'allow it, as YAML to review and apply; `no` and the reason are comments of it. Exits with 0 or 1. About others ' +
-      '(`--user`, `--group`), bindings of groups count for the groups that are named, and it needs the permission to ' +
-      '`create` `subjectaccessreviews`.',
+      'Prints `yes` with the binding and the role that allow the action, or `no` with a role and a binding that ' +
+      'would allow it, as YAML to review and apply. Exits with 0 or 1. Questions about others need the permission ' +
+      'to `create` `subjectaccessreviews`; bindings of groups count for the groups that are named.',
     arguments: [
       { name: '<VERB>', doc: '`get`, `list`, `create`...' },
       { name: '<TYPE>', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
@@ -75,10 +74,10 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     path: ['auth', 'reach'],
     summary: 'List the clusters and service accounts that a user reaches.',
     details:
-      'A cluster is listed if the user may see it, a service account if the user may request passes of it, `userpass` if ' +
-      'the user may request passes for itself. You see the clusters and accounts that you may see yourself. Groups are known to the identity provider alone: name those that ' +
-      'are to count. The name of a service account is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs the ' +
-      'permission to `create` `subjectreachreviews` (API group `clusterpass.dev`).',
+      'The clusters that the user may see, the service accounts of which it may request passes, and `userpass` ' +
+      'for passes for itself, as far as you may see them. Name the groups that are to count. The name of a ' +
+      'service account is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs the permission to ' +
+      '`create` `subjectreachreviews` (API group `clusterpass.dev`).',
     arguments: [{ name: '<USER>', doc: 'Name of the user.' }],
     flags: [group, cluster('Only this cluster.'), noHeaders, output('`json`, `yaml`')],
     examples: ['clusterpass auth reach carl', 'clusterpass auth reach carl --group team-shop --cluster prod-eu-1'],
@@ -87,11 +86,11 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     path: ['auth', 'who-can'],
     summary: 'List the users, groups and service accounts that may do something.',
     details:
-      'With the binding and the role behind each. Without VERB and TYPE: who may see the cluster of `--cluster`, or with ' +
-      '`--account` who may request passes of that service account. Members of a group are known to the identity provider ' +
-      'alone. You see the bindings that you may read. A cluster that does not exist is an error, and a service account ' +
-      'that Clusterpass does not have is a warning, if you may get them. Needs the permission to `create` ' +
-      '`resourceaccessreviews` (API group `clusterpass.dev`), everywhere or in the cluster.',
+      'With the binding and the role behind each. Without VERB and TYPE: who may see the cluster, or with ' +
+      '`--account` who may request passes of that account. You see the bindings that you may read. A cluster that ' +
+      'does not exist is an error, an unknown service account a warning, if you may get them. Needs the ' +
+      'permission to `create` `resourceaccessreviews` (API group `clusterpass.dev`), everywhere or in the ' +
+      'cluster.',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
       { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },

@@ -7,10 +7,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['register'],
     summary: 'Register a cluster from a kubeconfig.',
     details:
-      'Reads the address and the CA of a context, reads the version and the identity of the cluster (the UID of the ' +
-      'namespace `kube-system`, stored in the annotation `clusterpass.dev/cluster-id`), and creates the cluster. If the ' +
-      'identity cannot be read, the cluster is created without it. The credentials in the kubeconfig are only used for ' +
-      'these two requests and are not sent to Clusterpass.',
+      'Reads address and CA of a context, and version and identity of the cluster (the UID of the namespace ' +
+      '`kube-system`, stored in the annotation `clusterpass.dev/cluster-id`), and creates the cluster, without ' +
+      'the identity if it cannot be read. The credentials in the kubeconfig are not sent to Clusterpass.',
     arguments: [{ name: '<NAME>', doc: 'Name of the new cluster.' }],
     flags: [
       {
@@ -34,21 +33,17 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['trust'],
     summary: 'Write the authentication configuration with which a cluster accepts passes.',
     details:
-      'Writes an `AuthenticationConfiguration` for the flag `--authentication-config` of kube-apiserver. A token then ' +
-      'authenticates as its service account, with its groups and its UID. The CA in the file is that of ' +
-      '`--certificate-authority` or of the login. Without one, it is the root certificate that the issuer presents, if this ' +
-      'machine trusts it and it is not a public CA.\n\n' +
-      'With `--refresh` it makes an API server read the key set again. After `clusterpass keys revoke` the server ' +
-      'refreshes the clusters that it can reach. Refresh the others with this command: ' +
-      'kube-apiserver accepts tokens of the keys that it has in memory, however old they are. With `--file`, run on the ' +
-      'machine of the API server, it changes a comment in the file of `--authentication-config`, which kube-apiserver ' +
-      'takes up in about 20 seconds. With a cluster, it sends its API server a token that no key verifies; kube-apiserver ' +
-      'then reads the keys again if those it has are older than an hour.\n\n' +
-      'With `--webhook` it writes files with which an API server asks Clusterpass for each pass, instead of verifying ' +
-      'passes by itself, so that a revocation reaches it: a kubeconfig for its webhook, the token and the permission of an ' +
-      'account that may only review passes of this cluster. It prints the flags of kube-apiserver and what else is to be done.\n\n' +
-      'With `--people` the cluster also accepts passes for people (`clusterpass kubeconfig --as-me`): their names and groups ' +
-      'have the prefix of `--people-prefix` of the server, and the RBAC of the cluster decides what they may do.',
+      'Writes an `AuthenticationConfiguration` for the flag `--authentication-config` of kube-apiserver. The CA ' +
+      'in it is that of `--certificate-authority` or of the login, else the root that the issuer presents, if ' +
+      'this machine trusts it and it is not a public CA.\n\n`--refresh` makes an API server read the key set again: ' +
+      'after `clusterpass keys revoke` the server refreshes the clusters that it can reach, and kube-apiserver ' +
+      'accepts tokens of the other keys that it has in memory. With `--file`, on the machine of the API server, ' +
+      'it changes a comment in that file, which is read again in about 20 seconds. With a cluster, it sends a ' +
+      'token that no key verifies; the keys are then read again if they are older than an hour.\n\n`--webhook` ' +
+      'writes files with which an API server asks Clusterpass for each pass, so that a revocation reaches it: a ' +
+      'kubeconfig for its webhook, and the token and the permission of an account that may only review passes of ' +
+      'this cluster. It prints what else is to be done.\n\nWith `--people` the cluster accepts passes for people, ' +
+      'too: names and groups have the prefix of `--people-prefix` of the server.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.', isCluster: true }],
     flags: [
       { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
@@ -68,11 +63,10 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['confirm'],
     summary: 'Confirm the addresses and the CA of a cluster.',
     details:
-      'Needs the verb `confirm` on clusters. With `--confirm-endpoints` of the server, a change of the addresses or the ' +
-      'CA of a cluster waits until it is confirmed; meanwhile clients get the previous ones. If `spec.authInfo.controller` of ' +
-      'a cluster names a credential, the server sends it only to confirmed addresses with a confirmed CA. The command ' +
-      'prints what it confirms and what that replaces: check it, especially after a change that you did not make. To ' +
-      'withdraw a change, write the previous endpoints to the cluster.',
+      'Needs the verb `confirm` on clusters. With `--confirm-endpoints` of the server, a change of addresses or ' +
+      'CA waits until it is confirmed, and a credential (`spec.authInfo.controller`) is sent only to what is ' +
+      'confirmed. The command prints what it confirms and what that replaces: check it. To withdraw a change, ' +
+      'write the previous endpoints.',
     arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.', isCluster: true }],
     flags: [
       {
@@ -94,8 +88,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['keys', 'rotate'],
     summary: 'Start signing with the next key.',
     details:
-      'The next key signs once all relying parties can have read it: 70 minutes after it was first published, which is ' +
-      'often long past. Tokens of the previous key stay valid.',
+      'The next key signs once relying parties can have read it: 70 minutes after it was first published. Tokens ' +
+      'of the previous key stay valid.',
     flags: [
       {
         flags: '--algorithm <ALGORITHM>',
@@ -114,9 +108,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['keys', 'revoke'],
     summary: 'Revoke a signing key and all tokens signed with it.',
     details:
-      'The server refuses the tokens of the key immediately and no longer publishes the key. If it is the current key, the ' +
-      'next key takes its place. Clusters accept the tokens until they read the keys again: those that the server probes ' +
-      'do so at once and an hour later, the others with `clusterpass trust --refresh`.',
+      'The server refuses tokens of the key at once and no longer publishes it; the next key takes the place of ' +
+      'the current one. Clusters accept the tokens until they read the keys again: those that the server probes ' +
+      'at once and an hour later, the others with `clusterpass trust --refresh`.',
     arguments: [{ name: '<KEY>', doc: 'ID of the key.' }],
     flags: [dryRun],
     examples: ['clusterpass keys revoke RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc'],

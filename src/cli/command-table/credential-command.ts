@@ -9,16 +9,14 @@ export const CREDENTIAL: Command = {
   usageExitCode: 2,
   summary: 'Give kubectl a token, as an exec credential plugin.',
   details:
-    'Writes only an ExecCredential to stdout, of the version that `KUBERNETES_EXEC_INFO` requests. Tokens are cached in ' +
-    '`$XDG_CACHE_HOME/clusterpass` or `~/.cache/clusterpass` (mode 0600) until four fifths of their lifetime are over; that time is ' +
-    'the `expirationTimestamp` for kubectl. Processes that start at the same time share one request. A cached token ' +
-    'that is older than a minute, or that the same process asks for again, is first checked at the server (or at the ' +
-    'cluster, if it issues its tokens itself) and replaced if it is refused: its key, its account or the token may have ' +
-    'been revoked. If there is no answer within two seconds, the cached token is used. `clusterpass login` and ' +
-    '`clusterpass logout` remove the cached tokens of the server, `clusterpass pass revoke` those of the pass.\n\nFor controllers ([inventory.md](inventory.md)): the ' +
-    'cluster can come from `spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`, which client-go takes from a ' +
-    'ClusterProfile. With `--token-file` nothing is cached on disk. The exit code is 2 if flags, variables or ' +
-    '`KUBERNETES_EXEC_INFO` are wrong, and 1 for any other failure.',
+    'Writes only an ExecCredential to stdout. Tokens are cached in `$XDG_CACHE_HOME/clusterpass` or ' +
+    '`~/.cache/clusterpass` (mode 0600) until four fifths of their lifetime are over, which is the ' +
+    '`expirationTimestamp` for kubectl. Processes that start together share one request. A cached token older ' +
+    'than a minute is first checked at the server (or at a cluster that issues its own tokens), and replaced if ' +
+    'it is refused; without an answer in two seconds it is used. `login`, `logout` and `pass revoke` remove what ' +
+    'they end.\n\nFor controllers ([inventory.md](inventory.md)): the cluster can come from ' +
+    '`spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`. With `--token-file` nothing is cached on disk. ' +
+    'The exit code is 2 for wrong flags, variables or `KUBERNETES_EXEC_INFO`, and 1 for any other failure.',
   flags: [
     cluster('Cluster of the service account. Defaults to the cluster of the ClusterProfile, if there is one.'),
     { ...namespace, doc: 'Namespace of the service account.' },

@@ -10,10 +10,9 @@ export const PASS_COMMANDS: readonly Command[] = [
     path: ['pass', 'request'],
     summary: 'Ask for a pass of a service account, for a purpose and some minutes.',
     details:
-      'Prints the handle of the pass, and writes a kubeconfig that redeems it: no token is shown or stored before kubectl ' +
-      'needs it. Needs the permission to `create` `serviceaccounts/token` in the cluster. If the binding that gives it has ' +
-      'the annotation `clusterpass.dev/approval: review-always`, another person has to approve the pass first. Nothing ' +
-      'that the pass gives outlives it.',
+      'Prints the handle of the pass, and writes a kubeconfig that redeems it: no token is stored before kubectl ' +
+      'needs it. Needs the permission to `create` `serviceaccounts/token` in the cluster. The binding that gives ' +
+      'it decides whether an approval is needed. Nothing that the pass gives outlives it.',
     flags: [
       { ...cluster('The cluster. Required.'), field: /spec\.cluster/ },
       {

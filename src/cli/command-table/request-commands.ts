@@ -10,10 +10,10 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     path: ['request', 'create'],
     summary: 'Ask for access to a cluster, for some time.',
     details:
-      'With `--account` for passes of a service account, with VERB and TYPE for another permission of Clusterpass about ' +
-      'the cluster, and with neither to see the cluster. VERB and TYPE permit nothing in the cluster itself: for kubectl, ' +
-      'ask for passes. An approver grants the request or denies it; until then nothing changes. Prints ' +
-      'the name of the request. Needs the permission to `create` `accessrequests` (API group `clusterpass.dev`).',
+      'With `--account` for passes of a service account, with VERB and TYPE for a permission of Clusterpass about ' +
+      'the cluster (none in the cluster itself), and with neither to see the cluster. An approver grants the ' +
+      'request or denies it. Prints its name. Needs the permission to `create` `accessrequests` (API group ' +
+      '`clusterpass.dev`).',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
       { name: '[TYPE]', doc: 'Resource, or `TYPE/NAME`.' },
@@ -108,8 +108,8 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     path: ['request', 'withdraw'],
     summary: 'Withdraw requests, and end the access of approved ones.',
     details:
-      'Your own, or those that you may approve. Passes that were issued before stay valid until they expire: the command ' +
-      'says until when those with a record do, and how to revoke them.',
+      'Your own, or those that you may approve. Passes that were issued before stay valid: the command says until ' +
+      'when those with a record do, and how to revoke them.',
     arguments: name,
     flags: [message('Why.'), dryRun],
     notRun: 'the names of the page do not exist',

@@ -6,21 +6,18 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['login'],
     summary: 'Log in with an identity provider or a token, and store the login.',
     details:
-      'You sign in at an identity provider: that of `--issuer-url` and `--client-id`, else the one that the server names ' +
-      'for its console (`--console-oidc-issuer`), which is printed. It is not used if your login at another server has the ' +
-      'same provider: set the flags if you trust both servers. The sign-in is in a browser on this machine ' +
-      '(authorization code flow with PKCE; the provider must allow the redirect URI `http://127.0.0.1/callback` with any ' +
-      'port), or in a browser on any machine (`--device`, the device flow). The address is printed; a browser is opened ' +
-      'only if stderr is a terminal. The server gets the ID token. It is refreshed shortly before it expires, by one ' +
-      'process at a time, so one login serves every command, every cluster and kubectl. The next login at the same server ' +
-      'uses the same provider. A login of another person, client or provider, or with a token, revokes the refresh token ' +
-      'of the login that it replaces, if the provider supports it.\n\n' +
-      'Without a provider, a token must be given. In both cases the token is tested, then stored in ' +
-      '`logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. There is one login per ' +
-      'server, and a token is only sent to its own server.\n\nLog in to several servers to see their clusters in one list: ' +
-      '`get clusters`, `describe cluster`, `kubeconfig` and `exec` without `--server` are for all servers with a login, and ' +
-      'every other command is for the current server, which is that of the last login until `clusterpass servers use` ' +
-      'names another ([passes.md](passes.md#several-servers)).',
+      'You sign in at an identity provider: that of the flags, else the one that the server names for its console ' +
+      '(`--console-oidc-issuer`), which is printed. It is not used if your login at another server has the same ' +
+      'provider: set the flags if you trust both servers. The sign-in is in a browser on this machine ' +
+      '(authorization code flow with PKCE; the provider must allow the redirect URI `http://127.0.0.1/callback` ' +
+      'with any port), or on any machine (`--device`). A browser is opened only if stderr is a terminal. The ' +
+      'server gets the ID token, which one process at a time refreshes shortly before it expires. A login of ' +
+      'another person, client or provider, or with a token, revokes the refresh token of the one that it replaces.\n\nWithout a ' +
+      'provider, a token must be given. The token is tested, then stored in `logins.json` (mode 0600) in ' +
+      '`$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. A token is only sent to its own server.\n\nLog in ' +
+      'to several servers to see their clusters in one list: `get clusters`, `describe cluster`, `kubeconfig` and ' +
+      '`exec` without `--server` are for all of them; every other command is for the current server, that of the ' +
+      'last login until `clusterpass servers use` ([passes.md](passes.md#several-servers)).',
     flags: [
       {
         flags: '--name <name>',
@@ -73,9 +70,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
   {
     path: ['servers'],
     summary: 'List the servers that you are logged in to.',
-    details:
-      'With the name of each, for `--server` and before names of clusters. The current one is that of the last login, or ' +
-      'of `clusterpass servers use`.',
+    details: 'With the name of each, for `--server` and before names of clusters.',
     connects: false,
     flags: [output('`json`, `yaml`, `name`')],
     examples: ['clusterpass servers', 'clusterpass servers -o json'],
@@ -95,10 +90,9 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['logout'],
     summary: 'Remove a login and its cached passes.',
     details:
-      'The refresh token of a login at an identity provider is revoked there, if the provider supports it. The ' +
-      'kubeconfigs of `clusterpass pass request` for this server are deleted; others are not changed. Without `--server` ' +
-      'and `CLUSTERPASS_SERVER`, the login at the current server is removed; `--all` removes every login. If one login is left, it becomes the current server; of several ' +
-      'none does: select one with `--server`.',
+      'Revokes the refresh token at the provider, ends your passes of this server, and deletes their kubeconfigs. ' +
+      'The login is that of `--server`, `CLUSTERPASS_SERVER` or the current server. If one login is left, it ' +
+      'becomes the current one; of several none does.',
     connects: false,
     flags: [
       { flags: '-s, --server <URL>', doc: 'Name or address of the server whose login is removed.' },

@@ -22,11 +22,10 @@ export const SYNC_COMMANDS: readonly Command[] = [
     path: ['sync', 'export'],
     summary: 'Write clusters as ClusterProfiles into a hub, and keep them up to date.',
     details:
-      'For controllers that read ClusterProfiles of their own cluster only (Kueue, Argo CD). Runs until it is stopped. ' +
-      'Writes by server-side apply as the field manager `clusterpass`, and only if something differs. A profile of ' +
-      'another manager is never changed; what others changed in a profile of this server is changed back. With ' +
-      '`--prune` it deletes profiles that it has written and whose cluster is gone or no longer visible. A caller that ' +
-      'lost its permissions sees an empty fleet: `--max-delete` keeps that from emptying the hub.',
+      'For controllers that read ClusterProfiles of their own cluster (Kueue, Argo CD). Writes by server-side ' +
+      'apply as the field manager `clusterpass`, only what differs. A profile of another manager is never ' +
+      'changed; what others changed in an own one is changed back. A caller that lost its permissions sees an ' +
+      'empty fleet: `--max-delete` keeps that from emptying the hub.',
     flags: [
       ...kubeconfigFlags('hub'),
       { flags: '-n, --namespace <namespace>', doc: 'Namespace of the profiles. Required.' },
@@ -54,13 +53,12 @@ export const SYNC_COMMANDS: readonly Command[] = [
     path: ['sync', 'import'],
     summary: 'Register the clusters of a hub, and keep them up to date.',
     details:
-      'Reads Cluster API clusters, ManagedClusters of Open Cluster Management or ClusterProfiles, and applies a Cluster ' +
-      'for each, with the annotation `clusterpass.dev/imported-from`. Clusters without this annotation, and those of ' +
-      'other sources, are never changed or deleted. Labels are copied only if `--copy-label` names them: they decide who ' +
-      'reaches a cluster. Only the address and the CA are read, and no credential. Of Cluster API, the CA is in the ' +
-      'Secret `NAME-kubeconfig`; `--without-ca` needs no permission to read Secrets. With `--prune` a cluster is deleted ' +
-      'when the hub no longer has it, with everything inside it, also what others put there; one that the hub has and that ' +
-      'cannot be read stays as it is.',
+      'Reads Cluster API clusters, ManagedClusters of Open Cluster Management or ClusterProfiles, and applies a ' +
+      'Cluster for each, with the annotation `clusterpass.dev/imported-from`; others are never changed. Labels ' +
+      'are copied only with `--copy-label`: they decide who reaches a cluster. Only address and CA are read, of ' +
+      'Cluster API from the Secret `NAME-kubeconfig` (`--without-ca` needs no permission for Secrets). With ' +
+      '`--prune` a cluster that is gone from the hub is deleted with everything inside it; one that cannot be ' +
+      'read stays.',
     flags: [
       { flags: '--from <capi|ocm|clusterprofile>', doc: 'What to read in the hub. Required.' },
       ...kubeconfigFlags('hub'),

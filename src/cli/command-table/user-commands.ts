@@ -15,9 +15,9 @@ export const USER_COMMANDS: readonly Command[] = [
     aliases: ['cluster'],
     summary: 'List the clusters that you may see.',
     details:
-      'If you are logged in to several servers and give neither `--server` nor a token, the list has the clusters of all ' +
-      'of them, with the column `SERVER` (in JSON and YAML the annotation `clusterpass.dev/server`, and `SERVER/NAME` with ' +
-      '`-o name`). A server that fails is named on stderr; the clusters of the others are printed, and the exit code is 1.',
+      'With several logins, and neither `--server` nor a token, the list has the clusters of all servers, with ' +
+      'the column `SERVER` (in JSON and YAML the annotation `clusterpass.dev/server`, with `-o name` ' +
+      '`SERVER/NAME`). A server that fails is named on stderr, and the exit code is 1.',
     arguments: [
       {
         name: '[NAME...]',
@@ -39,9 +39,9 @@ export const USER_COMMANDS: readonly Command[] = [
     aliases: ['clusters'],
     summary: 'Show details of a cluster.',
     details:
-      'Labels, endpoints, conditions with their ages, issuer, default audience, maximum lifetime of tokens, the RBAC rule ' +
-      'that lets you see the cluster, and the first 20 service accounts for which you may create tokens.\n\nIf you are logged in to several servers and give neither `--server` nor a token, ' +
-      'the cluster is searched at all of them, and described once for each server that has it.',
+      'Labels, endpoints, conditions, issuer, default audience, maximum lifetime of tokens, the RBAC rule that ' +
+      'lets you see the cluster, and the first 20 service accounts for which you may create tokens. With several ' +
+      'logins it is searched at all servers.',
     arguments: [
       { name: '<NAME...>', doc: 'Names of clusters. `SERVER/NAME` is the cluster of one server.', isCluster: true },
     ],
@@ -110,10 +110,10 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['token', 'list'],
     summary: 'List unexpired tracked tokens.',
     details:
-      'Tokens that have a record and are neither expired nor revoked. Tokens of `clusterpass create token` and of the ' +
-      'console have one, unless it was declined; those of kubectl, of `clusterpass credential` and of other clients have ' +
-      'one if the server is started with `--track-all-tokens`. You see all of them if you may list `issuedtokens`, else ' +
-      'the ones that you requested.',
+      'Tokens that are neither expired nor revoked. `clusterpass create token` and the console track tokens, ' +
+      'unless that is declined; tokens of kubectl, `clusterpass credential` and other clients are tracked with ' +
+      '`--track-all-tokens` of the server. Without permission to list `issuedtokens` you see those that you ' +
+      'requested.',
     flags: [
       ...tokenSelection,
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
@@ -130,12 +130,11 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['token', 'revoke'],
     summary: 'Revoke passes before they expire.',
     details:
-      'Takes the ID of a token (its `jti` claim, also as `JTI=...` of an audit log), or the token itself on stdin. The token is neither printed nor sent to ' +
-      'the server; only its ID is. It need not be tracked. You may always revoke tracked tokens that you requested; other ' +
-      'tokens need the permission to `delete` `issuedtokens`. Clusterpass and every verifier that asks it refuse the token ' +
-      'from then on. A cluster or another verifier that uses the key set does not notice, and accepts the token until ' +
-      'it expires; the command says until when.\n\nIn place of IDs, `--cluster`, `--account` and `--requester` select tracked ' +
-      'tokens; those that match all of them are revoked. `--all` revokes all tracked tokens that you see.',
+      'Takes IDs of tokens (the claim `jti`, also as `JTI=...` of an audit log), or a token on stdin, of which ' +
+      'only the ID is sent. You may revoke tracked tokens that you requested; others need the permission to ' +
+      '`delete` `issuedtokens`. Clusterpass and verifiers that ask it refuse the token from then on. A cluster or ' +
+      'a verifier that uses the key set accepts it until it expires; the command says until when.\n\nIn place of ' +
+      'IDs, flags select tracked tokens; those that match all of them are revoked.',
     arguments: [{ name: '[JTI|-...]', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
     flags: [
       ...tokenSelection,
@@ -157,21 +156,18 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['kubeconfig'],
     summary: 'Write a kubeconfig with contexts for Clusterpass, or for every cluster that you may see.',
     details:
-      'Without `--as` and `--as-me`: a context `clusterpass` for the API of the fleet, and `clusterpass/CLUSTER` for that of ' +
-      'each cluster at Clusterpass, with your own login. With logins to several servers: `clusterpass@SERVER`, and ' +
-      '`clusterpass@SERVER/CLUSTER` for a cluster whose name another server has, too.\n\n' +
-      'Contexts are added to the first file of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other programs ' +
-      'are not changed, and a name that is in use in one of its files is an error. The command recognizes its own entries by an extension: a ' +
-      'context that you renamed keeps its name, and your namespace, proxy and other settings in it stay. No secret is ' +
-      'written: kubectl runs `clusterpass credential` when it needs a token, with your login or the variables of its ' +
-      'environment, not with `--token` or `--token-file` of this command. The address is the first endpoint whose ' +
-      '`clientCIDR` contains the local address of the connection to the server. If the address or the CA of a context has ' +
-      'changed since it was written, the command says so, leaves the context as it is and exits with 1: check the change, ' +
-      'then run it with `--accept-changes`. The command requests tokens of the account ' +
-      'in up to 500 clusters with a dry run, and warns of those that fail.\n\nIf you are logged in to several servers and give ' +
-      'neither `--server` nor a token, contexts for the clusters of all of them are written. A cluster whose name another ' +
-      'server has, too, gets the context `SERVER/NAME`; contexts in the file keep their names. Nothing is changed or pruned ' +
-      'for a server that fails: it is named on stderr, and the exit code is 1.',
+      'Without `--as` and `--as-me`: a context `clusterpass` for the API of the fleet, and `clusterpass/CLUSTER` ' +
+      'for that of each cluster at Clusterpass, with your own login; with several logins `clusterpass@SERVER`, ' +
+      'and `clusterpass@SERVER/CLUSTER` for a name that two servers have.\n\nContexts are added to the first file ' +
+      'of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other programs are never changed; a name ' +
+      'that is in use is an error. Own entries are recognized by an extension: a context that you renamed keeps ' +
+      'its name and your settings. No secret is written: kubectl runs `clusterpass credential` with your login or ' +
+      'the variables of its environment. The address is the first endpoint whose `clientCIDR` contains the local ' +
+      'address of the connection to the server. A context whose address or CA has changed is left as it is, with ' +
+      'exit code 1, until `--accept-changes`. Accounts are tested in up to 500 clusters with a dry run; failures ' +
+      'are warnings.\n\nWith several logins, and neither `--server` nor a token, contexts of all servers are ' +
+      'written; a cluster whose name another server has gets `SERVER/NAME`. Nothing is changed or pruned for a ' +
+      'server that fails.',
     flags: [
       {
         flags: '--as <namespace/name>',
@@ -223,11 +219,10 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['kubectl'],
     summary: 'Run kubectl at Clusterpass, with your login.',
     details:
-      'For everything that is an object: roles and bindings, access requests, signing keys, the objects inside a ' +
-      'cluster. It runs the `kubectl` on your PATH with a temporary kubeconfig (mode 0600) that has no secret: kubectl ' +
-      'gets its token from `clusterpass credential`. Flags of `clusterpass` stand before the first argument; this one ' +
-      'and all that follows are for kubectl, whose exit code is that of the command. Needs an https server: kubectl ' +
-      'sends no token over http. [kubectl.md](kubectl.md) says what kubectl can do here.',
+      'For everything that is an object. Runs the `kubectl` on your PATH with a temporary kubeconfig (mode 0600) ' +
+      'that has no secret: kubectl gets its token from `clusterpass credential`. Each server with a login is a ' +
+      'context, `clusterpass@SERVER`. Flags of `clusterpass` stand before the first argument; the rest is for ' +
+      'kubectl, whose exit code is that of the command. Needs an https server ([kubectl.md](kubectl.md)).',
     arguments: [{ name: '<ARGS...>', doc: 'Arguments of kubectl.' }],
     passesArguments: true,
     flags: [cluster('At the API of this cluster: its namespaces, service accounts, Pods and Secrets.')],
@@ -241,17 +236,15 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['exec'],
     summary: 'Run a command for every cluster that a selector matches.',
     details:
-      'Requests a token for each cluster, up to 500 in one request, and runs the command once for each, in parallel, ' +
-      'as soon as its token is there. A cluster that issues its own tokens has a request for itself. ' +
-      '`KUBECONFIG` is a file with the address, the CA and the token of the cluster (mode 0600, removed at the end), ' +
-      '`CLUSTERPASS_CLUSTER` is its name, and `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts ' +
-      'with the name of its cluster. A cluster that fails or does not answer does not hold up the others: its error is ' +
-      'printed at the end, and the exit code is 1. Commands have no terminal, and no standard input without `--stdin`; an interrupt, and the timeout, end them with ' +
-      'their children. While the output is not read, as by a pager, commands wait, and their time does not pass. ' +
-      'A token that expires before its command starts is requested again.\n\n' +
-      'If you are logged in to several servers and give neither `--server` nor a token, the clusters of all of them are selected, and lines start with `SERVER/NAME`. A server that fails is ' +
-      'named and does not hold up the others; the exit code is 1. A name that several servers have must be given as ' +
-      '`SERVER/NAME`, and so must any name while a server fails, because that server may have it, too.',
+      'Requests a token for each cluster, and runs the command once for each, in parallel, as soon as its token ' +
+      'is there. `KUBECONFIG` is a file with address, CA and token of the cluster (mode 0600, removed at the ' +
+      'end), `CLUSTERPASS_CLUSTER` its name, `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output ' +
+      'starts with the name of its cluster. A cluster that fails does not hold up the others: its error is ' +
+      'printed at the end, and the exit code is 1. Commands have no terminal; an interrupt, and the timeout, end ' +
+      'them with their children. While the output is not read, commands wait, and their time does not pass. A ' +
+      'token that expires before its command starts is requested again.\n\nWith several logins the clusters of all ' +
+      'servers are selected, and lines start with `SERVER/NAME`. A name that two servers have must be given as ' +
+      '`SERVER/NAME`, and so must any name while a server fails.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     runsCommand: true,
     flags: [
