@@ -10,7 +10,6 @@ import { isTokenId } from '../../api/names.ts';
 import { fleetKey, objectKeyOf } from '../../api/object-key.ts';
 import { type ApiRequest, type ApiResponse, isEmptyBody, type Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
-import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { parseTokenRequestOptions } from '../options/write-options.ts';
@@ -115,12 +114,6 @@ function tokenRequestFor(
   if (cluster?.uid !== status.clusterUID) throw conflict(kind, name, 'the cluster was deleted');
   if (isAccountDeleted(parts, account, status)) throw conflict(kind, name, ACCOUNT_DELETED);
   const issuesOwnTokens = cluster !== undefined && parts.issuesOwnTokens(cluster);
-  if (issuesOwnTokens && seconds < MIN_REQUESTED_SECONDS) {
-    const end = `it ends in ${quantity(Math.max(0, seconds), 'second')}`;
-    const why = `${end}, and the cluster issues no token for less than ${MIN_REQUESTED_SECONDS}: ask for another pass`;
-    throw conflict(kind, name, why);
-  }
-  if (seconds < 1) throw conflict(kind, name, 'less than a second of it is left: ask for another pass');
   const uid = issuesOwnTokens ? undefined : status.serviceAccountUID;
   const sent = {
     // The account may be replaced until the token is issued. Where the cluster issues it, the account may be unknown
