@@ -1,7 +1,7 @@
 import { credentialIdOf, REVOKED_CREDENTIAL_IDS } from '../../api/credential-id.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { notFound } from '../../api/status.ts';
+import { ignoreNotFound, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { checkPreconditions } from '../../objects/preconditions.ts';
 import type { VerbOverrides } from '../dispatch.ts';
@@ -47,7 +47,8 @@ async function deleteObject(parts: ApprovalParts, row: Approvable, request: ApiR
     request,
   });
   const revoked = await row.revoke(ended, caller.as(undefined));
-  await writer.remove(kind, key, { dryRun: false, preconditions: uid });
+  // The sweep completes deletions, too, and may have been faster.
+  await writer.remove(kind, key, { dryRun: false, preconditions: uid }).catch(ignoreNotFound);
   row.annotate(request, ended);
   if (revoked.length > 0) request.annotate(REVOKED_CREDENTIAL_IDS, revoked.map(credentialIdOf).join(','));
   row.warnAfterDeletion?.(request, ended, revoked);
