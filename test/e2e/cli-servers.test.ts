@@ -9,6 +9,7 @@ import { Person, userIn } from './support/cli.ts';
 import { addCluster, grantClusters, touch } from './support/fleet.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** A user who is logged in to two servers. Both have a cluster `prod-1`. */
 
@@ -19,8 +20,7 @@ let jane: Person;
 const EXEC = ['exec', '--as', 'ci/builder'];
 const KUBECONFIG = ['kubeconfig', '--as', 'ci/builder', '--exec-command', 'clusterpass'];
 
-async function start(clusters: Readonly<Record<string, string>>): Promise<Server> {
-  const server = await startServer({ users: { jane: [], joe: [] } });
+async function fill(server: Server, clusters: Readonly<Record<string, string>>): Promise<Server> {
   for (const [name, env] of Object.entries(clusters)) {
     const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${name}.example.com` }];
     await addCluster(server, name, { labels: { env }, spec: { orchestratorApiEndpoints: { serverEndpoints } } });
@@ -35,10 +35,10 @@ async function start(clusters: Readonly<Record<string, string>>): Promise<Server
 const logIn = (server: Server, ...flags: string[]): Promise<string> =>
   jane.ok(['login', '--server', server.url, '--token-file', '-', ...flags], { stdin: tokenOf('jane') });
 
-beforeAll(async () => {
+beforeAllWithServer(async (shared) => {
   [eu, us, jane] = await Promise.all([
-    start({ 'dev-1': 'dev', 'prod-1': 'prod' }),
-    start({ 'prod-1': 'prod', 'stage-1': 'stage' }),
+    fill(shared, { 'dev-1': 'dev', 'prod-1': 'prod' }),
+    fill(await startServer({ users: { jane: [], joe: [] } }), { 'prod-1': 'prod', 'stage-1': 'stage' }),
     Person.at(),
   ]);
   await logIn(us);
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await jane?.leave();
-  await Promise.all([eu?.destroy(), us?.destroy()]);
+  await us?.destroy();
 });
 
 /** The words of each line, without the header. */

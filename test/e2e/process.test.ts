@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -52,27 +52,6 @@ describe('a start with another --base-url than the last one', () => {
     expect(warnings(second)).toEqual([['https://cp.example.com', 'https://pc.example.com']]);
     expect(await codeFor(second, token)).toBe(401);
     await second.destroy();
-  });
-});
-
-describe('A1: a start with a secret that others can read', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'clusterpass-modes-'));
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-
-  // Each reader of such a file has a unit test; src/lib/secret-file.test.ts has the rule.
-  it('ends with 1, and names it', async () => {
-    const [flag, content] = ['--token-auth-file', 'token-of-jane-0123456789,jane,1\n'];
-    const file = join(folder, flag.slice(2));
-    await writeFile(file, content);
-    await chmod(file, 0o644);
-    const data = ['--data-dir', join(folder, 'data'), '--listen', '127.0.0.1:0'];
-    const { code, stderr, stdout } = await run(['serve', ...data, flag, file]);
-    expect(stderr).toContain(`${file} holds a secret and is open to its group or to others (mode 0644)`);
-    expect(stderr).not.toMatch(/\n\s+at /);
-    expect([code, stdout]).toEqual([1, '']);
   });
 });
 
