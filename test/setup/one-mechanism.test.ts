@@ -68,6 +68,17 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   ],
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
   ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],
+  [
+    'HTTP requests by undici: of clients, to clusters, of documents of a provider and of spans',
+    /from 'undici'|import\('undici'\)/,
+    [
+      'src/authn/jwt/fetch-document.ts',
+      'src/client/node-dispatcher.ts',
+      'src/client/node.ts',
+      'src/clusters/upstream/connections.ts',
+      'src/http/records/tracing/span-exporter.ts',
+    ],
+  ],
 ];
 
 describe('one mechanism for each idea', () => {

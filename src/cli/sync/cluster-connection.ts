@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { CLUSTERPASS_ANSWER } from '../../client/answer-types.ts';
+import { createNodeFetch } from '../../client/node.ts';
 import { type TokenProvider, Transport } from '../../client/transport.ts';
 import { realTiming } from '../../lib/backoff.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
@@ -9,7 +10,6 @@ import { requireHttps } from '../connection/require-https.ts';
 import { readGivenFile } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
-import { createRequestFetch } from './request-fetch.ts';
 
 /** Where a pod finds the credentials of its service account. */
 const POD_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -84,7 +84,7 @@ function connectionAt(
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
   };
-  const fetch = createRequestFetch(tls, proxyOf(context.env));
+  const fetch = createNodeFetch({ ...tls, proxy: proxyOf(context.env) });
   const transport = new Transport({
     server,
     configSource,
@@ -101,7 +101,7 @@ function connectionAt(
 export async function connectServer(context: Context, connection: Connection): Promise<Transport> {
   const { certificateAuthority: ca, insecureSkipTlsVerify } = connection;
   const tls = { insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) };
-  const fetch = createRequestFetch(tls, proxyOf(context.env));
+  const fetch = createNodeFetch({ ...tls, proxy: proxyOf(context.env) });
   const options = await clientOptions(context, connection, fetch);
   return new Transport({ ...options, timing: realTiming, answerFields: CLUSTERPASS_ANSWER });
 }
