@@ -1,5 +1,5 @@
 import { type Option, placeholderOf } from './option.ts';
-import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from './options.ts';
+import { flagOf, OPTION_NAMES, OPTIONS, type OptionName } from './options.ts';
 
 const HEAD = `# Options of \`clusterpass serve\`
 
@@ -8,15 +8,16 @@ const HEAD = `# Options of \`clusterpass serve\`
 For operators: every option of the server. An option can be set in three places; the first one wins:
 
 1. as a flag: \`--listen 127.0.0.1:9000\`; \`--demo\` turns a switch on, \`--demo=false\` turns it off;
-2. as an environment variable: \`CLUSTERPASS_LISTEN=127.0.0.1:9000\`; an empty variable counts as unset;
+2. as an environment variable, by the flag's name in capitals: \`CLUSTERPASS_LISTEN=127.0.0.1:9000\`; an empty one
+   counts as unset;
 3. in the YAML file named by \`--config\`, under the flag's name without the dashes: \`listen: 127.0.0.1:9000\`.
 
 An unknown flag or key, or an invalid value, prevents the start with a message that names it. An unknown
 \`CLUSTERPASS_*\` variable is a warning. Durations are written as in Go: \`24h\`, \`5m\`, \`90s\`, \`1h30m\`. Relative
 paths are relative to the working directory.
 
-| Flag | Variable | Default | Meaning |
-|---|---|---|---|
+| Flag | Default | Meaning |
+|---|---|---|
 `;
 
 function defaultOf(option: Option): string {
@@ -29,7 +30,7 @@ function defaultOf(option: Option): string {
 function row(name: OptionName): string {
   const option: Option = OPTIONS[name];
   const flag = [flagOf(name), placeholderOf(option)].join(' ').trim();
-  return `| \`${flag}\` | \`${variableOf(name)}\` | ${defaultOf(option)} | ${option.doc} |\n`;
+  return `| \`${flag}\` | ${defaultOf(option)} | ${option.doc} |\n`;
 }
 
 /** The text of docs/options.md. */
