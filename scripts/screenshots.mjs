@@ -3,19 +3,17 @@
  * light and the dark theme. With names (`fleet`, `cluster-dark`) it writes only those. It needs Chromium, as the tests
  * do, and the fonts Inter and JetBrains Mono (Debian: fonts-inter, fonts-jetbrains-mono).
  */
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
+import { startServer } from '../test/e2e/support/server.ts';
 import { chromium as installed, setUpPrograms } from './programs.mjs';
 import { setUpConsole } from './setup-console.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
 const IMAGES = fileURLToPath(new URL('../docs/images/', import.meta.url));
-const PROGRAM = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const WIDE = { width: 1280, height: 760 };
 const PHONE = { width: 390, height: 760 };
 
@@ -96,46 +94,32 @@ const PICTURES = {
   },
 };
 
-/** @returns {Promise<{ url: string, dataDir: string, stop: () => void }>} */
-async function startDemo() {
-  const dataDir = mkdtempSync(join(tmpdir(), 'clusterpass-screenshots-'));
-  const args = [PROGRAM, 'serve', '--demo', '--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'error'];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const stop = () => {
-    child.kill('SIGKILL');
-    rmSync(dataDir, { recursive: true, force: true });
-  };
-  let output = '';
-  for await (const text of child.stdout.setEncoding('utf8')) {
-    output += text;
-    const url = /Clusterpass serves (\S+)/.exec(output)?.[1];
-    if (url !== undefined) return { url, dataDir, stop };
-  }
-  stop();
-  throw new Error('the demo did not start');
-}
-
 /**
  * Passes for the pictures that list them.
- * @param {{ url: string, dataDir: string }} demo
+ * @param {import('../test/e2e/support/server.ts').Server} demo
  */
-async function issuePasses({ url, dataDir }) {
-  for (const [user, cluster, account] of [
+async function issuePasses(demo) {
+  for (const [user = '', cluster, account] of [
     ['carl', 'prod-eu-1', 'ci/serviceaccounts/builder'],
     ['devi', 'dev-eu-1', 'shop/serviceaccounts/deployer'],
     ['dana', 'staging-us-1', 'shop/serviceaccounts/deployer'],
   ]) {
-    const token = readFileSync(join(dataDir, `demo/${user}.token`), 'utf8').trim();
-    await fetch(`${url}/orchestrator/${cluster}/api/v1/namespaces/${account}/token`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({
+    await demo.call('POST', `/orchestrator/${cluster}/api/v1/namespaces/${account}/token`, {
+      token: tokenIn(demo, user),
+      body: {
         metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } },
         spec: { audiences: [], expirationSeconds: 28_800 },
-      }),
+      },
     });
   }
 }
+
+/**
+ * @param {import('../test/e2e/support/server.ts').Server} demo
+ * @param {string} user
+ */
+const tokenIn = ({ dataDir, adminToken }, user) =>
+  user === 'admin' ? adminToken : readFileSync(join(dataDir, `demo/${user}.token`), 'utf8').trim();
 
 setUpPrograms([installed]);
 const executablePath = installed.path;
@@ -143,7 +127,7 @@ if (executablePath === undefined) throw new Error('Chromium is not installed: ru
 await setUpConsole();
 mkdirSync(IMAGES, { recursive: true });
 const wanted = process.argv.slice(2);
-const demo = await startDemo();
+const demo = await startServer({ args: ['--demo', '--log-level', 'error'], sources: true });
 await issuePasses(demo);
 const browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu'] });
 try {
@@ -151,8 +135,7 @@ try {
     for (const [name, { path, viewport = WIDE, show, user = 'dana' }] of Object.entries(PICTURES)) {
       const file = theme === 'light' ? name : `${name}-dark`;
       if (wanted.length > 0 && !wanted.includes(file)) continue;
-      const tokenFile = user === 'admin' ? 'admin.token' : `demo/${user}.token`;
-      const token = readFileSync(join(demo.dataDir, tokenFile), 'utf8').trim();
+      const token = tokenIn(demo, user);
       const page = await browser.newPage({ viewport, colorScheme: theme, reducedMotion: 'reduce', locale: 'en-GB' });
       await page.goto(`${demo.url}/console/${path}`);
       await page.getByLabel('Token', { exact: true }).fill(token);
@@ -169,5 +152,5 @@ try {
   }
 } finally {
   await browser.close();
-  demo.stop();
+  await demo.destroy();
 }
