@@ -45,16 +45,22 @@ async function overload(kind: string, requestOf: (user: string) => string, secon
   const users = Object.fromEntries([...STEADY, 'greedy'].map((name) => [name, ['system:masters']]));
   const server = await startServer({ users, args: ['--demo', '--log-level', 'warn'] });
   const port = Number(new URL(server.url).port);
-  const load = async (texts: readonly string[], work: Omit<Work, 'requests'>): Promise<Done> => {
+  const connected = async (connections: number): Promise<Driver> => {
     const driver = new Driver();
-    await driver.send({ do: 'connect', port, connections: work.connections, plain: true });
+    await driver.send({ do: 'connect', port, connections, plain: true });
+    return driver;
+  };
+  const load = async (driver: Driver, texts: readonly string[], work: Omit<Work, 'requests'>): Promise<Done> => {
     const done = await driver.work({ ...work, requests: await requestFile(texts) });
     await driver.end();
     return done;
   };
-  const steady = (forSeconds: number): Promise<Done> =>
-    load(STEADY.map(requestOf), { connections: 32, rate: STEADY_RATE, seconds: forSeconds });
-  const greedy = (connections: number): Promise<Done> => load([requestOf('greedy')], { connections, seconds });
+  const steady = async (forSeconds: number): Promise<Done> => {
+    const work = { connections: 32, rate: STEADY_RATE, seconds: forSeconds };
+    return load(await connected(work.connections), STEADY.map(requestOf), work);
+  };
+  const greedy = async (connections: number, driver?: Driver): Promise<Done> =>
+    load(driver ?? (await connected(connections)), [requestOf('greedy')], { connections, seconds });
   /** Requests that are served in a second of CPU time of the server, when it is busy without a queue. */
   const peak = async (): Promise<number> => {
     const before = cpuOf(server.pid);
@@ -64,9 +70,11 @@ async function overload(kind: string, requestOf: (user: string) => string, secon
 
   const quiet = await steady(seconds);
   const before = await peak();
+  // Its connections are opened before, so that the CPU time is that of the flood.
+  const flooding = await connected(GREEDY_CONNECTIONS);
   const steadyDuring = steady(seconds + AFTER_SECONDS);
   const cpuBefore = cpuOf(server.pid);
-  const flood = greedy(GREEDY_CONNECTIONS);
+  const flood = greedy(GREEDY_CONNECTIONS, flooding);
   await sleep(seconds * 1000);
   const cpuSeconds = (cpuOf(server.pid) - cpuBefore) / 1e6;
   const [got, others] = await Promise.all([flood, steadyDuring]);

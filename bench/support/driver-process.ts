@@ -169,31 +169,32 @@ function work({ requests, total, seconds, rate = 0 }: Work): Promise<Done> {
   const done = { milliseconds: [] as number[], dueAt: [] as number[], codes: {} as Record<string, number> };
   const next = sourceOf(requests);
   const begun = performance.now();
-  const end = seconds === undefined ? Number.POSITIVE_INFINITY : begun + seconds * 1000;
+  const endAt = seconds === undefined ? Number.POSITIVE_INFINITY : begun + seconds * 1000;
   let sent = 0;
-  let active = sockets.length;
+  let pending = 0;
   const finish = (): void => resolve({ ...done, seconds: (performance.now() - begun) / 1000 });
-  const endOne = (): void => {
-    active -= 1;
-    if (active === 0) finish();
-  };
-  const count = (code: string): void => {
-    done.codes[code] = (done.codes[code] ?? 0) + 1;
-  };
   if (seconds !== undefined) setTimeout(finish, seconds * 1000 + GRACE_MS);
   for (const [index, socket] of sockets.entries()) {
     // The listeners of earlier work on the same connections.
     for (const event of ['data', 'error', 'close']) socket.removeAllListeners(event);
+    let isPending = false;
     let sentAt = 0;
-    let pending = true;
     let due = rate === 0 ? 0 : begun + (index * 1000) / rate;
+    const end = (code: string): void => {
+      isPending = false;
+      pending -= 1;
+      done.codes[code] = (done.codes[code] ?? 0) + 1;
+    };
     const send = (): void => {
-      pending = sent < (total ?? Number.POSITIVE_INFINITY) && performance.now() < end;
-      if (!pending) {
-        endOne();
+      if (sent === total || performance.now() >= endAt) {
+        if (pending === 0) finish();
         return;
       }
-      sent++;
+      // A server may close a connection that has no request pending.
+      if (socket.destroyed) return;
+      isPending = true;
+      pending += 1;
+      sent += 1;
       const data = next();
       sentAt = rate === 0 ? performance.now() : due;
       socket.write(data);
@@ -204,22 +205,23 @@ function work({ requests, total, seconds, rate = 0 }: Work): Promise<Done> {
       else setTimeout(send, Math.max(0, due - performance.now()));
     };
     readResponses(socket, (code, head) => {
-      count(code);
+      end(code);
       if (code.startsWith('2')) {
         done.milliseconds.push(performance.now() - sentAt);
         done.dueAt.push(sentAt - begun);
-      } else if (total !== undefined) reject(new Error(`the response was ${head.slice(0, 800)}`));
+      } else if (total !== undefined) {
+        reject(new Error(`the response was ${head.slice(0, 800)}`));
+        return;
+      }
       due += (sockets.length * 1000) / rate;
       sendWhenDue();
     });
     socket.on('error', () => {});
     socket.once('close', () => {
-      // A server may close a connection that has no request pending.
-      if (!pending) return;
+      if (!isPending) return;
+      end('closed');
       if (total !== undefined) reject(new Error('the server closed a connection'));
-      pending = false;
-      count('closed');
-      endOne();
+      else if (pending === 0 && performance.now() >= endAt) finish();
     });
     sendWhenDue();
   }
