@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { type Action, type AllowedSubject, allowingObjects } from './allowing-objects.ts';
 import type { ApiObject } from './kind.ts';
-import { CLUSTERS_ANNOTATION, RBAC_GROUP } from './kinds/rbac.ts';
+import { RBAC_GROUP } from './kinds/rbac.ts';
 
 const carl: AllowedSubject = { kind: 'User', name: 'carl' };
 const pass = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci', name: 'builder' };
@@ -17,15 +17,16 @@ it('allows a pass of one service account in one cluster', () => {
     metadata: { namespace: 'ci' },
     rules: [{ apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: ['builder'], verbs: ['create'] }],
   });
-  expect(binding).toMatchObject({
-    kind: 'RoleBinding',
-    metadata: {
-      name: expect.stringMatching(/^create-serviceaccounts-token-builder-carl-prod-eu-1-[0-9a-f]{8}$/),
-      namespace: 'ci',
-      annotations: { [CLUSTERS_ANNOTATION]: 'kubernetes.io/metadata.name=prod-eu-1' },
+  expect(binding).toEqual({
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'FleetRoleBinding',
+    metadata: { name: expect.stringMatching(/^create-serviceaccounts-token-builder-carl-prod-eu-1-[0-9a-f]{8}$/) },
+    spec: {
+      subjects: [{ kind: 'User', name: 'carl' }],
+      roleRef: { kind: 'Role', name: role?.metadata.name },
+      clusters: { names: ['prod-eu-1'] },
+      namespaces: ['ci'],
     },
-    subjects: [{ apiGroup: RBAC_GROUP, kind: 'User', name: 'carl' }],
-    roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name: role?.metadata.name },
   });
 });
 
@@ -35,10 +36,7 @@ it('allows to see one cluster, also in lists', () => {
     kind: 'ClusterRole',
     rules: [{ resources: ['clusters'], resourceNames: ['prod-eu-1'], verbs: ['get', 'list', 'watch'] }],
   });
-  expect(binding).toMatchObject({
-    kind: 'ClusterRoleBinding',
-    metadata: { annotations: { [CLUSTERS_ANNOTATION]: 'kubernetes.io/metadata.name=prod-eu-1' } },
-  });
+  expect(binding).toMatchObject({ kind: 'FleetRoleBinding', spec: { clusters: { names: ['prod-eu-1'] } } });
   for (const other of [
     { ...see, verb: 'delete' },
     { ...see, verb: 'get', subresource: 'status' },
@@ -50,7 +48,7 @@ it('allows to see one cluster, also in lists', () => {
 it('allows a path of the server, which belongs to no cluster', () => {
   const [role, binding] = objectsFor({ verb: 'get', path: '/metrics' });
   expect(role).toMatchObject({ kind: 'ClusterRole', rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }] });
-  expect(binding?.metadata.annotations).toBeUndefined();
+  expect(binding?.kind).toBe('ClusterRoleBinding');
 });
 
 it('gives objects that allow something else other names', () => {

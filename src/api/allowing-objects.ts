@@ -4,7 +4,7 @@ import { hashedName } from './name-part.ts';
 
 // As in kinds/rbac.ts, whose schemas are too large for the console.
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
-const CLUSTERS_ANNOTATION = 'clusterpass.dev/clusters';
+const FLEET_BINDINGS = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'FleetRoleBinding' };
 
 /** One action: on resources, or on a path. */
 export type Action =
@@ -31,20 +31,29 @@ export function allowingObjects(action: Action, subject: AllowedSubject): object
   const roleName = hashedName(words, rule);
   const roleKind = namespace === undefined ? 'ClusterRole' : 'Role';
   const scope = namespace === undefined ? {} : { namespace };
-  const annotations = { [CLUSTERS_ANNOTATION]: `kubernetes.io/metadata.name=${cluster}` };
+  const apiVersion = `${RBAC_GROUP}/v1`;
+  const name = hashedName([...words, subject.name, cluster], [rule, subject, cluster]);
+  const roleRef = { kind: roleKind, name: roleName };
   return [
-    { apiVersion: `${RBAC_GROUP}/v1`, kind: roleKind, metadata: { name: roleName, ...scope }, rules: [rule] },
-    {
-      apiVersion: `${RBAC_GROUP}/v1`,
-      kind: `${roleKind}Binding`,
-      metadata: {
-        name: hashedName([...words, subject.name, cluster], [rule, subject, cluster]),
-        ...scope,
-        ...(cluster === undefined ? {} : { annotations }),
-      },
-      subjects: [{ apiGroup: RBAC_GROUP, ...subject }],
-      roleRef: { apiGroup: RBAC_GROUP, kind: roleKind, name: roleName },
-    },
+    { apiVersion, kind: roleKind, metadata: { name: roleName, ...scope }, rules: [rule] },
+    cluster === undefined
+      ? {
+          apiVersion,
+          kind: `${roleKind}Binding`,
+          metadata: { name, ...scope },
+          subjects: [{ apiGroup: RBAC_GROUP, ...subject }],
+          roleRef: { apiGroup: RBAC_GROUP, ...roleRef },
+        }
+      : {
+          ...FLEET_BINDINGS,
+          metadata: { name },
+          spec: {
+            subjects: [subject],
+            roleRef,
+            clusters: { names: [cluster] },
+            ...(namespace === undefined ? {} : { namespaces: [namespace] }),
+          },
+        },
   ];
 }
 

@@ -9,7 +9,7 @@ import type { PassApproval } from './kinds/pass-spec.ts';
 import { USERPASS } from './kinds/token-request.ts';
 import { tokenRequestListType } from './kinds/token-request-list.ts';
 import type { Target } from './request.ts';
-import type { ClusterLabels, PolicyMoment } from './visibility.ts';
+import type { ClusterLabels } from './visibility.ts';
 
 /** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */
 export interface ResourceQuestion {
@@ -116,12 +116,6 @@ export const tokenQuestion = (account: {
   subresource: 'token',
   ...account,
 });
-
-/** Decides by the rules of a past revision, and by the labels that the cluster of the question had then. */
-export interface PastAuthorizer {
-  /** Throws a 410 when the rules of that moment are no longer known. */
-  decideAt(caller: Caller, question: ResourceQuestion, moment: PolicyMoment): Decision;
-}
 
 /** Finds the bindings that allow something, to any subject. */
 export interface GrantFinder {

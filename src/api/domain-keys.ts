@@ -1,4 +1,3 @@
-import { distance, nearest } from '../lib/nearest.ts';
 import { clip } from '../lib/text.ts';
 import { CONFIRMED_ANNOTATION } from './clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION } from './clusters/probe-annotation.ts';
@@ -8,22 +7,14 @@ import { ACCESS_REQUEST_LABEL } from './kinds/access-request.ts';
 import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/approval-kind.ts';
 import { BINDING_LABEL, COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
 import { PASS_APPROVAL_LABEL } from './kinds/pass-spec.ts';
-import {
-  AGENTS_ANNOTATION,
-  APPROVAL_ANNOTATION,
-  BOUND_ANNOTATION,
-  CLUSTERS_ANNOTATION,
-  EXPIRES_ANNOTATION,
-} from './kinds/rbac.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
 
 /**
- * The annotations and labels of the domain `clusterpass.dev`. The domain is reserved: a key that does not exist is an
- * error and is never ignored, because a binding whose annotation is misspelled would hold in the whole fleet.
+ * The annotations and labels of the domain `clusterpass.dev`. The domain is reserved: a key that a kind does not have
+ * is an error and is never ignored, because its writer relies on it.
  */
 
 const DOMAIN = 'clusterpass.dev';
-const PRODUCT = 'clusterpass';
 
 /** In a manifest: the cluster of an object that lives in a cluster. */
 export const IN_CLUSTER_ANNOTATION = 'clusterpass.dev/in-cluster';
@@ -74,22 +65,23 @@ export const COMPUTED_ANNOTATIONS = {
 /** Labels of a cluster below this prefix are set and removed only with the verb `PROTECT_VERB`. */
 export const PROTECTED_LABEL_PREFIX = 'protected.clusterpass.dev/';
 
-/** A computed label: for the selectors of bindings, every cluster has it with its name as the value. */
-export const NAME_LABEL = 'kubernetes.io/metadata.name';
-
 /** The verb on the cluster that a change of its protected labels requires. */
 export const PROTECT_VERB = 'protect';
 
-const BINDINGS = ['ClusterRoleBinding', 'RoleBinding'];
 const IN_CLUSTER_KINDS = ['Namespace', 'ServiceAccount', 'Pod', 'Secret'];
+const BINDINGS = ['ClusterRoleBinding', 'RoleBinding', 'FleetRoleBinding'];
+
+/** Keys that look like restrictions of a binding, and the field that is one. */
+const FIELDS_OF_BINDINGS: ReadonlyMap<string, string> = new Map([
+  ['clusterpass.dev/clusters', 'spec.clusters'],
+  ['clusterpass.dev/bound-cluster', 'spec.clusters.uid'],
+  ['clusterpass.dev/expires-at', 'spec.expiresAt'],
+  ['clusterpass.dev/agents', 'spec.agents'],
+  ['clusterpass.dev/approval', 'spec.approval.by'],
+]);
 
 /** Each annotation, and the kinds that have it. */
 const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
-  [CLUSTERS_ANNOTATION, BINDINGS],
-  [EXPIRES_ANNOTATION, BINDINGS],
-  [BOUND_ANNOTATION, BINDINGS],
-  [AGENTS_ANNOTATION, BINDINGS],
-  [APPROVAL_ANNOTATION, BINDINGS],
   [IN_CLUSTER_ANNOTATION, IN_CLUSTER_KINDS],
   [PROBE_ANNOTATION, ['Cluster']],
   [CONFIRMED_ANNOTATION, ['Cluster']],
@@ -97,6 +89,12 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   [IMPORTED_ANNOTATION, ['Cluster']],
   [TOKEN_CHECKS_ANNOTATION, ['Cluster']],
   ...Object.values(TOKEN_ANNOTATIONS).map((key): [string, string[]] => [key, ['TokenRequest']]),
+]);
+
+/** Accepted and not named in errors: programs set them, and clients send back what they have read. */
+const COMPUTED: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  ...[...Object.values(COMPUTED_ANNOTATIONS), JOINED_ANNOTATION].map((key): [string, string[]] => [key, ['Cluster']]),
+  [MIRRORED_ANNOTATION, ['Namespace', 'ServiceAccount', 'Pod']],
 ]);
 
 /** Each label, and the kinds that have it. The server sets them. */
@@ -107,34 +105,11 @@ const LABELS: ReadonlyMap<string, readonly string[]> = new Map([
   [REQUEST_NAMESPACE_LABEL, ['AccessRequest', 'Pass']],
   [BINDING_LABEL, ['IssuedToken']],
   [PASS_APPROVAL_LABEL, ['Pass']],
-  [ACCESS_REQUEST_LABEL, [...BINDINGS, 'ClusterRole', 'Role']],
+  [ACCESS_REQUEST_LABEL, ['FleetRoleBinding', 'ClusterRole', 'Role']],
 ]);
-
-const BY_KIND: ReadonlyMap<string, readonly string[]> = new Map(
-  [...new Set([...ANNOTATIONS.values()].flat())].map((kind) => [
-    kind,
-    [...ANNOTATIONS].filter(([, kinds]) => kinds.includes(kind)).map(([key]) => key),
-  ]),
-);
-
-/** Accepted and not suggested: programs set them, and clients send back what they have read. */
-const COMPUTED: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
-  ['Cluster', [...Object.values(COMPUTED_ANNOTATIONS), JOINED_ANNOTATION]],
-  ...['Namespace', 'ServiceAccount', 'Pod'].map((kind): [string, string[]] => [kind, [MIRRORED_ANNOTATION]]),
-]);
-
-const annotationsOf = (kind: string): readonly string[] => BY_KIND.get(kind) ?? [];
-
-const nameIn = (key: string): string => key.slice(key.indexOf('/') + 1);
 
 /** Characters of a key that an error repeats. */
 const MAX_SHOWN = 128;
-
-/** Two typing errors at most. */
-const MAX_DISTANCE = 2;
-
-const isNear = (text: string, other: string): boolean =>
-  Math.abs(text.length - other.length) <= MAX_DISTANCE && distance(text, other) <= MAX_DISTANCE;
 
 /** Whether the key is in our domain. Kubernetes accepts capitals in the prefix of an annotation. */
 function isDomainKey(key: string): boolean {
@@ -146,188 +121,41 @@ function isDomainKey(key: string): boolean {
 export const isReservedLabel = (key: string): boolean => isDomainKey(key) && !key.startsWith(PROTECTED_LABEL_PREFIX);
 export const RESERVED_LABEL = `no cluster has this label: the domain ${DOMAIN} is reserved`;
 
-/** Longer keys are refused by their length, or are of no kind that reads them. */
-const MAX_KEY = 512;
-
-const squash = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]+/g, '');
-
-/** What follows the name of the product, or a misspelling of it, in a key; undefined when it does not occur. */
-function afterProduct(key: string): string | undefined {
-  const whole = squash(key);
-  const at = whole.indexOf(PRODUCT);
-  if (at >= 0) return whole.slice(at + PRODUCT.length);
-  const words = key.toLowerCase().split(/[^a-z0-9]+/);
-  const misspelled = words.findIndex((word) => isNear(word, PRODUCT));
-  return misspelled < 0 ? undefined : words.slice(misspelled + 1).join('');
-}
-
-/**
- * A key that was probably meant as a known key of the kind: the domain with something around it
- * (`clusterpass.dev.io/clusters`), or the product and the name of the key in another form (`clusterpas.dev/clusters`,
- * `clusterpass-clusters`).
- */
-function looksLikeOurs(key: string, known: readonly string[]): boolean {
-  if (key.toLowerCase().includes(DOMAIN)) return true;
-  if (known.length === 0 || key.length > MAX_KEY) return false;
-  const rest = afterProduct(key);
-  return rest !== undefined && known.some((each) => endsNear(rest, squash(nameIn(each))));
-}
-
-/** Fewer typing errors in a short name: `for` would be near any other word of three letters. */
-function endsNear(text: string, name: string): boolean {
-  const allowed = Math.min(MAX_DISTANCE, Math.floor(name.length / 4));
-  for (let length = name.length - allowed; length <= name.length + allowed; length++) {
-    if (text.length >= length && distance(text.slice(-length), name) <= allowed) return true;
-  }
-  return false;
-}
-
-/** The first annotation that an object of this kind cannot have; see `validateDomainKeys`. */
-export function unknownAnnotation(kind: string, annotations: Readonly<Record<string, unknown>>): string | undefined {
-  const known = annotationsOf(kind);
-  return Object.keys(annotations).find((key) => !isKnownAnnotation(kind, key, known));
-}
-
-const isKnownAnnotation = (kind: string, key: string, known: readonly string[]): boolean =>
-  known.includes(key) ||
+const isKnownAnnotation = (kind: string, key: string): boolean =>
+  !isDomainKey(key) ||
   key === MANIFEST_ANNOTATION ||
-  COMPUTED.get(kind)?.includes(key) === true ||
-  !looksLikeOurs(key, known);
+  [ANNOTATIONS, COMPUTED].some((table) => table.get(key)?.includes(kind) === true);
 
-/** Other words for the annotation of a binding that names its clusters. */
-const CLUSTERS_WORDS = ['cluster', 'clusterselector'];
+/** Protected labels are those of people; the others are set by the server. */
+const isKnownLabel = (kind: string, key: string): boolean =>
+  !isDomainKey(key) || (kind === 'Cluster' ? !isReservedLabel(key) : LABELS.get(key)?.includes(kind) === true);
 
-/** The domains of Kubernetes, in which no annotation has the name of one of ours. */
-const KUBERNETES_DOMAIN = /(?:^|\.)(?:kubernetes|k8s)\.io$/;
-
-/** The annotation of a binding that has the name of this key, in whatever domain. */
-function sameName(kind: string, key: string): string | undefined {
-  if (!BINDINGS.includes(kind)) return undefined;
-  const name = squash(nameIn(key));
-  return CLUSTERS_WORDS.includes(name)
-    ? CLUSTERS_ANNOTATION
-    : annotationsOf(kind).find((each) => squash(nameIn(each)) === name);
-}
-
-/** Whether the key is in the domain of an organization: neither Kubernetes nor a word such as `orchestrator`. */
-function isOfOrganization(key: string): boolean {
-  const prefix = key.slice(0, Math.max(0, key.indexOf('/'))).toLowerCase();
-  return prefix.includes('.') && !KUBERNETES_DOMAIN.test(prefix);
-}
-
-/**
- * The annotation of a binding that was meant by a key with its name and without our domain: `clusters`,
- * `orchestrator/clusters`, `kubernetes.io/expires-at`. The binding would hold everywhere, or without end.
- */
-const meantWithDomain = (kind: string, key: string): string | undefined =>
-  isOfOrganization(key) ? undefined : sameName(kind, key);
-
-/** The annotation of a binding that may be meant by a key with its name in a domain that is not ours. */
-export const sameNameElsewhere = (kind: string, key: string): string | undefined =>
-  isOfOrganization(key) && !isDomainKey(key) ? sameName(kind, key) : undefined;
-
-/** Whether the key has the name of the annotation in it, also in the singular. */
-const mentions = (key: string, annotation: string): boolean =>
-  key.toLowerCase().includes(nameIn(annotation).replace(/s$/, ''));
-
-/** A guess at the misspelled annotation: the nearest of the kind, one with a common beginning, or the only one. */
-function meantAnnotation(key: string, known: readonly string[]): string | undefined {
-  const name = nameIn(key);
-  const guess = nearest(name, known.map(nameIn));
-  const isPart = (each: string): boolean => nameIn(each).startsWith(name) || name.startsWith(nameIn(each));
-  return (
-    known.find((each) => nameIn(each) === guess) ??
-    known.find(isPart) ??
-    (known.length === 1 ? known[0] : known.find((each) => mentions(key, each)))
-  );
-}
-
-/** Why an object of this kind cannot have the annotation, and which key was meant. */
-export function unknownAnnotationText(kind: string, key: string): string {
+function unknownAnnotationText(kind: string, key: string): string {
   if (key.startsWith(PROTECTED_LABEL_PREFIX)) return 'is a label: set it in metadata.labels';
-  const known = annotationsOf(kind);
-  const meant = meantWithDomain(kind, key) ?? meantAnnotation(key, known);
-  if (meant !== undefined) return `is not an annotation of a ${kind}; did you mean ${JSON.stringify(meant)}?`;
+  const field = BINDINGS.includes(kind) ? FIELDS_OF_BINDINGS.get(key) : undefined;
+  if (field !== undefined) return `is not an annotation of a ${kind}: use the field ${field} of a FleetRoleBinding`;
   const owners = ANNOTATIONS.get(key);
   if (owners !== undefined) return `is not an annotation of a ${kind}: it belongs on a ${owners.join(' or ')}`;
+  const known = [...ANNOTATIONS].filter(([, kinds]) => kinds.includes(kind)).map(([each]) => JSON.stringify(each));
   if (known.length === 0) return `a ${kind} has no annotations of ${DOMAIN}`;
-  return `is not an annotation of a ${kind}, which has ${known.map((each) => JSON.stringify(each)).join(', ')}`;
+  return `is not an annotation of a ${kind}, which has ${known.join(', ')}`;
 }
 
-const PROTECTED = 'protected';
-
-/** Within two typing errors of the product, and a word of Cluster API. */
-const CLUSTER_CLASS = 'clusterclass';
-
-/**
- * The protected label that was probably meant by a label of a cluster: the domain, a misspelling of it, or another
- * domain that begins with `protected` (`protected.clusterpas.dev/env`, `protected/env`, `clusterpass-protected-env`).
- * Such a label would look protected and would not be.
- */
-function meantProtectedLabel(key: string): string | undefined {
-  if (key.startsWith(PROTECTED_LABEL_PREFIX)) return undefined;
-  const slash = key.indexOf('/');
-  const words = (slash < 0 ? key : key.slice(0, slash)).toLowerCase().split(/[^a-z0-9]+/);
-  const isProduct = (word: string): boolean => word !== CLUSTER_CLASS && isNear(word, PRODUCT);
-  const isProtected = (word: string): boolean => isNear(word, PROTECTED);
-  const hasProduct = words.some(isProduct) || words.join('').includes(PRODUCT);
-  const name = slash < 0 ? words.filter((word) => !isProduct(word) && !isProtected(word)).at(-1) : key.slice(slash + 1);
-  const meant = `${PROTECTED_LABEL_PREFIX}${name ?? 'NAME'}`;
-  if (key.toLowerCase().includes(DOMAIN)) return meant;
-  // Without a domain, one of the words alone is an ordinary name: `protected-by`, `clusterpass-owner`.
-  if (slash < 0) return hasProduct && words.some(isProtected) ? meant : undefined;
-  return hasProduct || words[0] === PROTECTED ? meant : undefined;
-}
-
-/**
- * The label that was probably meant by a key in the selector of a binding. A label that no cluster has makes `!=`,
- * `notin` and `!` select every cluster.
- */
-export function meantClusterLabel(key: string): string | undefined {
-  if (key === NAME_LABEL) return undefined;
-  return isNear(nameIn(key).toLowerCase(), nameIn(NAME_LABEL)) ? NAME_LABEL : meantProtectedLabel(key);
-}
-
-/** The first label that an object of this kind cannot have; see `validateDomainKeys`. */
-export const unknownLabel = (kind: string, labels: Readonly<Record<string, unknown>>): string | undefined =>
-  Object.keys(labels).find((key) => !isKnownLabel(kind, key));
-
-export function unknownLabelText(kind: string, key: string): string {
+function unknownLabelText(kind: string, key: string): string {
   if (key.startsWith(PROTECTED_LABEL_PREFIX)) return 'protected labels belong on a Cluster';
-  const known = annotationsOf(kind);
-  const meant = meantAnnotation(
-    key,
-    BINDINGS.includes(kind) ? known : known.filter((each) => isNear(nameIn(key), nameIn(each))),
-  );
-  if (meant !== undefined) return `is not a label; did you mean the annotation ${JSON.stringify(meant)}?`;
-  if (kind !== 'Cluster') return `a ${kind} has no labels of ${DOMAIN}`;
-  const reserved = isDomainKey(key)
-    ? `the domain ${DOMAIN} is reserved`
-    : 'looks like a protected label and is not one';
-  return `${reserved}; did you mean ${JSON.stringify(meantProtectedLabel(key))}?`;
-}
-
-/** Of a binding, also a label that was meant as the annotation is refused. */
-function isKnownLabel(kind: string, key: string): boolean {
-  if (kind === 'Cluster') return meantProtectedLabel(key) === undefined;
-  return (
-    LABELS.get(key)?.includes(kind) === true || !looksLikeOurs(key, BINDINGS.includes(kind) ? annotationsOf(kind) : [])
-  );
+  if (kind !== 'Cluster') return `is not a label of a ${kind}`;
+  return `the domain ${DOMAIN} is reserved: the labels of a cluster in it begin with ${PROTECTED_LABEL_PREFIX}`;
 }
 
 /**
- * Refuses keys of our domain that objects of this kind do not have, and annotations of bindings that lack the domain. A
- * stored pair is accepted: it must not block other changes of its object. A stored binding whose annotation lacks the
- * domain holds as it did: another program may have set it.
+ * Refuses keys of our domain that objects of this kind do not have. A stored pair is accepted: it must not block other
+ * changes of its object.
  */
 export function validateDomainKeys(kind: string, metadata: ObjectMeta, old?: ObjectMeta): FieldError[] {
-  const known = annotationsOf(kind);
   const { annotations = {}, labels = {} } = metadata;
   return [
     ...checkEach(changedKeys(annotations, old?.annotations), (key) =>
-      isKnownAnnotation(kind, key, known) && (known.includes(key) || meantWithDomain(kind, key) === undefined)
-        ? []
-        : [unknownKey('metadata.annotations', key, unknownAnnotationText(kind, key))],
+      isKnownAnnotation(kind, key) ? [] : [unknownKey('metadata.annotations', key, unknownAnnotationText(kind, key))],
     ),
     ...labelErrors(kind, changedKeys(labels, old?.labels), 'metadata.labels'),
   ];

@@ -70,54 +70,24 @@ export interface ApprovalRule {
   changesWith(cluster: string, before: ClusterLabels | undefined, after: ClusterLabels | undefined): boolean;
 }
 
-/** When permissions change: with the write of a revision, or after it without a write. */
-export interface PolicyMoment {
-  readonly revision: number;
-  /** 0: the write of the revision. From 1 on: the changes after it without a write, in order. */
-  readonly change: number;
-}
-
-export const atRevision = (revision: number): PolicyMoment => ({ revision, change: 0 });
-
-/** Before every change. */
-export const BEGINNING = atRevision(0);
-
-/** Negative if `a` is before `b`, 0 if they are the same moment. */
-export const compareMoments = (a: PolicyMoment, b: PolicyMoment): number =>
-  a.revision - b.revision || a.change - b.change;
-
-export const laterMoment = (a: PolicyMoment, b: PolicyMoment): PolicyMoment => (compareMoments(a, b) < 0 ? b : a);
-
-/**
- * A permission changed without a write, because its time was over: between this revision and the next. State and events
- * up to the revision are from before the change. `last` is the moment of the change before this one.
- */
-export const justAfter = (revision: number, last: PolicyMoment = BEGINNING): PolicyMoment => ({
-  revision,
-  change: last.revision === revision ? last.change + 1 : 1,
-});
-
-/** The last revision whose state and events are from before a change at this moment. */
-export const revisionBefore = ({ revision, change }: PolicyMoment): number => (change === 0 ? revision - 1 : revision);
-
-/** Permissions with an expiry. A decision never counts one that has expired; open watches have to follow. */
-export interface ExpiringPermissions {
-  /**
-   * Records those that have expired since the last call, and those that hold again because the clock went back. Returns
-   * the moments, in order.
-   */
-  recordExpired(): readonly PolicyMoment[];
-  /** Whether decisions follow a change that is not recorded yet. */
-  readonly hasUnrecorded: boolean;
+/** The times between which none of a caller's permissions begins or ends, in epoch milliseconds. */
+export interface TimeSpan {
+  /** The last end so far; -Infinity when none of its bindings that are stored has ended. */
+  readonly from: number;
+  /** The next end; Infinity when there is none. */
+  readonly until: number;
 }
 
 export interface ClusterVisibility {
   /** The rule in force now. */
   ruleFor(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update'): VisibilityRule;
-  /** The last change that may have changed this caller's rules. */
-  changedAt(caller: Caller): PolicyMoment;
+  /**
+   * The revision of the last change that may have changed this caller's rules. Infinity while one of its bindings has
+   * ended and is still stored: no revision says when, until the leader deletes it.
+   */
+  changedAt(caller: Caller): number;
+  /** Watches that follow the changes of the policy are right until then. */
+  spanOf(caller: Caller): TimeSpan;
   /** Made for each call: it costs what the caller is bound to. */
   approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule;
-  /** The rule as it was in the past, for a watch that resumes across a permission change. */
-  ruleAt(caller: Caller, verb: 'get' | 'list' | 'watch' | 'update', moment: PolicyMoment): VisibilityRule;
 }

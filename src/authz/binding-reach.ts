@@ -1,9 +1,10 @@
-import { NAME_LABEL, PROTECTED_LABEL_PREFIX } from '../api/domain-keys.ts';
+import { NAME_LABEL } from '../api/clusters-field.ts';
+import { PROTECTED_LABEL_PREFIX } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import type { BindingReach } from '../api/visibility.ts';
+import { readBinding } from './policy/binding-facts.ts';
 import { clusterRule } from './policy/cluster-rule.ts';
 import type { Policy } from './policy/policy.ts';
-import { readReach, readRoleRef } from './policy/rbac-objects.ts';
 import { ANY, type Rule } from './policy/rules.ts';
 
 /**
@@ -15,10 +16,10 @@ export function bindingReach(
   ofFleet: readonly Pick<Kind, 'group' | 'resource'>[],
   binding: ApiObject,
 ): BindingReach | undefined {
-  const reach = readReach(binding);
+  const { reach, roleRef } = readBinding(binding, binding.metadata.namespace ?? '', binding.metadata.name ?? '');
   if (reach.kind !== 'clusters') return undefined;
   const { selector } = reach;
-  const rules = policy.rulesOf(readRoleRef(binding.roleRef, binding.metadata.namespace ?? ''));
+  const rules = policy.rulesOf(roleRef);
   const isGuarded = (key: string): boolean => key === NAME_LABEL || key.startsWith(PROTECTED_LABEL_PREFIX);
   return {
     clusters: clusterRule({ elsewhere: [{ names: undefined, selector }] }),

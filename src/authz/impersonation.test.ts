@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Caller, User } from '../api/caller.ts';
 import { impersonate } from './impersonation.ts';
-import { account, ask, binding, Fleet, person, role } from './policy/rbac.fixture.ts';
+import { account, ask, binding, Fleet, fleetBinding, person, role } from './policy/rbac.fixture.ts';
 
 const wanted = (name: string, more: Partial<User> = {}): User => ({ name, uid: '', groups: [], extra: {}, ...more });
 
@@ -12,7 +12,9 @@ function fleet(): Fleet {
   world.put(
     role('impersonator', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['users', 'serviceaccounts'] }]),
     binding('everywhere', 'ClusterRole/impersonator', ['User:root']),
-    binding('prod', 'ClusterRole/impersonator', ['User:alice', 'ServiceAccount:ci/robot'], { clusters: 'env=prod' }),
+    fleetBinding('prod', 'ClusterRole/impersonator', ['User:alice', 'ServiceAccount:ci/robot'], {
+      clusters: 'env=prod',
+    }),
     role('reader', [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]),
     binding('carol', 'ClusterRole/reader', ['User:carol']),
     binding('bot', 'ClusterRole/reader', ['ServiceAccount:ci/bot']),
@@ -60,12 +62,12 @@ describe('an impersonation', () => {
     const world = fleet();
     world.put(
       role('groups', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['groups'] }]),
-      binding('groups', 'ClusterRole/groups', ['User:root'], { clusters: 'env=prod' }),
+      fleetBinding('groups', 'ClusterRole/groups', ['User:root'], { clusters: 'env=prod' }),
     );
     const carol = become(world, person('root'), wanted('carol', { groups: ['devs'] }), 'east');
     expect([carol.as('east').name, carol.as('west').name, carol.as(undefined).name]).toEqual(['carol', 'root', 'root']);
     expect(carol.isLive()).toBe(true);
-    world.remove(binding('groups', 'ClusterRole/groups', []));
+    world.remove(fleetBinding('groups', 'ClusterRole/groups', []));
     expect(carol.isLive()).toBe(false);
   });
 

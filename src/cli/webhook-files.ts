@@ -63,14 +63,14 @@ export function webhookFiles({ cluster, issuer, certificateAuthority, token }: W
         ],
       },
       {
-        apiVersion: `${RBAC}/v1`,
-        kind: 'ClusterRoleBinding',
-        metadata: {
-          name: `${ROLE}-${cluster}`,
-          annotations: { 'clusterpass.dev/clusters': `kubernetes.io/metadata.name=${cluster}` },
+        apiVersion: 'clusterpass.dev/v1alpha1',
+        kind: 'FleetRoleBinding',
+        metadata: { name: `${ROLE}-${cluster}` },
+        spec: {
+          subjects: [{ kind: 'User', name: user }],
+          roleRef: { kind: 'ClusterRole', name: ROLE },
+          clusters: { names: [cluster] },
         },
-        subjects: [{ kind: 'User', apiGroup: RBAC, name: user }],
-        roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: ROLE },
       },
     ]
       .map((object) => stringify(object, { indentSeq: false }))

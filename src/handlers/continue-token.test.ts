@@ -10,7 +10,7 @@ const state: ContinueState = {
   revision: 120,
   after: '/registry/clusters/prod-eu',
   remaining: 7,
-  policyMoment: { revision: 3, change: 1 },
+  rulesRevision: 3,
 };
 
 function refusal(token: string, scope = SCOPE): string {

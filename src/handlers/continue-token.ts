@@ -7,8 +7,6 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { type ApiError, badRequest } from '../api/status.ts';
-import type { PolicyMoment } from '../api/visibility.ts';
-import { isJsonObject } from '../lib/json.ts';
 
 /** What a continue token holds. */
 export interface ContinueState {
@@ -18,8 +16,8 @@ export interface ContinueState {
   readonly after: string;
   /** Items after this page that the caller may see. */
   readonly remaining?: number;
-  /** The last change of the access rules under which the pages were counted. */
-  readonly policyMoment?: PolicyMoment;
+  /** The revision of the access rules under which the pages were counted. */
+  readonly rulesRevision?: number;
 }
 
 export interface ContinueTokens {
@@ -138,8 +136,8 @@ function fromBase64url(token: string): Buffer | undefined {
   return bytes.toString('base64url') === token ? bytes : undefined;
 }
 
-function stateText({ revision, after, remaining, policyMoment }: ContinueState): string {
-  return JSON.stringify({ revision, after, remaining, policyMoment });
+function stateText({ revision, after, remaining, rulesRevision }: ContinueState): string {
+  return JSON.stringify({ revision, after, remaining, rulesRevision });
 }
 
 /** JSON.parse ignores trailing spaces. */
@@ -150,20 +148,14 @@ function padded(text: string): string {
 
 /** Checks the content: in a rolling update a replica of another version, with the same key, may have sealed it. */
 function readState(text: string): ContinueState {
-  const { revision, after, remaining, policyMoment } = JSON.parse(text) as Record<string, unknown>;
+  const { revision, after, remaining, rulesRevision } = JSON.parse(text) as Record<string, unknown>;
   const optional = (value: unknown): value is number | undefined => value === undefined || Number.isSafeInteger(value);
   if (!Number.isSafeInteger(revision) || typeof after !== 'string') throw refused();
-  if (!optional(remaining)) throw refused();
-  if (policyMoment !== undefined && !isMoment(policyMoment)) throw refused();
+  if (!optional(remaining) || !optional(rulesRevision)) throw refused();
   return {
     revision: revision as number,
     after,
     ...(remaining === undefined ? {} : { remaining }),
-    ...(policyMoment === undefined ? {} : { policyMoment }),
+    ...(rulesRevision === undefined ? {} : { rulesRevision }),
   };
-}
-
-function isMoment(value: unknown): value is PolicyMoment {
-  if (!isJsonObject(value)) return false;
-  return Number.isSafeInteger(value.revision) && Number.isSafeInteger(value.change);
 }

@@ -1,8 +1,7 @@
 import { apiVersionOf, type Kind, storedKindOf } from '../api/kind.ts';
 import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
-import { ApiError, gone } from '../api/status.ts';
-import { atRevision, BEGINNING, compareMoments, type PolicyMoment } from '../api/visibility.ts';
+import { type ApiError, gone } from '../api/status.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import type { ReadableState } from '../objects/readable.ts';
 import type { ObjectReader } from '../objects/reader.ts';
@@ -17,11 +16,8 @@ export interface ListParts {
   readonly reader: ObjectReader;
   readonly views: Views;
   readonly continueTokens: ContinueTokens;
-  /**
-   * For kinds that are allowed or not as a whole: whether the rules of a past revision refused the request. Throws a
-   * 410 when they are no longer known.
-   */
-  readonly isRefusedAt: (request: ApiRequest, kind: Kind, revision: number) => boolean;
+  /** Whether what the caller may see may have changed after a revision; see `createChangeCheck`. */
+  readonly hasChangedSince: (request: ApiRequest, kind: Kind, revision: number) => boolean;
 }
 
 /** The state that a list shows. */
@@ -57,16 +53,12 @@ export async function listObjects(
     selection: selectionFor(request, kind, options, views),
     representation: representationFor(request, kind, views),
   };
-  const { selection, representation } =
-    source.revision === reader.revision
-      ? present
-      : orGone(
-          () => asOf(parts, request, kind, present, source.revision),
-          () => tooOld(parts, scope, state),
-        );
+  const isPast = source.revision !== reader.revision;
+  if (isPast && parts.hasChangedSince(request, kind, source.revision)) throw tooOld(parts, scope, state);
+  const { selection, representation } = isPast ? inPastState(parts, kind, present) : present;
   const isPaged = source.limit > 0 || state !== undefined;
-  const policyMoment = isPaged ? views.changedAt(kind, request.caller) : BEGINNING;
-  const knownRemaining = state && knownRemainingOf(state, policyMoment, selection);
+  const rulesRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
+  const knownRemaining = state && knownRemainingOf(state, rulesRevision, selection);
   const pageRequest = {
     limit: source.limit,
     ...(state === undefined ? {} : { after: state.after }),
@@ -74,7 +66,7 @@ export async function listObjects(
   };
   const slice = new TimeSlice(request);
   const page = await selectPage(source.snapshot, selection, pageRequest, slice);
-  const next = nextPageOf(page, source.revision, policyMoment);
+  const next = nextPageOf(page, source.revision, rulesRevision);
   // The next page needs this state. If the cache has advanced meanwhile, its history still has it.
   if (next !== undefined && source.revision === reader.revision) reader.readable(kind).pin();
   const token = next === undefined ? '' : continueTokens.seal(next, scope());
@@ -92,23 +84,18 @@ export async function listObjects(
  * expires.
  */
 function knownRemainingOf(
-  { remaining, revision, policyMoment }: ContinueState,
-  presentMoment: PolicyMoment,
+  { remaining, revision, rulesRevision }: ContinueState,
+  presentRulesRevision: number,
   { now, rule }: Selection,
 ): number | undefined {
-  const isSameMoment = policyMoment !== undefined && compareMoments(policyMoment, presentMoment) === 0;
-  const isOfSameRules = isSameMoment && (rule === undefined || rule.all);
+  const isOfSameRules = rulesRevision === presentRulesRevision && (rule === undefined || rule.all);
   return isOfSameRules && revision !== -1 && now === undefined ? remaining : undefined;
 }
 
 /** Where the next page starts; undefined when this is the last one. */
-function nextPageOf(
-  { items, remaining }: Page,
-  revision: number,
-  policyMoment: PolicyMoment,
-): ContinueState | undefined {
+function nextPageOf({ items, remaining }: Page, revision: number, rulesRevision: number): ContinueState | undefined {
   const last = items.at(-1);
-  return remaining > 0 && last !== undefined ? { revision, after: last.key, remaining, policyMoment } : undefined;
+  return remaining > 0 && last !== undefined ? { revision, after: last.key, remaining, rulesRevision } : undefined;
 }
 
 /** A continue token is valid for this list and this caller only. */
@@ -128,36 +115,17 @@ function tooOld(
   return gone(CONTINUE_TOO_OLD, continueTokens.seal({ revision: -1, after: state.after }, scope()));
 }
 
-/** Past rules may be forgotten earlier than past objects: then the list is too old as well. */
-function orGone<T>(act: () => T, error: () => ApiError): T {
-  try {
-    return act();
-  } catch (thrown) {
-    throw thrown instanceof ApiError && thrown.status.code === 410 ? error() : thrown;
-  }
-}
-
 interface View {
   readonly selection: Selection;
   readonly representation: Representation;
 }
 
-/** What the caller could see at a past revision and may see now. Throws a 410 when it could see nothing of the kind. */
-function asOf(
-  { reader, views, isRefusedAt }: ListParts,
-  request: ApiRequest,
-  kind: Kind,
-  { selection, representation }: View,
-  revision: number,
-): View {
-  if (isRefusedAt(request, kind, revision)) throw gone(TOO_OLD);
-  const { caller, target } = request;
+/** The view of a past state under the present rules, which are those of then. */
+function inPastState({ reader }: ListParts, kind: Kind, { selection, representation }: View): View {
   const present = (name: string): StoredObject | undefined => reader.find(storedKindOf(kind), fleetKey(name));
-  const rule = inBothStates(views.ruleAt(kind, caller, 'list', atRevision(revision)), selection.rule, present);
-  const whole = views.wholeAt(kind, caller, target, revision);
   return {
-    selection: { ...selection, rule },
-    representation: { ...representation, whole: inBothStates(whole, representation.whole, present) },
+    selection: { ...selection, rule: inBothStates(selection.rule, present) },
+    representation: { ...representation, whole: inBothStates(representation.whole, present) },
   };
 }
 

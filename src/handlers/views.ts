@@ -6,16 +6,8 @@ import { type Kind, storedKindOf } from '../api/kind.ts';
 import { PASS_APPROVAL_LABEL } from '../api/kinds/pass-spec.ts';
 import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query, Target } from '../api/request.ts';
-import { ApiError, badRequest, gone } from '../api/status.ts';
-import {
-  atRevision,
-  BEGINNING,
-  type ClusterVisibility,
-  laterMoment,
-  NONE_VISIBLE,
-  type PolicyMoment,
-  type VisibilityRule,
-} from '../api/visibility.ts';
+import { ApiError, badRequest } from '../api/status.ts';
+import { type ClusterVisibility, NONE_VISIBLE, type TimeSpan, type VisibilityRule } from '../api/visibility.ts';
 import { visibleRequests } from './approvals/visible-requests.ts';
 import type { ListOptions } from './options/list-options.ts';
 import type { Form, IncludeObject, Representation } from './representation.ts';
@@ -28,14 +20,11 @@ export interface Views {
   isFiltered(kind: Kind): boolean;
   /** Which objects; undefined for kinds that are allowed or not as a whole. */
   rule(kind: Kind, caller: Caller, verb: 'list' | 'watch'): VisibilityRule | undefined;
-  /** The rule in the past. */
-  ruleAt(kind: Kind, caller: Caller, verb: 'list' | 'watch', moment: PolicyMoment): VisibilityRule | undefined;
   /** How much of each object at this path: see `Representation.whole`. */
   whole(kind: Kind, caller: Caller, path: Pick<Target, 'alwaysPublic'>): VisibilityRule | undefined;
-  /** How much of each object could be seen at a past revision. */
-  wholeAt(kind: Kind, caller: Caller, path: Pick<Target, 'alwaysPublic'>, revision: number): VisibilityRule | undefined;
-  /** The last policy change that may concern the caller. */
-  changedAt(kind: Kind, caller: Caller): PolicyMoment;
+  /** The revision of the last change that may have changed what the caller sees; see `ClusterVisibility`. */
+  changedAt(kind: Kind, caller: Caller): number;
+  spanOf(caller: Caller): TimeSpan;
   /** Epoch milliseconds: tables show ages. */
   now(): number;
 }
@@ -59,58 +48,42 @@ export function createViews(
   const isApprovable = (kind: Kind): boolean => kind === accessRequests || kind === passes;
   const isFiltered = (kind: Kind): boolean =>
     storedKindOf(kind) === clusters || kind === issuedTokens || isApprovable(kind);
-  const changedAt = (kind: Kind, caller: Caller): PolicyMoment => {
-    if (!isFiltered(kind)) return BEGINNING;
-    const moment = visibility.changedAt(caller);
+  const changedAt = (kind: Kind, caller: Caller): number => {
+    const revision = visibility.changedAt(caller);
     const followsLabels = isApprovable(kind) && rule(kind, caller, 'list')?.changesWith !== undefined;
-    return followsLabels ? laterMoment(moment, atRevision(labelsChangedAt())) : moment;
+    return followsLabels ? Math.max(revision, labelsChangedAt()) : revision;
   };
   return {
     isFiltered,
     rule,
-    ruleAt: (kind, caller, verb, moment) => {
-      if (storedKindOf(kind) === clusters) return visibility.ruleAt(caller, verb, moment);
-      // Past rules are known for clusters only: the client has to list again. What ended just after the revision does
-      // not count: a list at that revision is no newer, and its client would never get further.
-      const { revision } = changedAt(kind, caller);
-      if (revision > moment.revision) throw gone(`too old resource version: ${moment.revision} (${revision})`);
-      return rule(kind, caller, verb);
-    },
     whole: (kind, caller, { alwaysPublic }) => {
       if (kind !== clusters) return undefined;
       return alwaysPublic ? NONE_VISIBLE : visibility.ruleFor(caller, 'update');
     },
-    wholeAt: (kind, caller, { alwaysPublic }, revision) => {
-      if (kind !== clusters) return undefined;
-      return alwaysPublic ? NONE_VISIBLE : visibility.ruleAt(caller, 'update', atRevision(revision));
-    },
     changedAt,
+    spanOf: (caller) => visibility.spanOf(caller),
     now,
   };
 }
 
 /**
- * The rule for a list of a past state. The past rules must have allowed the caller to see a cluster as it was, and the
- * present rules must allow it to see the cluster as it was and as it is. A cluster that was deleted since is judged by
- * its past state only.
+ * The rule for a list of a past state: it must allow the caller to see a cluster as it was and as it is. A cluster that
+ * was deleted since is judged by its past state only.
  */
 export function inBothStates(
-  then: VisibilityRule | undefined,
-  now: VisibilityRule | undefined,
+  rule: VisibilityRule | undefined,
   present: (name: string) => { readonly labels: Readonly<Record<string, string>> | undefined } | undefined,
 ): VisibilityRule | undefined {
-  if (then === undefined || now === undefined) return undefined;
-  if (then.none || now.none) return NONE_VISIBLE;
-  if (now.all) return then;
+  if (rule === undefined || rule.none || rule.all) return rule;
   return {
-    fingerprint: `${then.fingerprint} then, ${now.fingerprint} in both states`,
+    fingerprint: `${rule.fingerprint} in both states`,
     all: false,
     none: false,
-    candidates: now.candidates ?? then.candidates,
+    candidates: rule.candidates,
     admits: (name, labels) => {
-      if (!then.admits(name, labels) || !now.admits(name, labels)) return false;
+      if (!rule.admits(name, labels)) return false;
       const entry = present(name);
-      return entry === undefined || now.admits(name, entry.labels);
+      return entry === undefined || rule.admits(name, entry.labels);
     },
   };
 }

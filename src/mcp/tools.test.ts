@@ -408,7 +408,7 @@ describe('MC-72: access_explain', () => {
   });
 
   it('a pass that would be refused is not allowed, and says why', async () => {
-    const message = 'passes.clusterpass.dev is forbidden: no binding with clusterpass.dev/agents: allow';
+    const message = 'passes.clusterpass.dev is forbidden: no binding with spec.agents: Allow';
     const { result } = await run(named('access_explain'), EXPLAIN, {
       [REVIEW_IN_A]: review(true, 'RBAC: allowed'),
       [PASSES]: () => ({ code: 403, body: status(403, message) }),
@@ -432,7 +432,7 @@ describe('access_request', () => {
     expect(shownBy(result)).toMatchObject({ name: 'agent-x7k2p', phase: 'Pending', expires: '2026-11-20T00:00:00Z' });
     // The person gets the right. The agent does not, without a binding for agents.
     for (const text of [shownBy(result).next, named('access_request').description]) {
-      expect(text).toContain('only through a binding with clusterpass.dev/agents: allow');
+      expect(text).toContain('only through a FleetRoleBinding with spec.agents: Allow');
     }
     expect(calls[0]?.body).toMatchObject({
       metadata: { generateName: 'agent-' },

@@ -1,16 +1,9 @@
 import { type ApiObject, apiVersionOf, type Kind, type ProjectedNamespace, type Projection } from '../api/kind.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
-import type { CacheState, Snapshot } from '../storage/snapshot.ts';
+import type { Snapshot } from '../storage/snapshot.ts';
 import type { CacheEvent, WatchCache } from '../storage/watch-cache.ts';
-import type {
-  ObjectView,
-  ReadableCache,
-  ReadableEvent,
-  ReadableObject,
-  ReadableState,
-  ReplayedState,
-} from './readable.ts';
+import type { ObjectView, ReadableCache, ReadableEvent, ReadableObject, ReadableState } from './readable.ts';
 import { encode, type StoredObject } from './stored-object.ts';
 
 type ProjectedKind = Kind & { readonly projection: Projection };
@@ -177,8 +170,8 @@ class ProjectedState implements ReadableState {
     for (const entry of this.withLabel(label, value)) into.push(entry);
   }
 
-  copy(): ReplayedState {
-    return new ReplayedProjection(this.#kind, this.#source.copy());
+  copy(): ProjectedState {
+    return new ProjectedState(this.#kind, this.#source.copy());
   }
 
   #below(prefix: string): ProjectedNamespace[] {
@@ -204,20 +197,6 @@ class ProjectedState implements ReadableState {
 
   #entry({ name }: ProjectedNamespace, source: StoredObject): ProjectedObject {
     return new ProjectedObject(this.#kind, name, source);
-  }
-}
-
-class ReplayedProjection extends ProjectedState implements ReplayedState {
-  readonly #source: CacheState<StoredObject>;
-
-  constructor(kind: ProjectedKind, source: CacheState<StoredObject>) {
-    super(kind, source);
-    this.#source = source;
-  }
-
-  /** One stored change can be several events. To apply it again changes nothing. */
-  apply({ origin }: ProjectedEvent): void {
-    this.#source.apply(origin);
   }
 }
 

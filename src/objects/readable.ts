@@ -52,12 +52,7 @@ export interface ReadableState<E extends ReadableObject = ReadableObject> {
   collectNamed?(into: E[], prefix: string, name: string): void;
   withLabel(label: string, value: string): Generator<E>;
   collectLabel(into: E[], label: string, value: string): void;
-  copy(): ReplayedState<E>;
-}
-
-/** A copy of a state, which follows the events of its cache at the pace of its owner. */
-export interface ReplayedState<E extends ReadableObject = ReadableObject> extends ReadableState<E> {
-  apply(event: Pick<ReadableEvent<E>, 'before' | 'after'>): void;
+  copy(): ReadableState<E>;
 }
 
 /** The current objects of one kind and their recent history; see `WatchCache`. */

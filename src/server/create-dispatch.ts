@@ -6,9 +6,9 @@ import { createAdmission } from '../authz/admission/admission.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission/check-access-request.ts';
 import { checkJoin } from '../authz/admission/check-join.ts';
 import { bindingReach } from '../authz/binding-reach.ts';
+import { createChangeCheck } from '../authz/change-check.ts';
 import { forbiddenFor, questionOf, refusalOf, requirePermission } from '../authz/forbidden.ts';
 import { givesTokens } from '../authz/gives-tokens.ts';
-import { createPastPermission } from '../authz/past-permission.ts';
 import { readBinding } from '../authz/policy/binding-facts.ts';
 import {
   type AccessRequestParts,
@@ -74,16 +74,11 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     broadcaster,
     publicView,
     continueTokens: createContinueTokens({ key: signing.sealKey }),
-    ...createPastPermission({
-      catalog,
-      reader,
-      policy,
-      isFiltered: views.isFiltered,
-      policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
-    }),
+    hasChangedSince: createChangeCheck({ catalog, reader, policy, changedAt: views.changedAt }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
     checkAdmission: createAdmission({ policy, catalog, reader, now: Date.now }),
     warnOfBinding: createBindingWarnings({
+      bindings: catalog.fleetRoleBindings,
       clusters: catalog.clusters,
       reader,
       views,

@@ -3,9 +3,10 @@ import type { Catalog } from '../api/catalog.ts';
 import { WrongStoredType } from '../api/codec/stored-types.ts';
 import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
+import { GENERATION_FIELD } from '../api/kinds/fleet-role-binding.ts';
 import { fleetKey, REGISTRY_PREFIX } from '../api/object-key.ts';
 import { createPolicy, type Policy } from '../authz/policy/policy.ts';
-import { clusterLabelsAt, PolicyUpdater, rbacKinds, rbacSnapshotAt } from '../authz/policy-updater.ts';
+import { PolicyUpdater, rbacKinds } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
 import { DeletionPropagation } from '../objects/deletion-propagation.ts';
@@ -80,16 +81,19 @@ export function createObjects(options: ObjectsOptions): Objects {
       const cluster = reader.find(catalog.clusters, fleetKey(name));
       return cluster === undefined ? undefined : (cluster.labels ?? {});
     },
-    labelsAt: (name, revision) => clusterLabelsAt(catalog, reader, name, revision),
-    snapshot: (revision) => rbacSnapshotAt(catalog, reader, revision),
     ...(options.now && { now: options.now }),
   });
-  const isPolicy = new Set(rbacKinds(catalog));
+  const policyKinds = new Set(rbacKinds(catalog));
   const broadcaster = new Broadcaster({
     clusters: catalog.clusters,
-    isPolicy: (kind) => isPolicy.has(kind),
+    isPolicy: ({ before, after }) => {
+      const kind = (after ?? before)?.kind;
+      if (kind === undefined || !policyKinds.has(kind)) return false;
+      // The leader writes the status of bindings, which grants nothing.
+      return kind !== catalog.fleetRoleBindings || after?.field(GENERATION_FIELD) !== before?.field(GENERATION_FIELD);
+    },
     bookmarkIntervalMs: options.bookmarkIntervalMs,
-    expiring: policy,
+    timeOfDay: options.now ?? Date.now,
   });
   // The policy first: an event is filtered by the policy at its revision.
   const onOrphaned = (revision: number): void => broadcaster.onBindingsOrphaned(revision);

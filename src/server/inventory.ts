@@ -1,4 +1,4 @@
-import { NAME_LABEL } from '../api/domain-keys.ts';
+import { NAME_LABEL } from '../api/clusters-field.ts';
 import type { ProjectedNamespace } from '../api/kind.ts';
 import type { InventorySettings } from '../api/kinds/cluster-profile.ts';
 import { viewCluster } from '../authz/policy/cluster-selector.ts';

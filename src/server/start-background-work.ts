@@ -1,6 +1,7 @@
 import type { Kind } from '../api/kind.ts';
 import { controllerOf } from '../api/kinds/cluster-spec.ts';
 import { startBindingExpiry } from '../authz/binding-expiry.ts';
+import { startBindingStatus } from '../authz/binding-status.ts';
 import { openProber, type ProberParts } from '../clusters/prober/open-prober.ts';
 import { accessRequestEnding } from '../handlers/access-requests/access-request.ts';
 import { startApprovalSweep } from '../handlers/approvals/sweep.ts';
@@ -50,8 +51,10 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   const removalTime = () => clock.removalTime();
   const sweeping = { catalog, reader, leadership: parts.guardedLeadership, removalTime, every, logger };
   const { grants, tokenRecords } = parts;
-  const expiry = { policy, kinds: catalog, followExpirations: () => broadcaster.followExpirations() };
+  const expiry = { policy, kinds: catalog };
   onOpen(startBindingExpiry({ ...sweeping, ...expiry, writer: auditedWriterOf('binding-expiry') }));
+  const labelsChangedAt = () => broadcaster.labelsChangedAt;
+  onOpen(startBindingStatus({ ...sweeping, policy, writer, labelsChangedAt, leadership, now: Date.now }));
   // Also with a wrong clock: they complete revocations that a crash has interrupted.
   const completing = { ...sweeping, leadership, now: () => clock.latest() };
   const requests = { ...completing, writer: auditedWriterOf('access-requests') };

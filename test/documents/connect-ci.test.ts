@@ -404,10 +404,12 @@ describe('other jobs', () => {
   it('RBAC of the files grants what the pages say, and nothing else', () => {
     for (const name of NAMES) {
       const objects = parseAllDocuments(fileOf(`deploy/ci/${name}/rbac.yaml`)).map((document) => document.toJS());
-      const roles = objects.map(({ kind, roleRef }) => `${kind} ${roleRef.name}`);
-      expect(roles).toEqual(['ClusterRoleBinding clusterpass:viewer', 'RoleBinding deployer-token']);
-      for (const { metadata } of objects)
-        expect(metadata.annotations).toEqual({ 'clusterpass.dev/clusters': 'env=prod' });
+      const granted = objects.map(({ kind, spec }) => [kind, spec.roleRef.name, spec.namespaces]);
+      expect(granted).toEqual([
+        ['FleetRoleBinding', 'clusterpass:viewer', undefined],
+        ['FleetRoleBinding', 'deployer-token', ['shop']],
+      ]);
+      for (const { spec } of objects) expect(spec.clusters).toEqual({ selector: { matchLabels: { env: 'prod' } } });
     }
   });
 });

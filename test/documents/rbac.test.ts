@@ -1,7 +1,9 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { BOOTSTRAP_CLUSTER_ROLES } from '../../src/authz/bootstrap-roles.ts';
+import { FLEET_BINDINGS, fleetBinding } from '../e2e/support/bindings.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { CLUSTERS, RBAC } from '../e2e/support/paths.ts';
 import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
@@ -78,32 +80,30 @@ describe('docs/rbac.md', () => {
     expect(await requestsPass('lea', 'prod-eu-1', 'shop/any')).toBe(403);
   });
 
-  it('its table of selectors says where a binding holds', async () => {
-    const table = page.slice(page.indexOf('| annotation |'));
-    const selectors = [...table.slice(0, table.indexOf('\n\n')).matchAll(/^\| `(.*?)` \|/gm)].map(([, text]) => text);
-    const holds: Record<string, string[]> = {
-      'env=dev': ['dev-eu-1', 'dev-us-1'],
-      'env in (dev,staging),region=eu': ['dev-eu-1', 'staging-eu-1'],
-      'env,env!=prod': ['dev-eu-1', 'dev-us-1', 'staging-eu-1'],
-      'kubernetes.io/metadata.name': ['bare', 'dev-eu-1', 'dev-us-1', 'prod-eu-1', 'staging-eu-1'],
-      'kubernetes.io/metadata.name=dev-eu-1': ['dev-eu-1'],
-      'kubernetes.io/metadata.name in (dev-eu-1,dev-us-1)': ['dev-eu-1', 'dev-us-1'],
-    };
-    expect(selectors).toEqual(Object.keys(holds));
+  it('its table of clusters says where a binding holds', async () => {
+    const table = page.slice(page.indexOf('| `spec.clusters` |'));
+    const fields = [...table.slice(0, table.indexOf('\n\n')).matchAll(/^\| `(.*?)` \|/gm)].map(
+      ([, text]) => text ?? '',
+    );
+    const every = ['bare', 'dev-eu-1', 'dev-us-1', 'prod-eu-1', 'staging-eu-1'];
+    const dev = ['dev-eu-1', 'dev-us-1'];
+    // The heading is the first row.
+    const holds = [every, dev, dev, ['bare', 'dev-eu-1', 'dev-us-1', 'staging-eu-1'], every];
+    expect(fields.slice(1)).toHaveLength(holds.length);
     // jane has no other binding for clusters.
-    const bind = async (selector: string): Promise<number> => {
-      await server.call('DELETE', `${RBAC}/clusterrolebindings/selected`);
-      const metadata = { name: 'selected', annotations: { 'clusterpass.dev/clusters': selector } };
-      const subjects = [{ kind: 'User', name: 'jane' }];
-      const body = { metadata, subjects, roleRef: { kind: 'ClusterRole', name: 'clusterpass:viewer' } };
-      return (await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code;
+    const bind = async (clusters: object): Promise<number> => {
+      await server.call('DELETE', `${FLEET_BINDINGS}/selected`);
+      const fields = { clusters };
+      const body = fleetBinding({ name: 'selected', to: ['jane'], role: 'clusterpass:viewer', fields });
+      return (await server.call('POST', FLEET_BINDINGS, { body })).code;
     };
-    for (const [selector, names] of Object.entries(holds)) {
-      expect(await bind(selector), selector).toBe(201);
-      expect(await sees('jane'), selector).toEqual(names);
+    for (const [index, names] of holds.entries()) {
+      const field = fields[index + 1] ?? '';
+      expect(await bind(parse(`{${field}}`)), field).toBe(201);
+      expect(await sees('jane'), field).toEqual(names);
     }
-    expect(await bind('env in dev'), 'a selector that cannot be parsed').toBe(422);
-    expect(await bind(''), 'an empty selector').toBe(422);
+    expect(await bind({ selector: {} }), 'an empty selector').toBe(422);
+    await server.call('DELETE', `${FLEET_BINDINGS}/selected`);
   });
 
   it('protected labels need the verb protect', async () => {
@@ -125,7 +125,8 @@ describe('docs/rbac.md', () => {
   });
 
   it('its table of roles has every role that a person may be bound to', () => {
-    const named = [...page.matchAll(/^\| `([\w:-]+)` \|/gm)].map(([, name]) => name);
+    const table = page.slice(page.indexOf('| ClusterRole |'), page.indexOf('## A FleetRoleBinding'));
+    const named = [...table.matchAll(/^\| `([\w:-]+)` \|/gm)].map(([, name]) => name);
     const automatic = ['system:basic-user', 'system:discovery'];
     const roles = BOOTSTRAP_CLUSTER_ROLES.map(({ metadata }) => metadata.name ?? '');
     expect(named.sort()).toEqual(roles.filter((name) => !automatic.includes(name)).sort());

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { auditLogOf, eventsOf, readAudit } from './support/audit.ts';
+import { FLEET_BINDINGS } from './support/bindings.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
@@ -81,7 +82,7 @@ describe('an access request', () => {
     expect(json.status).toMatchObject({
       phase: 'Approved',
       decidedBy: { username: 'lea' },
-      bindingRef: { kind: 'RoleBinding', namespace: 'ci', name: `clusterpass:access-request:${name}` },
+      bindingRef: { kind: 'FleetRoleBinding', name: `clusterpass:access-request:${name}` },
     });
     const left = Date.parse(json.status.expirationTimestamp) - Date.parse(json.status.decisionTimestamp);
     expect(left).toBe(600_000);
@@ -89,11 +90,11 @@ describe('an access request', () => {
       201, 403, 403,
     ]);
     expect(await passOf('kate', tokenPath('builder', 'ci', 'beta'))).toBe(403);
-    const binding = await server.call('GET', `${RBAC}/namespaces/ci/rolebindings/clusterpass:access-request:${name}`);
-    expect(binding.json.metadata.annotations).toEqual({
-      'clusterpass.dev/bound-cluster': `alpha/${json.status.clusterUID}`,
-      'clusterpass.dev/clusters': 'kubernetes.io/metadata.name=alpha',
-      'clusterpass.dev/expires-at': json.status.expirationTimestamp,
+    const binding = await server.call('GET', `${FLEET_BINDINGS}/clusterpass:access-request:${name}`);
+    expect(binding.json.spec).toMatchObject({
+      clusters: { names: ['alpha'], uid: json.status.clusterUID },
+      namespaces: ['ci'],
+      expiresAt: json.status.expirationTimestamp,
     });
     const again = await decide('max', name, 'Approved');
     expect([again.code, again.json.status.decidedBy.username]).toEqual([200, 'lea']);
@@ -162,7 +163,7 @@ describe('an access request', () => {
     const answers = await Promise.all(['lea', 'max', 'root', 'lea'].map((user) => decide(user, name, 'Approved')));
     expect(answers.map(({ code }) => code)).toEqual([200, 200, 200, 200]);
     expect(new Set(answers.map(({ json }) => json.status.decidedBy.username)).size).toBe(1);
-    const { json } = await server.call('GET', `${RBAC}/namespaces/ci/rolebindings`);
+    const { json } = await server.call('GET', FLEET_BINDINGS);
     expect(json.items.filter((item: { metadata: { name: string } }) => item.metadata.name.endsWith(name))).toHaveLength(
       1,
     );
@@ -178,7 +179,7 @@ describe('an access request', () => {
     onTestFinished(() => watch.close());
     const name = await asked('kate', { cluster: 'beta', reason: 'on call' });
     expect((await decide('lea', name, 'Approved')).code).toBe(403);
-    expect((await decide('root', name, 'Approved')).json.status.bindingRef.kind).toBe('ClusterRoleBinding');
+    expect((await decide('root', name, 'Approved')).json.status.bindingRef.kind).toBe('FleetRoleBinding');
     expect(await watch.next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'beta' } } });
     await decide('kate', name, 'Withdrawn');
     expect(await watch.next()).toMatchObject({ type: 'DELETED', object: { metadata: { name: 'beta' } } });
@@ -207,7 +208,7 @@ describe('an access request', () => {
       'kate create accessrequests',
       'kate patch accessrequests',
       'lea patch accessrequests',
-      ...['create rolebindings', 'create roles', 'delete rolebindings', 'delete roles'].map(
+      ...['create fleetrolebindings', 'create roles', 'delete fleetrolebindings', 'delete roles'].map(
         (change) => `system:clusterpass:access-requests ${change}`,
       ),
     ]);

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { clustersOf } from '../../src/api/clusters-field.ts';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { asUser, createCluster } from './support/objects.ts';
-import { RBAC, RBAC_GROUP } from './support/paths.ts';
-import { grant, may, REGISTRY_GROUP, user } from './support/rbac.ts';
+import { RBAC_GROUP } from './support/paths.ts';
+import { grant, may, REGISTRY_GROUP } from './support/rbac.ts';
 import type { Answer, Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
@@ -15,28 +17,25 @@ beforeAllWithServer(async (shared) => {
   await createCluster(server, 'b1', { zone: 'b', 'protected.clusterpass.dev/zone': 'b' });
   await grant(server, {
     to: 'binder',
-    rules: [{ verbs: ['create', 'bind'], apiGroups: [RBAC_GROUP], resources: ['clusterrolebindings', 'clusterroles'] }],
+    rules: [
+      { verbs: ['create'], apiGroups: ['clusterpass.dev'], resources: ['fleetrolebindings'] },
+      { verbs: ['bind'], apiGroups: [RBAC_GROUP], resources: ['clusterroles'] },
+    ],
   });
   await grant(server, { to: 'binder', rules: [may('list', 'clusters', REGISTRY_GROUP)], clusters: 'zone=b' });
 });
 
-const BINDINGS = `${RBAC}/clusterrolebindings`;
+const BINDINGS = FLEET_BINDINGS;
 let counter = 0;
 
-const bindingBody = (clusters: string | undefined, role = 'clusterpass:viewer') => ({
-  metadata: {
-    name: `w${++counter}`,
-    ...(clusters !== undefined && { annotations: { 'clusterpass.dev/clusters': clusters } }),
-  },
-  subjects: [user('mia')],
-  roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role },
-});
+const bindingBody = (clusters: string | undefined, role = 'clusterpass:viewer') =>
+  fleetBinding({ name: `w${++counter}`, to: ['mia'], role, clusters }) as { metadata: { name: string }; spec: object };
 
 async function warningsOf(clusters: string | undefined, role?: string, who?: string): Promise<string[]> {
   const body = bindingBody(clusters, role);
   const answer = await server.call('POST', BINDINGS, { body, ...(who && asUser(who)) });
   expect(answer.code, answer.text).toBe(201);
-  return answer.warnings.map((text) => text.replaceAll(/ClusterRoleBinding \\?"w\d+\\?"/g, 'IT'));
+  return answer.warnings.map((text) => text.replaceAll(/FleetRoleBinding \\?"w\d+\\?"/g, 'IT'));
 }
 
 const BY_OTHERS =
@@ -53,28 +52,9 @@ describe('A30: a binding that selects clusters', () => {
     [undefined, []],
     ['zone=c', ['IT holds in no cluster now']],
     ['kubernetes.io/metadata.name=c', ['IT holds in no cluster now']],
-    ['a1', ['IT holds in no cluster now; did you mean kubernetes.io/metadata.name=a1?']],
+    ['a1', ['IT holds in no cluster now']],
   ])('%s', async (clusters, warnings) => {
     expect(await warningsOf(clusters)).toEqual(warnings);
-  });
-
-  it('is reported if an annotation of another domain looks like one of ours', async () => {
-    const told = async (annotations: object, path = BINDINGS, method = 'POST') => {
-      const { metadata, ...rest } = bindingBody(undefined);
-      const body =
-        method === 'POST' ? { metadata: { ...metadata, annotations }, ...rest } : { metadata: { annotations } };
-      const headers = { 'Content-Type': method === 'POST' ? 'application/json' : 'application/merge-patch+json' };
-      const answer = await server.call(method, path, { body, headers });
-      expect(answer.code, answer.text).toBeLessThan(300);
-      return answer;
-    };
-    const { warnings, json } = await told({ 'fleet.example.com/clusters': 'zone=b', 'example.com/note': 'x' });
-    const text =
-      'the annotation "fleet.example.com/clusters" is of another program and does not limit the binding; did you mean ' +
-      '"clusterpass.dev/clusters"?';
-    expect(warnings).toEqual([text]);
-    const path = `${BINDINGS}/${json.metadata.name}`;
-    expect((await told({ 'example.com/note': 'y' }, path, 'PATCH')).warnings).toEqual([]);
   });
 
   it('counts the clusters that its writer may list', async () => {
@@ -88,27 +68,36 @@ describe('A30: a binding that selects clusters', () => {
   it('is reported when its selector changes, by every kind of write and by dry runs, and not otherwise', async () => {
     const body = bindingBody('zone=b');
     const path = `${BINDINGS}/${body.metadata.name}`;
-    const put = (clusters: string, labels: object = {}) => ({
+    const selecting = (clusters: string) => ({ ...body.spec, clusters: clustersOf(clusters) });
+    const put = (clusters: string, labels: object = {}, metadata: object = {}) => ({
       ...body,
-      metadata: { ...body.metadata, labels, annotations: { 'clusterpass.dev/clusters': clusters } },
+      metadata: { ...body.metadata, labels, ...metadata },
+      spec: selecting(clusters),
     });
-    const patch = (metadata: object, type: string, query = ''): Promise<Answer> =>
-      server.call('PATCH', `${path}${query}`, { body: { metadata }, headers: { 'Content-Type': type } });
+    const patch = (change: object, query = ''): Promise<Answer> =>
+      server.call('PATCH', `${path}${query}`, {
+        body: change,
+        headers: { 'Content-Type': 'application/merge-patch+json' },
+      });
     const apply = (clusters: string): Promise<Answer> =>
       server.call('PATCH', `${path}?fieldManager=me&force=true`, {
-        body: { apiVersion: `${RBAC_GROUP}/v1`, kind: 'ClusterRoleBinding', ...put(clusters) },
+        body: put(clusters),
         headers: { 'Content-Type': 'application/apply-patch+yaml' },
       });
-    const selecting = (clusters: string) => ({ annotations: { 'clusterpass.dev/clusters': clusters } });
+    const versionOf = async () => {
+      const { resourceVersion } = (await server.call('GET', path)).json.metadata;
+      return { resourceVersion };
+    };
+    const toA = { spec: { clusters: clustersOf('zone=a') } };
     const answers = [
       await server.call('POST', `${BINDINGS}?dryRun=All`, { body }),
       await apply('zone=b'),
       await apply('zone=a'),
-      await server.call('PUT', path, { body: put('zone=b') }),
-      await patch(selecting('zone=a'), 'application/merge-patch+json', '?dryRun=All'),
-      await patch(selecting('zone=a'), 'application/strategic-merge-patch+json'),
-      await patch({ labels: { x: 'y' } }, 'application/merge-patch+json'),
-      await server.call('PUT', path, { body: put('zone=a', { x: 'z' }) }),
+      await server.call('PUT', path, { body: put('zone=b', {}, await versionOf()) }),
+      await patch(toA, '?dryRun=All'),
+      await patch(toA),
+      await patch({ metadata: { labels: { x: 'y' } } }),
+      await server.call('PUT', path, { body: put('zone=a', { x: 'z' }, await versionOf()) }),
     ];
     const told = answers.map(({ code, text, warnings }) => {
       expect(code, text).toBeLessThan(300);
@@ -120,8 +109,8 @@ describe('A30: a binding that selects clusters', () => {
 
   it('grants nothing if its role is about objects of the fleet', async () => {
     const nothing = [
-      'IT grants nothing: its role is about objects of the fleet, and the annotation clusterpass.dev/clusters limits it ' +
-        'to requests about clusters',
+      'IT grants nothing: its role is about objects of the fleet, and spec.clusters limits it to requests about clusters; ' +
+        'all: true does not',
     ];
     expect(await warningsOf('zone=b', 'clusterpass:token-revoker')).toEqual(nothing);
     for (const role of ['clusterpass:access-approver', 'clusterpass:pass-approver', 'clusterpass:token-creator']) {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { expectStatus } from './support/expect-status.ts';
 import {
   ASK,
@@ -10,8 +11,8 @@ import {
   post,
   tokenPath,
 } from './support/objects.ts';
-import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
-import { grant, group, may, type PolicyRule, REGISTRY_GROUP, user } from './support/rbac.ts';
+import { CLUSTERS, RBAC } from './support/paths.ts';
+import { grant, group, may, type PolicyRule, REGISTRY_GROUP } from './support/rbac.ts';
 import type { Answer, Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
@@ -42,16 +43,11 @@ beforeAllWithServer(async (shared) => {
   await bind('prod-minters', 'env=prod');
 });
 
-const bind = (name: string, clusters: string, namespace?: string): Promise<unknown> =>
-  create(
-    server,
-    `${RBAC}/${namespace === undefined ? '' : `namespaces/${namespace}/`}${namespace === undefined ? 'clusterrolebindings' : 'rolebindings'}`,
-    {
-      metadata: { name, annotations: { 'clusterpass.dev/clusters': clusters } },
-      subjects: [user('tagger'), group('minters')],
-      roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'minter' },
-    },
-  );
+const bind = (name: string, clusters: string, namespace?: string): Promise<unknown> => {
+  const fields = namespace === undefined ? {} : { namespaces: [namespace] };
+  const to = ['tagger', group('minters')];
+  return create(server, FLEET_BINDINGS, fleetBinding({ name, to, role: 'minter', clusters, fields }));
+};
 
 let counter = 0;
 /** A cluster of the environment dev, made by the administrator. */
@@ -89,7 +85,7 @@ describe('A30: a label that a binding selects', () => {
     expectStatus(await patch('tagger', { env: 'prod' }), {
       code: 403,
       reason: 'Forbidden',
-      message: NOT_HELD('tagger', 'ClusterRoleBinding/prod-minters'),
+      message: NOT_HELD('tagger', 'FleetRoleBinding/prod-minters'),
       details: { name, group: REGISTRY_GROUP, kind: 'clusters' },
     });
     expect(await labelsNow()).toEqual({ env: 'dev' });
@@ -112,7 +108,7 @@ describe('A30: a label that a binding selects', () => {
     };
     for (const [way, answer] of Object.entries(answers)) {
       expect([way, answer.code]).toEqual([way, 403]);
-      expect(answer.json.message, way).toContain('ClusterRoleBinding/prod-minters');
+      expect(answer.json.message, way).toContain('FleetRoleBinding/prod-minters');
     }
     // A status is written without its labels.
     const status = await server.call('PATCH', `${path}/status`, {
@@ -140,16 +136,13 @@ describe('A30: a label that a binding selects', () => {
     const roles = `${RBAC}/clusterroles`;
     const replaced = { metadata: { name: `replaced-${name}` }, rules: [TOKEN] };
     await create(server, roles, replaced);
-    await create(server, `${RBAC}/clusterrolebindings`, {
-      metadata: { name: `replaced-${name}`, annotations: { 'clusterpass.dev/clusters': `zone=${name}` } },
-      subjects: [user('tagger')],
-      roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: `replaced-${name}` },
-    });
+    const waiting = { name: `replaced-${name}`, to: ['tagger'], role: `replaced-${name}`, clusters: `zone=${name}` };
+    await create(server, FLEET_BINDINGS, fleetBinding(waiting));
     expect((await server.call('DELETE', `${roles}/replaced-${name}`)).code).toBe(200);
     const refused = await patch('tagger', { zone: name });
     expect(refused.code).toBe(403);
     expect(refused.json.message).toContain(
-      `with these labels ClusterRoleBinding/replaced-${name} would begin to hold in cluster "${name}", and its ` +
+      `with these labels FleetRoleBinding/replaced-${name} would begin to hold in cluster "${name}", and its ` +
         `ClusterRole "replaced-${name}" does not exist`,
     );
     const body = clusterBody({ zone: name }, `${name}-new`);
@@ -170,17 +163,14 @@ describe('A30: a label that a binding selects', () => {
   it('nor by removing a label that a binding excludes', async () => {
     await bind('not-dev', `env!=dev,kubernetes.io/metadata.name=${name}`);
     const answer = await patch('tagger', { env: null });
-    expect([answer.code, answer.json.message]).toEqual([403, NOT_HELD('tagger', 'ClusterRoleBinding/not-dev')]);
+    expect([answer.code, answer.json.message]).toEqual([403, NOT_HELD('tagger', 'FleetRoleBinding/not-dev')]);
   });
 
   it('nor by an apply that leaves such a label out, in the name of its manager', async () => {
     expect((await apply('escalator', { color: 'red' }, { manager: 'shared' })).code).toBe(200);
     await bind(`colorless-${name}`, `!color,kubernetes.io/metadata.name=${name}`);
     const answer = await apply('tagger', {}, { manager: 'shared' });
-    expect([answer.code, answer.json.message]).toEqual([
-      403,
-      NOT_HELD('tagger', `ClusterRoleBinding/colorless-${name}`),
-    ]);
+    expect([answer.code, answer.json.message]).toEqual([403, NOT_HELD('tagger', `FleetRoleBinding/colorless-${name}`)]);
     expect(await labelsNow()).toEqual({ env: 'dev', color: 'red' });
     expect((await apply('escalator', {}, { manager: 'shared' })).code).toBe(200);
     expect(await labelsNow()).toEqual({ env: 'dev' });
@@ -214,7 +204,7 @@ describe('A30: a label that a binding selects', () => {
     await bind(`shop-${name}`, `team=${name}-shop`, 'shop');
     expect((await patch('local', { team: name })).code).toBe(200);
     const refused = await patch('local', { team: `${name}-shop` });
-    expect([refused.code, refused.json.message]).toEqual([403, NOT_HELD('local', `RoleBinding/shop/shop-${name}`)]);
+    expect([refused.code, refused.json.message]).toEqual([403, NOT_HELD('local', `FleetRoleBinding/shop-${name}`)]);
   });
 
   it('leaves other labels and other changes alone', async () => {
@@ -274,7 +264,7 @@ describe('A30: a protected label', () => {
     const refused = await patch('guardian', { [ENVIRONMENT]: name });
     expect([refused.code, refused.json.message]).toEqual([
       403,
-      NOT_HELD('guardian', `ClusterRoleBinding/protected-${name}`),
+      NOT_HELD('guardian', `FleetRoleBinding/protected-${name}`),
     ]);
   });
 });

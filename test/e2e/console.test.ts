@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import {
   type Browser,
   describeWithBrowser,
@@ -44,11 +45,7 @@ const setReady = (cluster: string, status: string, reason: string): Promise<void
   );
 
 const bindViewer = (name: string, user: string, clusters: string): Promise<void> =>
-  admin('POST', `${RBAC}/clusterrolebindings`, {
-    metadata: { name, annotations: { 'clusterpass.dev/clusters': clusters } },
-    subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'clusterpass:viewer' },
-  });
+  admin('POST', FLEET_BINDINGS, fleetBinding({ name, to: [user], role: 'clusterpass:viewer', clusters }));
 
 describeWithBrowser('the console', () => {
   beforeAll(async () => {

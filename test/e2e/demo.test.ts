@@ -75,7 +75,7 @@ describe('the same data without --demo', () => {
     const { code, stderr, stdout } = await run(['serve', '--data-dir', server.dataDir, '--listen', '127.0.0.1:0']);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('clusterrolebindings demo-carl-view, demo-platform-admins-issue,');
-    expect(stderr).toContain('and rolebindings ci/demo-carl-issue');
+    expect(stderr).toContain('and fleetrolebindings demo-carl-issue,');
     expect(stderr).toContain('start once with --demo-prune');
     expect(stderr).not.toMatch(/\n\s+at /);
   });

@@ -4,11 +4,12 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FakeHub } from '../../src/sync/hub.fixture.ts';
 import { applyYaml } from './support/apply.ts';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { Person } from './support/cli.ts';
 import { addCluster, removeCluster } from './support/fleet.ts';
 import { codeFor, createAccount, createNamespace, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { grant, may, user } from './support/rbac.ts';
+import { grant, may } from './support/rbac.ts';
 import { type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { startCommand } from './support/sync-command.ts';
@@ -143,13 +144,8 @@ describe('clusterpass join', () => {
   });
 
   it('A49: has the permissions that its creator has when it is used', async () => {
-    await server.call('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
-      body: {
-        metadata: { name: 'prod-admins', annotations: { 'clusterpass.dev/clusters': 'env=prod' } },
-        subjects: [user('prod-admin')],
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-      },
-    });
+    const body = fleetBinding({ name: 'prod-admins', to: ['prod-admin'], role: 'cluster-admin', clusters: 'env=prod' });
+    await server.call('POST', FLEET_BINDINGS, { body });
     const group = 'clusterpass.dev';
     await grant(server, { to: 'registrar', rules: [may('create', 'bootstraptokens', group)] });
     const env = { CLUSTERPASS_TOKEN: tokenOf('registrar') };

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { create, remove } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -34,16 +35,10 @@ beforeAllWithTlsServer(async (shared) => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
   const rules = [{ verbs: ['get', 'list', 'watch'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] }];
   await create(server, `${rbac}/clusterroles`, { metadata: { name: 'view-clusters' }, rules });
-  await create(server, `${rbac}/clusterrolebindings`, {
-    metadata: { name: 'view-clusters', annotations: { 'clusterpass.dev/clusters': 'env=dev' } },
-    subjects: [
-      { kind: 'User', name: 'viewer' },
-      { kind: 'Group', name: 'devs' },
-      { kind: 'User', name: 'kim' },
-      { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' },
-    ],
-    roleRef: { kind: 'ClusterRole', name: 'view-clusters' },
-  });
+  const subjects = ['viewer', { kind: 'Group', name: 'devs' }, 'kim'];
+  const to = [...subjects, { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }];
+  const name = 'view-clusters';
+  await create(server, FLEET_BINDINGS, fleetBinding({ name, to, role: name, clusters: 'env=dev' }));
   await create(server, `${rbac}/namespaces/ci/roles`, { metadata: { name: 'in-ci' }, rules });
   await create(server, `${rbac}/namespaces/ci/rolebindings`, {
     metadata: { name: 'in-ci' },
@@ -99,6 +94,7 @@ describeWithKubectl('kubectl looks around', () => {
       ['cluster.status.conditions', {}],
       ['clusterrole.rules', {}],
       ['rolebinding.subjects', {}],
+      ['fleetrolebinding.spec.clusters.selector.matchExpressions', {}],
       ['serviceaccount', ALPHA],
       ['pod.spec', ALPHA],
       ['secret', ALPHA],
@@ -128,20 +124,21 @@ describeWithKubectl('kubectl looks around', () => {
   });
 
   it('B-02: get: the columns of RBAC kinds are those of kube-apiserver, and the clusters of a binding', async () => {
-    const [header, row] = lines(await kubectlOk(server, ['get', 'clusterrolebinding', 'view-clusters', '-o', 'wide']));
-    expect(header).toEqual(['NAME', 'ROLE', 'AGE', 'USERS', 'GROUPS', 'SERVICEACCOUNTS', 'CLUSTERS']);
-    expect(row).toEqual([
-      ...['view-clusters', 'ClusterRole/view-clusters', expect.stringMatching(/^\d+[smh]/)],
-      ...['viewer, kim', 'devs', 'ci/builder', 'env=dev'],
+    const [header, row] = lines(await kubectlOk(server, ['get', 'frb', 'view-clusters', '-o', 'wide']));
+    expect(header).toEqual([
+      ...['NAME', 'ROLE', 'CLUSTERS', 'REACHES', 'NAMESPACES', 'EXPIRES', 'PROBLEM', 'AGE'],
+      ...['USERS', 'GROUPS', 'SERVICEACCOUNTS'],
     ]);
-    expect(lines(await kubectlOk(server, ['get', 'clusterrolebinding', 'view-clusters']))[0]).toEqual([
-      'NAME',
-      'ROLE',
-      'AGE',
-    ]);
+    expect(row?.slice(0, 3)).toEqual(['view-clusters', 'ClusterRole/view-clusters', 'env=dev']);
+    expect(row?.slice(-3)).toEqual(['viewer, kim', 'devs', 'ci/builder']);
     const everywhere = lines(await kubectlOk(server, ['get', 'rolebinding', 'in-ci', '-n', 'ci', '-o', 'wide']));
+    expect(everywhere[0]).toEqual(['NAME', 'ROLE', 'AGE', 'USERS', 'GROUPS', 'SERVICEACCOUNTS']);
     expect(everywhere[1]?.[1]).toBe('Role/in-ci');
-    expect(everywhere[1]?.at(-1)).toBe('<all>');
+    const bySubject = ['get', 'frb', '--field-selector', 'spec.subjects.name=kim,spec.roleRef.name=view-clusters'];
+    expect(await kubectlOk(server, [...bySubject, '-o', 'name'])).toBe(
+      'fleetrolebinding.clusterpass.dev/view-clusters\n',
+    );
+    expect(await kubectlOk(server, ['get', 'frb', '--field-selector', 'spec.subjects.name=ki', '-o', 'name'])).toBe('');
     for (const of of [
       ['clusterrole', 'view-clusters'],
       ['role', 'in-ci', '-n', 'ci'],

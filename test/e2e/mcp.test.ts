@@ -91,8 +91,8 @@ beforeAll(async () => {
   await bind(server, 'jane-clusters', jane, CLUSTER_RULE);
   await bind(server, 'jane-requests', jane, REQUEST_RULE);
   const agents = { to: 'id:jane', rules: [may('create', 'serviceaccounts/token')] };
-  await grant(server, { ...agents, clusters: 'env=prod', annotations: { agents: 'allow' } });
-  await grant(server, { ...agents, clusters: 'env=test', annotations: { agents: 'allow', approval: 'confirm' } });
+  await grant(server, { ...agents, clusters: 'env=prod', fields: { agents: 'Allow' } });
+  await grant(server, { ...agents, clusters: 'env=test', fields: { agents: 'Allow', approval: { by: 'Requester' } } });
   await createCluster(server, 'gamma', { env: 'test' });
   await createNamespace(server, 'ci', 'gamma');
   await createAccount(server, 'builder', 'ci', 'gamma');
@@ -220,7 +220,7 @@ describe('A35: tokens, MC-42, MC-43', () => {
 describe('A48: an agent acts as the person of its token', () => {
   it('not as a user whom that person may impersonate', async () => {
     const max = { to: 'id:max', rules: [may('create', 'serviceaccounts/token')] };
-    const take = await grant(server, { ...max, clusters: 'env=dev', annotations: { agents: 'allow' } });
+    const take = await grant(server, { ...max, clusters: 'env=dev', fields: { agents: 'Allow' } });
     const stop = await grant(server, { to: 'id:jane', rules: [may('impersonate', 'users', '', ['id:max'])] });
     const headers = { 'Impersonate-User': 'id:max' };
     const args = { cluster: 'beta', namespace: 'ci', account: 'builder', purpose: 'read as another' };
@@ -367,7 +367,7 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
 
       expect((await run('access_explain', ACCOUNT)).structuredContent).toMatchObject({
         allowed: true,
-        rule: expect.stringContaining('ClusterRoleBinding'),
+        rule: expect.stringContaining('FleetRoleBinding'),
         grantedSeconds: 600,
         approval: 'none',
       });

@@ -43,13 +43,12 @@ let server: Server;
 beforeAllWithTlsServer(async (shared) => {
   server = shared;
   await createObjects(server);
-  const agents = 'allow';
-  const toProd = (to: string, annotations: Record<string, string>) =>
-    grant(server, { to, rules: [TOKENS], clusters: 'env=prod', annotations });
+  const agents = 'Allow';
+  const toProd = (to: string, fields: object) => grant(server, { to, rules: [TOKENS], clusters: 'env=prod', fields });
   await toProd('ann', { agents });
-  await toProd('con', { agents, approval: 'confirm' });
-  await toProd('rev', { agents, approval: 'review' });
-  await toProd('alw', { agents, approval: 'review-always' });
+  await toProd('con', { agents, approval: { by: 'Requester' } });
+  await toProd('rev', { agents, approval: { by: 'Approver' } });
+  await toProd('alw', { agents, approval: { by: 'ApproverAlways' } });
   await toProd('pln', {});
   await grant(server, { to: 'lea', rules: [may('approve', 'passes', GROUP)], clusters: 'env=prod' });
   await grant(server, { to: 'rev', rules: [may('approve', 'passes', GROUP)] });
@@ -205,7 +204,7 @@ describe('A48, MC-75: a handle', () => {
   });
 
   it('needs the permission again when it is redeemed', async () => {
-    const take = await grant(server, { to: 'eve', rules: [TOKENS], annotations: { agents: 'allow' } });
+    const take = await grant(server, { to: 'eve', rules: [TOKENS], fields: { agents: 'Allow' } });
     const name = await asked('eve', AGENT);
     expect((await redeem('eve', name)).code).toBe(201);
     await take();
@@ -213,10 +212,7 @@ describe('A48, MC-75: a handle', () => {
     // As a person, eve may have passes again; the agent of eve may not.
     const takePlain = await grant(server, { to: 'eve', rules: [TOKENS] });
     const refused = await redeem('eve', name);
-    expect([refused.code, refused.json.message]).toEqual([
-      403,
-      expect.stringContaining('clusterpass.dev/agents: allow'),
-    ]);
+    expect([refused.code, refused.json.message]).toEqual([403, expect.stringContaining('spec.agents: Allow')]);
     await takePlain();
     expect(await revoke('eve', name)).toBe(200);
   });
@@ -364,7 +360,7 @@ describe('A48, MC-90: an approval', () => {
     const to = 'system:serviceaccount:ci:other';
     const taken = await Promise.all([
       grant(server, { to, rules: [may('approve', 'passes', GROUP)] }),
-      grant(server, { to, rules: [TOKENS], annotations: { approval: 'review-always' } }),
+      grant(server, { to, rules: [TOKENS], fields: { approval: { by: 'ApproverAlways' } } }),
     ]);
     const known = await issue(server, tokenPath('other'));
     // With an audience outside of the fleet it has no `act`, and without a record nothing else says it.
@@ -412,7 +408,11 @@ describe('A48, MC-90: an approval', () => {
 
   it('review-always: a wildcard gives no way around it', async () => {
     const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
-    const take = await grant(server, { to: 'eve', rules: [everything], annotations: { approval: 'review-always' } });
+    const take = await grant(server, {
+      to: 'eve',
+      rules: [everything],
+      fields: { approval: { by: 'ApproverAlways' } },
+    });
     const body = { spec: { audiences: [] } };
     const impersonated = { ...asUser('eve'), headers: { 'Impersonate-User': 'ann' }, body };
     expect((await server.call('POST', tokenPath(), impersonated)).code).toBe(403);

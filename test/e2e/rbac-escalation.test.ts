@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { listAs, namesIn } from './support/fleet.ts';
 import { ASK, asUser, create, createObjects, inNamespace, post, tokenPath } from './support/objects.ts';
@@ -21,8 +22,8 @@ describe('escalation', () => {
   const SEE = may('list', 'clusters', REGISTRY_GROUP);
   const WRITES: PolicyRule = {
     verbs: ['create', 'update', 'patch', 'get', 'delete'],
-    apiGroups: [RBAC_GROUP],
-    resources: ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'],
+    apiGroups: [RBAC_GROUP, 'clusterpass.dev'],
+    resources: ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings', 'fleetrolebindings'],
   };
 
   /** All of these callers may write roles. They hold different permissions. */
@@ -45,11 +46,10 @@ describe('escalation', () => {
   const as = (who: string, method: string, path: string, body: object, headers: Record<string, string> = {}) =>
     server.call(method, `${RBAC}/${path}`, { body, headers, ...asUser(who) });
   const role = (rules: readonly PolicyRule[], extra: object = {}) => ({ metadata: { name: fresh() }, rules, ...extra });
-  const binding = (name: string, { clusters, kind = 'ClusterRole' }: { clusters?: string; kind?: string } = {}) => ({
-    metadata: {
-      name: fresh(),
-      ...(clusters === undefined ? {} : { annotations: { 'clusterpass.dev/clusters': clusters } }),
-    },
+  const fleet = (who: string, method: string, name: string, body: object, headers: Record<string, string> = {}) =>
+    server.call(method, `${FLEET_BINDINGS}${name}`, { body, headers, ...asUser(who) });
+  const binding = (name: string, { kind = 'ClusterRole' }: { kind?: string } = {}) => ({
+    metadata: { name: fresh() },
     subjects: [group('friends')],
     roleRef: { apiGroup: RBAC_GROUP, kind, name },
   });
@@ -163,12 +163,9 @@ describe('escalation', () => {
     it.each<[string, string, ReturnType<typeof binding>, number]>([
       ['lead', 'clusterrolebindings', binding('token-maker'), 201],
       ['lead', 'clusterrolebindings', binding('all-powerful'), 403],
-      ['lead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=dev' }), 201],
       ['lead', 'namespaces/ci/rolebindings', binding('token-maker'), 201],
       ['lead', 'namespaces/ci/rolebindings', binding('all-powerful'), 403],
       ['euLead', 'clusterrolebindings', binding('token-maker'), 403],
-      ['euLead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=dev' }), 403],
-      ['euLead', 'clusterrolebindings', binding('token-maker', { clusters: 'env=prod' }), 201],
       ['ciLead', 'namespaces/ci/rolebindings', binding('token-maker'), 201],
       ['ciLead', 'namespaces/shop/rolebindings', binding('token-maker'), 403],
       ['ciLead', 'clusterrolebindings', binding('token-maker'), 403],
@@ -204,16 +201,27 @@ describe('escalation', () => {
       expect((await as('admin', 'POST', 'clusterrolebindings', binding('absent'))).code).toBe(201);
     });
 
-    it('nor adds a subject to a binding, nor extends its clusters', async () => {
-      const body = binding('token-maker', { clusters: 'env=prod' });
-      const { name } = body.metadata;
-      expect((await as('euLead', 'POST', 'clusterrolebindings', body)).code).toBe(201);
-      const path = `clusterrolebindings/${name}`;
-      const wider = { metadata: { annotations: { 'clusterpass.dev/clusters': null } } };
-      expect((await as('euLead', 'PATCH', path, wider, PATCH)).code).toBe(403);
-      const elsewhere = { metadata: { annotations: { 'clusterpass.dev/clusters': 'env' } } };
-      expect((await as('euLead', 'PATCH', path, elsewhere, PATCH)).code).toBe(403);
-      expect((await as('euLead', 'PATCH', path, { subjects: [user('euLead')] }, PATCH)).code).toBe(200);
+    it.each([
+      ['lead', 'env=dev', 201],
+      ['euLead', 'env=dev', 403],
+      ['euLead', 'env=prod', 201],
+      ['euLead', 'kubernetes.io/metadata.name=beta', 403],
+    ])('%s in some clusters: %s', async (who, clusters, code) => {
+      const body = fleetBinding({ name: fresh(), to: [group('friends')], role: 'token-maker', clusters });
+      expect((await fleet(who, 'POST', '', body)).code).toBe(code);
+    });
+
+    it('nor adds a subject to a binding, nor extends where and how long it holds', async () => {
+      const name = fresh();
+      const body = fleetBinding({ name, to: [group('friends')], role: 'token-maker', clusters: 'env=prod' });
+      expect((await fleet('euLead', 'POST', '', body)).code).toBe(201);
+      const change = (clusters: object) => [{ op: 'replace', path: '/spec/clusters', value: clusters }];
+      const JSON_PATCH = { 'Content-Type': 'application/json-patch+json' };
+      for (const wider of [{ all: true }, { names: ['beta'] }, { selector: { matchLabels: { zone: 'x' } } }]) {
+        expect((await fleet('euLead', 'PATCH', `/${name}`, change(wider), JSON_PATCH)).code).toBe(403);
+      }
+      const subjects = [{ kind: 'User', name: 'euLead' }];
+      expect((await fleet('euLead', 'PATCH', `/${name}`, { spec: { subjects } }, PATCH)).code).toBe(200);
       const powerful = binding('all-powerful');
       await create(server, `${RBAC}/clusterrolebindings`, powerful);
       const stolen = `clusterrolebindings/${powerful.metadata.name}`;
@@ -222,22 +230,23 @@ describe('escalation', () => {
     });
 
     it('nor applies a binding, nor extends it by leaving out its clusters', async () => {
-      const applied = (who: string, body: ReturnType<typeof binding>, more = '') => {
-        const path = `clusterrolebindings/${body.metadata.name}?fieldManager=shared${more}`;
-        return as(who, 'PATCH', path, { ...TYPE('ClusterRoleBinding'), ...body }, APPLY);
-      };
-      const powerful = await applied('lead', binding('all-powerful'));
+      const body = binding('all-powerful');
+      const path = `clusterrolebindings/${body.metadata.name}?fieldManager=shared`;
+      const powerful = await as('lead', 'PATCH', path, { ...TYPE('ClusterRoleBinding'), ...body }, APPLY);
       expect([powerful.code, powerful.json.message]).toEqual([403, expect.stringContaining(NOT_HELD)]);
-      const body = binding('token-maker', { clusters: 'env=prod' });
-      expect((await applied('euLead', body)).code).toBe(201);
-      const { annotations: _, ...metadata } = body.metadata;
+      const name = fresh();
+      const applied = (who: string, clusters: string | undefined, more = '') => {
+        const config = fleetBinding({ name, to: [group('friends')], role: 'token-maker', clusters });
+        return fleet(who, 'PATCH', `/${name}?fieldManager=shared${more}`, config, APPLY);
+      };
+      expect((await applied('euLead', 'env=prod')).code).toBe(201);
       for (const more of ['', '&force=true', '&dryRun=All']) {
-        const wider = await applied('euLead', { ...body, metadata }, more);
+        const wider = await applied('euLead', undefined, more);
         expect([wider.code, wider.json.message]).toEqual([403, expect.stringContaining(NOT_HELD)]);
       }
-      const stored = (await server.call('GET', `${RBAC}/clusterrolebindings/${body.metadata.name}`)).json;
-      expect(stored.metadata.annotations).toEqual({ 'clusterpass.dev/clusters': 'env=prod' });
-      expect((await applied('lead', { ...body, metadata })).code).toBe(200);
+      const { spec } = (await server.call('GET', `${FLEET_BINDINGS}/${name}`)).json;
+      expect(spec.clusters).toEqual({ selector: { matchLabels: { env: 'prod' } } });
+      expect((await applied('lead', undefined)).code).toBe(200);
     });
 
     it('F-08: the kind of a subject is one of three', async () => {

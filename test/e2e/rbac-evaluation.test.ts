@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { ASK, asUser, create, createObjects, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
@@ -147,23 +148,25 @@ describe('rules, subjects and bindings', () => {
       expect((await server.call('POST', CLUSTERS, { body, ...asUser('june') })).code).toBe(403);
     });
 
-    it.each([
-      ['cannot be read', 'env in ('],
-      ['is empty', ''],
-      ['is blank', ' '],
-      ['has 101 requirements', Array(101).fill('env').join(',')],
-      ['is longer than 64 KiB', `env in (${'a'.repeat(65_536)})`],
-    ])('a selector that %s is refused', async (_, selector) => {
-      for (const bindings of ['clusterrolebindings', 'namespaces/ci/rolebindings']) {
-        const answer = await server.call('POST', `${RBAC}/${bindings}`, {
-          body: {
-            metadata: { name: 'odd', annotations: { 'clusterpass.dev/clusters': selector } },
-            roleRef: { kind: 'ClusterRole', name: 'x' },
-          },
+    it.each<readonly [string, unknown, string]>([
+      ['is missing', undefined, ''],
+      ['is empty', {}, ''],
+      ['is of two kinds', { all: true, names: ['alpha'] }, ''],
+      ['has an empty selector', { selector: {} }, '.selector'],
+      [
+        'has 101 requirements',
+        { selector: { matchExpressions: Array(101).fill({ key: 'env', operator: 'Exists' }) } },
+        '.selector.matchExpressions',
+      ],
+    ])('a field clusters that %s is refused', async (_, clusters, field) => {
+      const { spec, ...type } = fleetBinding({ name: 'odd', to: ['june'], role: 'x' }) as { spec: object };
+      for (const query of ['', '?fieldValidation=Ignore']) {
+        const answer = await server.call('POST', `${FLEET_BINDINGS}${query}`, {
+          body: { ...type, spec: { ...spec, clusters } },
         });
-        expect(answer.code).toBe(422);
-        expect(answer.json.details.causes[0].field).toBe('metadata.annotations[clusterpass.dev/clusters]');
+        expect([answer.code, answer.json.details.causes[0].field]).toEqual([422, `spec.clusters${field}`]);
       }
+      expect((await server.call('GET', `${FLEET_BINDINGS}/odd`)).code).toBe(404);
     });
   });
 

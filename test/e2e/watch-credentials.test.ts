@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { addCluster, grantClusters, PUBLIC_LIST, relabel, removeCluster, revisionNow } from './support/fleet.ts';
 import {
   create,
@@ -157,11 +158,8 @@ describe('decision 13: watches of other kinds end with the permission', () => {
       metadata: { name },
       rules: [{ ...rule, resourceNames: names }],
     });
-    await create(server, `${RBAC}/namespaces/ci/rolebindings`, {
-      metadata: { name, annotations: clusters === undefined ? undefined : { 'clusterpass.dev/clusters': clusters } },
-      subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
-    });
+    const fields = { roleRef: { kind: 'Role', name }, namespaces: ['ci'] };
+    await create(server, FLEET_BINDINGS, fleetBinding({ name, to: [user], role: name, clusters, fields }));
   }
   const forbidden = (user: string, message = `pods is forbidden: User "${user}" cannot watch resource "pods"`) => ({
     type: 'ERROR',
@@ -187,7 +185,7 @@ describe('decision 13: watches of other kinds end with the permission', () => {
     await createAccount(server, 'runner');
     await createPod(server, 'web', { serviceAccountName: 'runner' });
     expect((await watch.take(1)).map(brief)).toEqual(['ADDED web']);
-    await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-1`);
+    await remove(server, `${FLEET_BINDINGS}/pods-1`);
     expect(await watch.rest()).toEqual([forbidden('pods')]);
   });
 
@@ -200,7 +198,7 @@ describe('decision 13: watches of other kinds end with the permission', () => {
     const [end, ...rest] = await watch.rest();
     expect(end).toMatchObject({ type: 'ERROR', object: { code: 403, reason: 'Forbidden' } });
     expect(rest).toEqual([]);
-    await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-2`);
+    await remove(server, `${FLEET_BINDINGS}/pods-2`);
   });
 
   it('the binding no longer selects the cluster', async () => {
@@ -222,22 +220,18 @@ describe('decision 13: watches of other kinds end with the permission', () => {
     for (const watch of watches) expect((await watch.take(1)).map(brief)).toEqual(['ADDED web']);
     // A change of other rules.
     await grantClusters(server, 'unrelated', 'named');
-    await remove(server, `${RBAC}/namespaces/ci/rolebindings/pods-4`);
+    await remove(server, `${FLEET_BINDINGS}/pods-4`);
     const end = forbidden('named', 'pods "web" is forbidden: User "named" cannot watch resource "pods"');
     for (const watch of watches) expect(await watch.rest()).toEqual([end]);
   });
 
   it('a watch of roles gets all changes up to the one that ends it', async () => {
-    const path = `${RBAC}/clusterrolebindings`;
+    const path = FLEET_BINDINGS;
     await create(server, `${RBAC}/clusterroles`, {
       metadata: { name: 'see-rules' },
-      rules: [{ verbs: ['*'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['*'] }],
+      rules: [{ verbs: ['*'], apiGroups: ['clusterpass.dev'], resources: ['fleetrolebindings'] }],
     });
-    await create(server, path, {
-      metadata: { name: 'see-rules' },
-      subjects: [{ kind: 'User', name: 'rules', apiGroup: 'rbac.authorization.k8s.io' }],
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'see-rules' },
-    });
+    await create(server, path, fleetBinding({ name: 'see-rules', to: ['rules'], role: 'see-rules' }));
     const watch = await Watch.open(
       server,
       `${path}?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan`,
@@ -246,6 +240,12 @@ describe('decision 13: watches of other kinds end with the permission', () => {
     await grantClusters(server, 'some-rule', 'nobody');
     await remove(server, `${path}/see-rules`);
     await grantClusters(server, 'unseen-rule', 'nobody');
-    expect((await watch.rest()).map(brief)).toEqual(['ADDED some-rule', 'DELETED see-rules', 'ERROR 403']);
+    const events = (await watch.rest()).map(brief);
+    // The leader writes the status of each binding.
+    expect(events.filter((event) => !event.startsWith('MODIFIED'))).toEqual([
+      'ADDED some-rule',
+      'DELETED see-rules',
+      'ERROR 403',
+    ]);
   });
 });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { requestSpec, requestStatus } from '../../src/api/kinds/access-request-spec.ts';
-import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../src/api/kinds/rbac.ts';
 import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
@@ -103,7 +102,9 @@ async function inWorld(
       state: () => {
         const found = reader.find(KIND, at('', '', NAME))?.object();
         const { phase, conditions } = found === undefined ? {} : requestStatus(found);
-        const stored = [catalog.roles, catalog.roleBindings].filter((kind) => reader.find(kind, at('', 'ci', GRANT)));
+        const stored = [catalog.roles, catalog.fleetRoleBindings].filter((kind) =>
+          reader.find(kind, at('', kind.namespaced ? 'ci' : '', GRANT)),
+        );
         return [phase, conditions?.at(-1)?.reason, stored.map(({ kind }) => kind)];
       },
     };
@@ -142,8 +143,8 @@ function requestOf(user: string, method: string, body: string): ApiRequest {
   };
 }
 
-const BINDING = `/registry/rolebindings/ci/${GRANT}`;
-const BOTH = ['Role', 'RoleBinding'];
+const BINDING = storageKey(catalog.fleetRoleBindings, at('', '', GRANT));
+const BOTH = ['Role', 'FleetRoleBinding'];
 
 describe('a crash', () => {
   it('between an approval and its binding leaves nothing granted, and the approval can be repeated', async () => {
@@ -223,7 +224,7 @@ describe('A31: a request ends', () => {
   it('when its binding or its cluster is deleted by others', async () => {
     await inWorld(async ({ clock, decide, state, sweep, writer }) => {
       await decide('Approved');
-      await writer.remove(catalog.roleBindings, at('', 'ci', GRANT), { dryRun: false });
+      await writer.remove(catalog.fleetRoleBindings, at('', '', GRANT), { dryRun: false });
       clock.now += 61_000;
       await sweep();
       expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
@@ -314,11 +315,12 @@ it('a role or binding of that name that is not of the request is not used', asyn
 
 it('a binding that names the request as its owner is used only if it grants what the request asks for', async () => {
   const changes = {
-    subjects: { subjects: [{ kind: 'Group', apiGroup: RBAC_GROUP, name: 'system:authenticated' }] },
-    role: { roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'cluster-admin' } },
-    end: { annotations: { [EXPIRES_ANNOTATION]: '2099-01-01T00:00:00Z' } },
-    clusters: { annotations: { [CLUSTERS_ANNOTATION]: 'env=prod' } },
-    cluster: { annotations: { [BOUND_ANNOTATION]: 'a/another' } },
+    subjects: { subjects: [{ kind: 'Group', name: 'system:authenticated' }] },
+    role: { roleRef: { kind: 'ClusterRole', name: 'cluster-admin' }, namespaces: ['ci'] },
+    end: { expiresAt: '2099-01-01T00:00:00Z' },
+    clusters: { clusters: { selector: { matchLabels: { env: 'prod' } } } },
+    cluster: { clusters: { names: ['a'], uid: 'another' } },
+    namespaces: { namespaces: ['other'] },
   };
   for (const [what, change] of Object.entries({ nothing: {}, ...changes })) {
     await inWorld(async ({ broken, decide, reader, writer }) => {
@@ -332,10 +334,8 @@ it('a binding that names the request as its owner is used only if it grants what
         START + HOUR,
         reader.find(catalog.clusters, at('', '', 'a'))?.uid ?? '',
       );
-      const { annotations = {}, ...fields }: { annotations?: Record<string, string> } = change;
-      const metadata = { ...binding.metadata, annotations: { ...binding.metadata.annotations, ...annotations } };
-      const other = { ...binding, ...fields, metadata };
-      await writer.create(catalog.roleBindings, at('', 'ci', GRANT), other, { dryRun: false });
+      const other = { ...binding, spec: { ...(binding.spec as object), ...change } };
+      await writer.create(catalog.fleetRoleBindings, at('', '', GRANT), other, { dryRun: false });
       expect([what, await decide('Approved')]).toEqual([what, what === 'nothing' ? 200 : 409]);
     });
   }
@@ -366,9 +366,9 @@ describe('A31: labels of the server in a new request', () => {
         clock.now += 61_000;
         await sweep();
         expect(state()[0]).toBe('Approved');
-        expect(reader.find(catalog.clusterRoleBindings, binding)).toBeDefined();
+        expect(reader.find(catalog.fleetRoleBindings, binding)).toBeDefined();
         expect(await decide('Withdrawn')).toBe(200);
-        expect(reader.find(catalog.clusterRoleBindings, binding)).toBeUndefined();
+        expect(reader.find(catalog.fleetRoleBindings, binding)).toBeUndefined();
       },
       { labels, spec: { cluster: 'a', reason: 'see it' } },
     );

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { EXPIRES_ANNOTATION } from '../../src/api/kinds/rbac.ts';
+import { storageKey } from '../../src/api/object-key.ts';
 import { startBindingExpiry } from '../../src/authz/binding-expiry.ts';
-import { binding } from '../../src/authz/policy/rbac.fixture.ts';
+import { fleetBinding } from '../../src/authz/policy/rbac.fixture.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { at, catalog, type Gate, inFolder, type Objects, openObjects } from './object-store.ts';
 
-const KIND = catalog.clusterRoleBindings;
+const KIND = catalog.fleetRoleBindings;
 const END = Date.parse('2026-11-16T18:00:00Z');
 
 interface World extends Objects {
@@ -22,9 +22,8 @@ async function inWorld(names: readonly string[], gate: Gate, test: (world: World
   await inFolder(async (file) => {
     const objects = await openObjects(file, gate);
     for (const name of names) {
-      const object = binding(name, 'ClusterRole/x', ['User:jane']);
-      const metadata = { ...object.metadata, annotations: { [EXPIRES_ANNOTATION]: '2026-11-16T18:00:00Z' } };
-      await objects.writer.create(KIND, at('', '', name), { ...object, metadata }, { dryRun: false });
+      const object = fleetBinding(name, 'ClusterRole/x', ['User:jane'], { expiresAt: '2026-11-16T18:00:00Z' });
+      await objects.writer.create(KIND, at('', '', name), object, { dryRun: false });
     }
     await objects.reader.catchUp();
     const logged: string[] = [];
@@ -32,11 +31,10 @@ async function inWorld(names: readonly string[], gate: Gate, test: (world: World
     const start = () =>
       startBindingExpiry({
         ...objects,
-        policy: { expiredBindings: () => names.map((name) => ({ namespace: '', name, expiresAt: END })) },
+        policy: { endingBindings: () => names.map((name) => ({ name, expiresAt: END })) },
         kinds: catalog,
         leadership: soleLeadership,
         removalTime: () => END,
-        followExpirations: () => {},
         every: (_, callback) => {
           act = callback;
           return () => {};
@@ -69,7 +67,7 @@ it('a binding that was changed meanwhile does not keep the others from being del
   await inWorld(['a', 'b'], gate, async ({ logged, store, stored, tick }) => {
     changeFirst = async () => {
       changeFirst = async () => {};
-      const key = '/registry/clusterrolebindings/a';
+      const key = storageKey(KIND, at('', '', 'a'));
       const { value = Buffer.of(), modRevision = 0 } = (await store.get(key)) ?? {};
       await store.write({ key, value, expect: { modRevision } });
     };
@@ -87,7 +85,7 @@ it('an outage of the store is logged once', async () => {
   await inWorld(['a', 'b'], gate, async ({ logged, stored, tick }) => {
     isOut = true;
     for (let round = 0; round < 4; round++) await tick();
-    expect(logged).toEqual(['bindings that have expired could not be deleted yet']);
+    expect(logged).toEqual(['bindings that have ended could not be deleted yet']);
     isOut = false;
     await tick();
     expect([await stored(), logged.length]).toEqual([[], 1]);

@@ -5,7 +5,7 @@ import { type PassApproval, passStatus } from '../../src/api/kinds/pass-spec.ts'
 import { kindPrefix } from '../../src/api/object-key.ts';
 import type { ApiRequest, Verb } from '../../src/api/request.ts';
 import { ApiError } from '../../src/api/status.ts';
-import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
+import { Fleet, fleetBinding, person } from '../../src/authz/policy/rbac.fixture.ts';
 import { createDecisionHandler } from '../../src/handlers/approvals/decide.ts';
 import { createApprovalSweep } from '../../src/handlers/approvals/sweep.ts';
 import { approvalVerbs } from '../../src/handlers/approvals/verbs.ts';
@@ -40,7 +40,7 @@ async function openWorld(file: string) {
   const now = () => clock.now;
   const approval = { needed: 'none' as PassApproval };
   const grant = {
-    kind: 'ClusterRoleBinding' as const,
+    kind: 'FleetRoleBinding' as const,
     ...BINDING,
     roleRef: { namespace: '', kind: '', name: '' },
     subjects: [],
@@ -110,8 +110,8 @@ async function openWorld(file: string) {
   await make(objects, catalog.clusters, at('', '', 'a'));
   await make(objects, catalog.namespaces, at('a', '', 'ci'));
   await make(objects, catalog.serviceAccounts, at('a', 'ci', 'builder'));
-  const binding = { ...object({ name: BINDING.name }), roleRef: { kind: 'ClusterRole', name: 'x' } };
-  await writer.create(catalog.clusterRoleBindings, BINDING, binding, { dryRun: false });
+  const binding = fleetBinding(BINDING.name, 'ClusterRole/x', []);
+  await writer.create(catalog.fleetRoleBindings, BINDING, binding, { dryRun: false });
   const find = (name: string): ApiObject | undefined => reader.find(KIND, at('', '', name))?.object();
   return {
     ...objects,
@@ -316,17 +316,18 @@ describe('A48: a pass ends', () => {
 
   it('MC-94: pending, when its binding changes; approved, it needs no more than was approved', async () => {
     await inWorld(async ({ ask, approve, approval, redeem, sweep, state, writer }) => {
-      const change = (label: string) =>
-        writer.update(
-          catalog.clusterRoleBindings,
-          BINDING,
-          (current) => ({ ...current, metadata: { ...current.metadata, labels: { label } } }),
-          { dryRun: false, part: 'object' },
-        );
+      const update = (part: 'object' | 'status', change: object) =>
+        writer.update(catalog.fleetRoleBindings, BINDING, (current) => ({ ...current, ...change }), {
+          dryRun: false,
+          part,
+        });
       approval.needed = 'review';
       const [first, second] = [await ask('the first one'), await ask('the second one')];
+      // The leader writes the status.
+      await update('status', { status: { clusters: 1 } });
       expect(await approve(second.metadata.name)).toBe(200);
-      await change('x');
+      const { spec } = fleetBinding(BINDING.name, 'ClusterRole/x', [], { clusters: 'env=dev' });
+      await update('object', { spec });
       expect(await approve(first.metadata.name)).toBe(409);
       await sweep();
       expect(state(first.metadata.name)).toEqual(['Ended', 'BindingChanged']);

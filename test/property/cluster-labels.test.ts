@@ -14,12 +14,14 @@ import {
   askCluster,
   binding,
   Fleet,
+  type FleetExtras,
+  fleetBinding,
   person,
   type Rules,
   role,
 } from '../../src/authz/policy/rbac.fixture.ts';
 import { readRules } from '../../src/authz/policy/rbac-objects.ts';
-import { effectiveRules, referenceDecide } from '../../src/authz/policy/reference-evaluator.ts';
+import { effectiveRules, referenceDecide } from '../../src/authz/policy/reference-evaluator.fixture.ts';
 import type { Rule } from '../../src/authz/policy/rules.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
@@ -104,20 +106,26 @@ const selector = fc.constantFrom(
   'kubernetes.io/metadata.name=a',
   'kubernetes.io/metadata.name in (a,b),env=prod',
   'kubernetes.io/metadata.name!=b',
-  '',
-  'this is (no selector',
 );
 
 const roleBinding = fc
   .record({
     name: fc.constantFrom('b1', 'b2', 'b3', 'b4', 'b5', 'b6'),
     namespace: fc.option(fc.constantFrom(...NAMESPACES), { nil: undefined }),
+    isWide: fc.boolean(),
     target: fc.constantFrom('ClusterRole/r1', 'ClusterRole/r2', 'ClusterRole/r3', 'Role/r1', 'ClusterRole/missing'),
     subjects: fc.subarray(['User:u1', 'User:u2', 'Group:g1', 'ServiceAccount:n1/s1', 'User:other']),
     clusters: selector,
+    limits: fc.constantFrom<FleetExtras>({}, {}, { expiresAt: '2126-01-01T00:00:00Z' }, { maxPassSeconds: 900 }),
   })
-  .map(({ name, namespace, target, subjects, clusters }) =>
-    binding(name, target, subjects, { ...(namespace && { namespace }), ...(clusters !== undefined && { clusters }) }),
+  .map(({ name, namespace, isWide, target, subjects, clusters, limits }) =>
+    clusters === undefined
+      ? binding(name, target, subjects, { ...(namespace && { namespace }) })
+      : fleetBinding(name, target, subjects, {
+          ...(namespace && { namespaces: isWide ? [...NAMESPACES] : [namespace] }),
+          clusters,
+          ...limits,
+        }),
   );
 
 const labels: fc.Arbitrary<ClusterLabels> = fc.constantFrom<ClusterLabels>(
@@ -142,8 +150,8 @@ const WIDE: readonly ApiObject[] = [
   ]),
   binding('wide', 'ClusterRole/wide', ['User:u1', 'ServiceAccount:n1/s1']),
   role('part', [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]),
-  binding('part-prod', 'ClusterRole/part', ['User:u2'], { clusters: 'env=prod' }),
-  binding('part-none', 'ClusterRole/part', ['Group:g1'], { clusters: '!env', namespace: 'n1' }),
+  fleetBinding('part-prod', 'ClusterRole/part', ['User:u2'], { clusters: 'env=prod' }),
+  fleetBinding('part-none', 'ClusterRole/part', ['Group:g1'], { clusters: '!env', namespaces: ['n1'] }),
 ];
 
 interface World {
@@ -269,10 +277,17 @@ function unheldBindings(fleet: Fleet, caller: Caller, { before, after }: World):
   );
   return all
     .filter((each) => each.facts.subjects.length > 0 && holdsIn(each, next) && !holdsIn(each, old))
-    .filter(({ facts: { namespace }, wanted }) => {
-      const usable = held.filter(({ facts }) => facts.namespace === '' || facts.namespace === namespace);
-      return partsOf(wanted).some((part) => !usable.some((each) => each.rules.some((rule) => covers(rule, part))));
-    })
+    .filter(({ facts: begins, wanted }) =>
+      begins.scopes.some((scope) => {
+        const usable = held.filter(
+          ({ facts }) =>
+            (facts.scopes.includes('') || facts.scopes.includes(scope)) &&
+            facts.expiresAt >= begins.expiresAt &&
+            facts.maxPassSeconds >= begins.maxPassSeconds,
+        );
+        return partsOf(wanted).some((part) => !usable.some((each) => each.rules.some((rule) => covers(rule, part))));
+      }),
+    )
     .map(({ id }) => id);
 }
 

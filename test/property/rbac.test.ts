@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Decision, PathQuestion, ResourceQuestion } from '../../src/api/authorization.ts';
 import type { Caller } from '../../src/api/caller.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
-import { atRevision, type VisibilityRule } from '../../src/api/visibility.ts';
+import type { VisibilityRule } from '../../src/api/visibility.ts';
 import { bindingId } from '../../src/authz/policy/binding-facts.ts';
 import { clusterRule } from '../../src/authz/policy/cluster-rule.ts';
 import {
@@ -12,11 +12,13 @@ import {
   askCluster,
   binding,
   Fleet,
+  type FleetExtras,
+  fleetBinding,
   person,
   type Rules,
   role,
 } from '../../src/authz/policy/rbac.fixture.ts';
-import { referenceDecide, referenceRuleSource } from '../../src/authz/policy/reference-evaluator.ts';
+import { referenceDecide, referenceRuleSource } from '../../src/authz/policy/reference-evaluator.fixture.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 
 /**
@@ -126,49 +128,81 @@ const subjects = fc.array(
   { maxLength: 3 },
 );
 
-const clusterSelector = fc.option(
-  fc.constantFrom(
-    'env=prod',
-    'env in (prod,dev)',
-    'env==prod,tier=1',
-    'env!=prod',
-    'env',
-    '!env',
-    'env notin (dev)',
-    'kubernetes.io/metadata.name=a',
-    'kubernetes.io/metadata.name in (a,b),env=prod',
-    'kubernetes.io/metadata.name!=a',
-    'kubernetes.io/metadata.name=gone',
-    '',
-    'this is (no selector',
-  ),
-  { nil: undefined },
+const clusterSelector = fc.constantFrom(
+  'env=prod',
+  'env in (prod,dev)',
+  'env==prod,tier=1',
+  'env!=prod',
+  'env',
+  '!env',
+  'env notin (dev)',
+  'kubernetes.io/metadata.name=a',
+  'kubernetes.io/metadata.name in (a,b)',
+  'kubernetes.io/metadata.name in (a,b),env=prod',
+  'kubernetes.io/metadata.name!=a',
+  'kubernetes.io/metadata.name=gone',
 );
 
-const roleBinding = fc
-  .record({
-    name: fc.constantFrom('b1', 'b2', 'b3', 'b4', 'b5'),
-    namespace: fc.option(fc.constantFrom(...NAMESPACES), { nil: undefined }),
-    kind: fc.constantFrom('ClusterRole', 'ClusterRole', 'Role', 'Strange'),
-    target: fc.constantFrom(...ROLE_NAMES, 'missing'),
-    subjects,
-    clusters: clusterSelector,
-    approval: fc.option(fc.constantFrom('review-always', 'review', 'no approval'), { nil: undefined, freq: 3 }),
-  })
-  .map(({ name, namespace, kind, target, subjects: who, clusters, approval }) =>
-    binding(name, `${kind}/${target}`, who, {
-      ...(namespace !== undefined && { namespace }),
-      ...(clusters !== undefined && { clusters }),
-      ...(approval !== undefined && { approval }),
-    }),
+/** Between the ends of bindings. */
+const TIMES = ['2026-11-16T17:59:00Z', '2026-11-16T18:00:00Z', '2026-11-16T18:01:00Z'].map((text) => Date.parse(text));
+
+const absent = { nil: undefined };
+const fleetExtras = fc
+  .record(
+    {
+      clusters: fc.option(clusterSelector, absent),
+      namespaces: fc.option(some(NAMESPACES), absent),
+      expiresAt: fc.option(
+        fc.constantFrom('2026-11-16T18:00:00Z', '2026-11-16T18:00:30Z', '2026-11-16T19:00:00Z', 'never'),
+        { ...absent, freq: 2 },
+      ),
+      agents: fc.option(fc.constant('Allow'), absent),
+      approval: fc.option(fc.constantFrom('ApproverAlways', 'Approver', 'Nobody'), { ...absent, freq: 3 }),
+      maxPassSeconds: fc.option(fc.constantFrom(60, 120, 3_600, -1), { ...absent, freq: 3 }),
+    },
+    { requiredKeys: [] },
+  )
+  .map(
+    (extras) => Object.fromEntries(Object.entries(extras).filter(([, value]) => value !== undefined)) as FleetExtras,
   );
+
+/** What another writer of the store could have written. */
+const odd = fc.constantFrom<unknown>(
+  undefined,
+  {},
+  { all: false },
+  { names: [] },
+  { selector: {} },
+  { all: true, names: ['a'] },
+);
+
+const bindingNames = fc.constantFrom('b1', 'b2', 'b3', 'b4', 'b5');
+const roleTarget = fc
+  .tuple(fc.constantFrom('ClusterRole', 'ClusterRole', 'Role', 'Strange'), fc.constantFrom(...ROLE_NAMES, 'missing'))
+  .map(([kind, target]) => `${kind}/${target}`);
+
+const plainBinding = fc
+  .tuple(bindingNames, fc.option(fc.constantFrom(...NAMESPACES), absent), roleTarget, subjects)
+  .map(([name, namespace, target, who]) =>
+    binding(name, target, who, { ...(namespace !== undefined && { namespace }) }),
+  );
+
+const anyFleetBinding = fc
+  .tuple(bindingNames, roleTarget, subjects, fleetExtras, fc.option(odd, { freq: 8, nil: 'none' }))
+  .map(([name, target, who, extras, clusters]) => {
+    const object = fleetBinding(name, target, who, extras);
+    return clusters === 'none' ? object : { ...object, spec: { ...(object.spec as object), clusters } };
+  });
+
+const roleBinding = fc.oneof({ weight: 2, arbitrary: plainBinding }, { weight: 3, arbitrary: anyFleetBinding });
 
 type Step =
   | { put: ApiObject }
   /** Takes everything but name and subjects from `like`: only an edit of an existing object shows stale state of it. */
   | { edit: number; like: ApiObject }
   | { remove: ApiObject }
-  | { cluster: string; labels: Record<string, string> | undefined };
+  | { cluster: string; labels: Record<string, string> | undefined }
+  | { time: number };
 
 const anyObject = fc.oneof(
   { weight: 3, arbitrary: clusterRole },
@@ -191,11 +225,15 @@ const relabelled: fc.Arbitrary<Step> = fc.record({
   ),
 });
 
+/** The clock may also go back (B13). */
+const passing: fc.Arbitrary<Step> = fc.constantFrom(...TIMES).map((time) => ({ time }));
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: anyObject.map((put) => ({ put })) },
   { weight: 4, arbitrary: fc.record({ edit: fc.nat(), like: anyObject }) },
   { weight: 2, arbitrary: anyObject.map((remove) => ({ remove })) },
   { weight: 2, arbitrary: relabelled },
+  { weight: 1, arbitrary: passing },
 );
 
 /** So many roles for one subject that they are found through an index and not by a scan. */
@@ -203,8 +241,21 @@ function crowd(fleet: Fleet): void {
   for (let i = 0; i < 20; i++) {
     fleet.put(role(`crowd${i}`, [{ verbs: ['get'], apiGroups: ['x'], resources: [`r${i}`], resourceNames: ['a'] }]));
     fleet.put(binding(`crowd-${i}`, `ClusterRole/crowd${i}`, ['User:u1', 'Group:g1', 'ServiceAccount:n1/s1']));
-    fleet.put(binding(`crowd-env-${i}`, `ClusterRole/crowd${i}`, ['User:u1', 'Group:g1'], { clusters: 'env=prod' }));
+    fleet.put(
+      fleetBinding(`crowd-env-${i}`, `ClusterRole/crowd${i}`, ['User:u1', 'Group:g1'], { clusters: 'env=prod' }),
+    );
     fleet.put(binding(`crowd-n1-${i}`, `ClusterRole/crowd${i}`, ['User:u1'], { namespace: 'n1' }));
+  }
+}
+
+/** A fleet with a clock that tests set. */
+class World extends Fleet {
+  readonly clock: { now: number };
+
+  constructor(options: ConstructorParameters<typeof Fleet>[0] = {}) {
+    const clock = { now: TIMES[0] ?? 0 };
+    super({ now: () => clock.now, ...options });
+    this.clock = clock;
   }
 }
 
@@ -217,11 +268,15 @@ function edit(fleet: Fleet, index: number, like: ApiObject): void {
     ...like,
     metadata: { ...like.metadata, ...(name !== undefined && { name }), ...(namespace !== undefined && { namespace }) },
     ...(old.subjects !== undefined && { subjects: old.subjects }),
+    ...(like.kind === 'FleetRoleBinding' && {
+      spec: { ...(like.spec as object), subjects: (old.spec as { subjects?: unknown }).subjects },
+    }),
   });
 }
 
-function take(fleet: Fleet, change: Step): void {
-  if ('put' in change) fleet.put(change.put);
+function take(fleet: World, change: Step): void {
+  if ('time' in change) fleet.clock.now = change.time;
+  else if ('put' in change) fleet.put(change.put);
   else if ('edit' in change) edit(fleet, change.edit, change.like);
   else if ('remove' in change) fleet.remove(change.remove);
   else if (change.labels === undefined) fleet.clusters.delete(change.cluster);
@@ -247,23 +302,34 @@ type Question = ResourceQuestion | PathQuestion;
 const decide = ({ policy }: Fleet, caller: Caller, question: Question): Decision =>
   'path' in question ? policy.decidePath(caller, question) : policy.decide(caller, question);
 
+/** When the longest pass ends that the decision allows. */
+const passEnd = ({ passBounds }: Decision, now: number): number =>
+  passBounds === undefined
+    ? Number.POSITIVE_INFINITY
+    : Math.min(passBounds.expiresAt, now + passBounds.maxPassSeconds * 1000);
+
 /** Asked with the same objects, then with a copy: an answer must not depend on the identity of a question. */
-function expectAgreement(fleet: Fleet, caller: Caller, question: Question): void {
-  const model = referenceDecide(fleet.snapshot(), (name) => fleet.clusters.get(name), caller, question);
+function expectAgreement(fleet: World, caller: Caller, question: Question): void {
+  const model = referenceDecide(
+    fleet.snapshot(),
+    (name) => fleet.clusters.get(name),
+    caller,
+    question,
+    fleet.clock.now,
+  );
   for (const asked of [question, question, { ...question }]) {
     const decision = decide(fleet, caller, asked);
     const agrees =
       decision.allowed === model.allowed &&
       decision.reason === model.reason &&
-      // P-10: a RoleBinding is named only when no ClusterRoleBinding allows it.
-      decision.binding?.split('/')[0] === model.binding?.split('/')[0] &&
+      passEnd(decision, fleet.clock.now) === passEnd(model, fleet.clock.now) &&
       (decision.binding === undefined || model.bindings.includes(decision.binding));
     if (!agrees) expect(decision, print([caller.key, question])).toEqual(model);
   }
 }
 
 /** Who can: for each caller, the bindings that are found are those by which the reference evaluator allows it. */
-function expectSameHolders(fleet: Fleet, question: Question): void {
+function expectSameHolders(fleet: World, question: Question): void {
   const grants = [...fleet.policy.grantsOf(question, { isKnown: true })].filter((grant) => grant !== undefined);
   const cluster = 'path' in question ? undefined : question.cluster;
   for (const caller of CALLERS) {
@@ -273,14 +339,20 @@ function expectSameHolders(fleet: Fleet, question: Question): void {
       named.some((subject) => (subject.kind === 'user' ? subject.name === name : groups.includes(subject.name))),
     );
     const found = holds.map((grant) => bindingId(grant)).sort();
-    const { bindings } = referenceDecide(fleet.snapshot(), (each) => fleet.clusters.get(each), caller, question);
+    const { bindings } = referenceDecide(
+      fleet.snapshot(),
+      (each) => fleet.clusters.get(each),
+      caller,
+      question,
+      fleet.clock.now,
+    );
     if (print(found) !== print([...bindings].sort())) expect(found, print([caller.key, question])).toEqual(bindings);
   }
 }
 
-/** The rule that the reference evaluator gives for a revision, without any cache. */
-const referenceRule = (fleet: Fleet, caller: Caller, verb: (typeof VERBS)[number], revision: number): VisibilityRule =>
-  clusterRule(referenceRuleSource(fleet.snapshot(revision), caller, verb));
+/** The rule that the reference evaluator gives, without any cache. */
+const referenceRule = (fleet: World, caller: Caller, verb: (typeof VERBS)[number]): VisibilityRule =>
+  clusterRule(referenceRuleSource(fleet.snapshot(), caller, verb, fleet.clock.now));
 
 /** Histories of roles and bindings that grant clusters and nothing else: nearly every change changes a rule. */
 const visibilityRole = fc
@@ -289,20 +361,14 @@ const visibilityRole = fc
     role(name, [{ verbs, apiGroups: ['*'], resources: ['clusters'], resourceNames: names.length === 3 ? [] : names }]),
   );
 const visibilityBinding = fc
-  .record({
-    name: fc.constantFrom('b1', 'b2', 'b3'),
-    target: fc.constantFrom('r1', 'r2'),
-    subjects,
-    clusters: clusterSelector,
-  })
-  .map(({ name, target, subjects: who, clusters }) =>
-    binding(name, `ClusterRole/${target}`, who, clusters === undefined ? {} : { clusters }),
-  );
+  .tuple(fc.constantFrom('b1', 'b2', 'b3'), fc.constantFrom('r1', 'r2'), subjects, fleetExtras)
+  .map(([name, target, who, extras]) => fleetBinding(name, `ClusterRole/${target}`, who, extras));
 const visibilityHistories = fc.array(
   fc.oneof(
     { weight: 2, arbitrary: visibilityRole.map((put): Step => ({ put })) },
     { weight: 3, arbitrary: visibilityBinding.map((put): Step => ({ put })) },
     { weight: 1, arbitrary: visibilityBinding.map((remove): Step => ({ remove })) },
+    { weight: 1, arbitrary: passing },
   ),
   { minLength: 4, maxLength: 16 },
 );
@@ -312,7 +378,12 @@ const cacheSize = fc.constantFrom(3, 10_000);
 
 /** Everything is bound, to random subjects and clusters: nearly every change changes a decision. */
 const everything = role('all', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]);
-const bound = roleBinding.map((each) => ({ ...each, roleRef: { ...(each.roleRef as object), name: 'all' } }));
+const ofAll = (roleRef: unknown) => ({ ...(roleRef as object), name: 'all' });
+const bound = roleBinding.map((each) =>
+  each.kind === 'FleetRoleBinding'
+    ? { ...each, spec: { ...(each.spec as object), roleRef: ofAll((each.spec as { roleRef?: unknown }).roleRef) } }
+    : { ...each, roleRef: ofAll(each.roleRef) },
+);
 const decisiveChange: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: bound.map((put) => ({ put })) },
   { weight: 1, arbitrary: bound.map((remove) => ({ remove })) },
@@ -323,7 +394,7 @@ describe('compiled policy', () => {
   it('P-10, P-12, P-13, P-15, P-16, P-17, P-18, P-19: decides as the reference evaluator does, after every change', () => {
     fc.assert(
       fc.property(histories, crowded, sample, (history, isCrowded, questions) => {
-        const fleet = new Fleet({ maxRules: 3, maxIdleSubjects: 2 });
+        const fleet = new World({ maxRules: 3, maxIdleSubjects: 2 });
         if (isCrowded) crowd(fleet);
         for (const change of history) {
           take(fleet, change);
@@ -341,7 +412,7 @@ describe('compiled policy', () => {
   it('finds the same subjects that may do something as a decision for each of them', () => {
     fc.assert(
       fc.property(histories, crowded, (history, isCrowded) => {
-        const fleet = new Fleet();
+        const fleet = new World();
         if (isCrowded) crowd(fleet);
         for (const change of history) take(fleet, change);
         for (const question of QUESTIONS) expectSameHolders(fleet, question);
@@ -357,7 +428,7 @@ describe('compiled policy', () => {
     ]);
     fc.assert(
       fc.property(fc.array(decisiveChange, { minLength: 2, maxLength: 20 }), (history) => {
-        const fleet = new Fleet().put(everything);
+        const fleet = new World().put(everything);
         for (const each of history) {
           take(fleet, each);
           for (const caller of CALLERS) for (const question of asked) expectAgreement(fleet, caller, question);
@@ -369,24 +440,24 @@ describe('compiled policy', () => {
   it('the rule of a caller admits exactly the clusters that decisions allow', () => {
     fc.assert(
       fc.property(histories, crowded, cacheSize, (history, isCrowded, maxRules) => {
-        const fleet = new Fleet({ maxRules, maxIdleSubjects: 2 });
+        const fleet = new World({ maxRules, maxIdleSubjects: 2 });
         if (isCrowded) crowd(fleet);
         for (const change of history) {
-          const before = CALLERS.map((caller) => fleet.policy.changedAt(caller).revision);
           const rulesBefore = CALLERS.map((caller) => VERBS.map((verb) => fleet.policy.ruleFor(caller, verb)));
           take(fleet, change);
           CALLERS.forEach((caller, index) => {
-            const changedAt = fleet.policy.changedAt(caller).revision;
-            expect(changedAt).toBeGreaterThanOrEqual(before[index] ?? 0);
-            expect(changedAt).toBeLessThanOrEqual(fleet.revision);
+            const changedAt = fleet.policy.changedAt(caller);
+            expect(changedAt <= fleet.revision || changedAt === Number.POSITIVE_INFINITY).toBe(true);
             VERBS.forEach((verb, at) => {
               const rule = fleet.policy.ruleFor(caller, verb);
-              if (rule.fingerprint !== rulesBefore[index]?.[at]?.fingerprint) {
-                expect(changedAt, 'a rule changed').toBe(fleet.revision);
+              if (rule.fingerprint !== rulesBefore[index]?.[at]?.fingerprint && !('time' in change)) {
+                expect(changedAt, 'a rule changed').toBeGreaterThanOrEqual(fleet.revision);
               }
               for (const [name, labels] of fleet.clusters) {
                 const labelsOf = (cluster: string) => fleet.clusters.get(cluster);
-                const model = referenceDecide(fleet.snapshot(), labelsOf, caller, askCluster(verb, name)).allowed;
+                const question = askCluster(verb, name);
+                const { now } = fleet.clock;
+                const model = referenceDecide(fleet.snapshot(), labelsOf, caller, question, now).allowed;
                 same(rule.admits(name, labels), model, () => [caller.key, verb, name, labels]);
                 if (rule.all) expect(model).toBe(true);
                 if (rule.none) expect(model).toBe(false);
@@ -403,49 +474,16 @@ describe('compiled policy', () => {
     );
   });
 
-  it('cached rules, of now and of past revisions, are those that the reference evaluator computes', () => {
+  it('cached rules are those that the reference evaluator computes', () => {
     fc.assert(
-      fc.property(visibilityHistories, cacheSize, fc.infiniteStream(fc.nat()), (history, maxRules, numbers) => {
-        const fleet = new Fleet({ maxRules, maxIdleSubjects: 2 });
+      fc.property(visibilityHistories, cacheSize, (history, maxRules) => {
+        const fleet = new World({ maxRules, maxIdleSubjects: 2 });
         for (const change of history) {
           take(fleet, change);
-          const past = [0, 1].map(() => (numbers.next().value ?? 0) % (fleet.revision + 1));
-          for (const revision of [fleet.revision, ...past, fleet.revision]) {
-            for (const caller of CALLERS) {
-              for (const verb of VERBS) {
-                const { fingerprint } = referenceRule(fleet, caller, verb, revision);
-                const at = (): unknown => [caller.key, verb, revision];
-                same(fleet.policy.ruleAt(caller, verb, atRevision(revision)).fingerprint, fingerprint, at);
-                if (revision < fleet.revision) continue;
-                same(fleet.policy.ruleFor(caller, verb).fingerprint, fingerprint, at);
-              }
-            }
-          }
-        }
-      }),
-      propertyRuns(15, 600),
-    );
-  });
-
-  it('A17: decides for past revisions as the reference evaluator does with the objects and labels of then', () => {
-    const asked = CLUSTERS.flatMap((name) => [
-      askCluster('get', name),
-      ask({ verb: 'list', namespace: 'n1', cluster: name }),
-    ]);
-    fc.assert(
-      fc.property(fc.array(decisiveChange, { minLength: 2, maxLength: 16 }), (history) => {
-        const fleet = new Fleet({ maxIdleSubjects: 2 }).put(everything);
-        for (const change of history) {
-          if ('cluster' in change) fleet.relabel(change.cluster, change.labels);
-          else take(fleet, change);
-        }
-        for (let revision = 0; revision <= fleet.revision; revision++) {
-          const labelsAt = (name: string) => fleet.labelsAt(name, revision);
-          for (const caller of CALLERS) {
-            for (const question of [...asked, ask({ verb: 'list' })]) {
-              const model = referenceDecide(fleet.snapshot(revision), labelsAt, caller, question).allowed;
-              const { allowed } = fleet.policy.decideAt(caller, question, atRevision(revision));
-              same(allowed, model, () => [caller.key, question, revision]);
+          for (const caller of [...CALLERS, ...CALLERS]) {
+            for (const verb of VERBS) {
+              const { fingerprint } = referenceRule(fleet, caller, verb);
+              same(fleet.policy.ruleFor(caller, verb).fingerprint, fingerprint, () => [caller.key, verb]);
             }
           }
         }
@@ -457,7 +495,7 @@ describe('compiled policy', () => {
   it('allows only system:masters once every role and binding is removed', () => {
     fc.assert(
       fc.property(fc.array(anyObject, { maxLength: 20 }), (objects) => {
-        const fleet = new Fleet({ maxIdleSubjects: 1 });
+        const fleet = new World({ maxIdleSubjects: 1 });
         for (const name of CLUSTERS) fleet.clusters.set(name, { env: 'prod' });
         fleet.put(...objects).remove(...objects.toReversed());
         for (const caller of CALLERS) {

@@ -101,7 +101,8 @@ describe('the demo fleet', () => {
   it('binds its three callers to roles that exist', () => {
     const builtIn = ['ClusterRole clusterpass:viewer', 'ClusterRole clusterpass:token-creator'];
     const roles = [...ofKind('ClusterRole'), ...ofKind('Role')].map((role) => `${role.kind} ${role.metadata.name}`);
-    const bindings = [...ofKind('ClusterRoleBinding'), ...ofKind('RoleBinding')];
+    const ofFleet = ofKind('FleetRoleBinding').map(({ spec }) => spec as { roleRef: unknown; subjects: unknown });
+    const bindings = [...ofKind('ClusterRoleBinding'), ...ofKind('RoleBinding'), ...ofFleet];
     for (const { roleRef } of bindings) {
       const { kind, name } = roleRef as { kind: string; name: string };
       expect([...builtIn, ...roles]).toContain(`${kind} ${name}`);

@@ -121,7 +121,8 @@ function schemaOf({ kind, about, specFields, statusFields }: OwnParts, phases: s
     kind: text(),
     namespace: text(),
     name: text(),
-    resourceVersion: text('A pending pass ends when the binding changes.'),
+    uid: text('The UID of the binding.'),
+    generation: int64('The generation of the binding: a pending pass ends when it changes.'),
   });
   const status = part(`${kind}Status`, 'The state. Set by the server.', {
     phase: text(phases),

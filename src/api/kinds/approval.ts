@@ -35,7 +35,7 @@ export interface ApprovalStatus<Phase extends string = string> {
   conditions?: RequestCondition[];
   decidedBy?: RequestUser;
   decisionTimestamp?: string;
-  bindingRef?: { kind: string; namespace?: string; name: string; resourceVersion?: string };
+  bindingRef?: { kind: string; namespace?: string; name: string; uid?: string; generation?: number };
   clusterUID?: string;
   /** When it is given up while it is pending, or when what was granted ends. */
   expirationTimestamp?: string;

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ClustersField } from '../clusters-field.ts';
 import { isReservedLabel, RESERVED_LABEL } from '../domain-keys.ts';
 import {
   checkEach,
@@ -14,7 +15,6 @@ import {
   AGENTS_ALLOW,
   APPROVERS,
   bindingSpec,
-  type ClustersField,
   type FleetRoleBindingSpec,
   MIN_MAX_PASS_SECONDS,
 } from './fleet-role-binding-spec.ts';

@@ -98,25 +98,12 @@ export const StatusSchema = struct('FleetRoleBindingStatus', 'Written by the ser
   conditions: list(ConditionSchema, { description: 'Why it grants nothing; empty otherwise.' }),
 });
 
+/** What is wrong with a binding now: only conditions that are true are listed. */
+export type BindingCondition = 'RoleMissing' | 'Expired' | 'NoClusters';
+
 export type FleetRoleBindingSpec = Static<typeof SpecSchema>;
 export type FleetRoleBindingStatus = Static<typeof StatusSchema>;
-export type ClustersField = Static<typeof ClustersSchema>;
 
 export const bindingSpec = (object: ApiObject): FleetRoleBindingSpec => (object.spec ?? {}) as FleetRoleBindingSpec;
 export const bindingStatus = (object: ApiObject): FleetRoleBindingStatus =>
   (object.status ?? {}) as FleetRoleBindingStatus;
-
-/** The field `clusters` as a text: the names, or the selector as `kubectl -l` takes it. */
-export function clustersText({ all, names, selector }: ClustersField = {}): string {
-  if (all === true) return '<all>';
-  if (names !== undefined) return names.join(',');
-  const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
-  return [
-    ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
-    ...matchExpressions.map(({ key = '', operator = '', values = [] }) => {
-      if (operator === 'Exists') return key;
-      if (operator === 'DoesNotExist') return `!${key}`;
-      return `${key} ${operator.toLowerCase()} (${values.join(',')})`;
-    }),
-  ].join(',');
-}

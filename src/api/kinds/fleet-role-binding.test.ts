@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../lib/json.ts';
+import { clustersText } from '../clusters-field.ts';
 import { decodeValue } from '../codec/decode.ts';
 import type { ApiObject } from '../kind.ts';
 import { ApiError } from '../status.ts';
 import { fleetRoleBindingKind as kind } from './fleet-role-binding.ts';
-import { clustersText } from './fleet-role-binding-spec.ts';
 
 const good = {
   subjects: [{ kind: 'Group', name: 'team-shop' }],

@@ -1,12 +1,16 @@
 import { Type } from 'typebox';
+import { clustersText } from '../clusters-field.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, subjectColumns, textColumn } from './columns.ts';
 import { bindingErrors } from './fleet-role-binding-errors.ts';
-import { bindingSpec, bindingStatus, clustersText, SpecSchema, StatusSchema } from './fleet-role-binding-spec.ts';
+import { bindingSpec, bindingStatus, SpecSchema, StatusSchema } from './fleet-role-binding-spec.ts';
 import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, kindSchema } from './meta.ts';
 
 /** Between the values of a field that has several: see `Kind.selectableFields`. */
 const SEPARATOR = '\0';
+
+/** Derived: two versions of the same generation grant the same. */
+export const GENERATION_FIELD = 'metadata.generation';
 
 const roleText = (object: ApiObject): string => {
   const { kind = '', name = '' } = bindingSpec(object).roleRef ?? {};
@@ -31,6 +35,7 @@ export const fleetRoleBindingKind: Kind = {
     'spec.roleRef.name': (object) => bindingSpec(object).roleRef?.name ?? '',
     'spec.subjects.name': (object) => (bindingSpec(object).subjects ?? []).map(({ name = '' }) => name).join(SEPARATOR),
   },
+  derivedFields: { [GENERATION_FIELD]: ({ metadata }) => String(metadata.generation ?? 0) },
   ...kindSchema(
     'FleetRoleBinding',
     'Grants a role to subjects, in some clusters.',

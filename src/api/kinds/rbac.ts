@@ -8,49 +8,6 @@ import { kindSchema, list, part, struct, text, texts } from './meta.ts';
 
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-/** A binding with this annotation holds only in the clusters whose labels match the selector in it. */
-export const CLUSTERS_ANNOTATION = 'clusterpass.dev/clusters';
-
-/** When a binding ends: `2026-11-16T18:00:00Z`. From then on it grants nothing, and the server deletes it. */
-export const EXPIRES_ANNOTATION = 'clusterpass.dev/expires-at';
-
-/**
- * `NAME/UID` of a cluster: the binding ends when another cluster gets the name. The server sets it on the bindings of
- * access requests.
- */
-export const BOUND_ANNOTATION = 'clusterpass.dev/bound-cluster';
-/** Why a binding with that annotation alone is refused, and grants nothing. */
-export const BOUND_WITHOUT_CLUSTERS = `says when the binding ends, not where it holds: needs ${CLUSTERS_ANNOTATION}`;
-
-/** `allow`: agents may ask for passes through this binding. Without it only people may. */
-export const AGENTS_ANNOTATION = 'clusterpass.dev/agents';
-export const AGENTS_ALLOWED = 'allow';
-
-/** Whose approval a pass through this binding needs. See ADR 39. */
-export const APPROVAL_ANNOTATION = 'clusterpass.dev/approval';
-
-/** `confirm` and `review` hold for agents, `review-always` for every caller. */
-export const BINDING_APPROVALS = ['confirm', 'review', 'review-always'] as const;
-export type BindingApproval = 'none' | (typeof BINDING_APPROVALS)[number];
-
-/** The approval of the annotation; undefined when it is not one. */
-export const parseApproval = (text: unknown): BindingApproval | undefined =>
-  BINDING_APPROVALS.find((known) => known === text);
-
-/** The time of the annotation in epoch milliseconds; undefined when it is not one. */
-export function parseExpiry(text: unknown): number | undefined {
-  if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text)) return undefined;
-  const time = Date.parse(text);
-  // Date.parse takes February 30 for March 2, and 24:00 for the next day.
-  return Number.isNaN(time) || new Date(time).toISOString() !== text.replace('Z', '.000Z') ? undefined : time;
-}
-
-/** The cluster of the annotation; undefined when it is not one. */
-export function parseBoundCluster(text: unknown): { readonly name: string; readonly uid: string } | undefined {
-  const [, name, uid] = (typeof text === 'string' && /^([^/]{1,253})\/([^/]{1,128})$/.exec(text)) || [];
-  return name === undefined || uid === undefined ? undefined : { name, uid };
-}
-
 export interface PolicyRule {
   verbs?: string[];
   apiGroups?: string[];
@@ -211,12 +168,6 @@ const bindingColumns: Kind['columns'] = [
   }),
   ageColumn,
   ...subjectColumns(({ subjects = [] }) => subjects as RbacSubject[]),
-  textColumn(
-    'Clusters',
-    'The label selector of the clusters that the binding is limited to.',
-    ({ metadata }) => metadata.annotations?.[CLUSTERS_ANNOTATION] ?? '<all>',
-    1,
-  ),
 ];
 
 const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]): Kind => ({

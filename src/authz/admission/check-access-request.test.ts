@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { accessRequestKind } from '../../api/kinds/access-request.ts';
 import { refusal, refusalIfAny } from '../../api/refusal.fixture.ts';
-import { account, binding, Fleet, person, type Rules, role } from '../policy/rbac.fixture.ts';
+import {
+  account,
+  binding,
+  Fleet,
+  type FleetExtras,
+  fleetBinding,
+  person,
+  type Rules,
+  role,
+} from '../policy/rbac.fixture.ts';
 import { checkApproval, checkRequest, decisionRefusal } from './check-access-request.ts';
 
 const GROUP = 'clusterpass.dev';
@@ -25,8 +34,8 @@ function fleet(): Fleet {
 }
 
 const jane = person('jane');
-const bound = (name: string, extras: Parameters<typeof binding>[3] = {}) =>
-  binding(`${name}-${JSON.stringify(extras)}`, `ClusterRole/${name}`, ['User:jane'], extras);
+const bound = (name: string, extras: FleetExtras = {}) =>
+  fleetBinding(`${name}-${JSON.stringify(extras)}`, `ClusterRole/${name}`, ['User:jane'], extras);
 
 describe('A31: who may request access', () => {
   const codes = (world: Fleet, namespace = '') =>
@@ -37,8 +46,8 @@ describe('A31: who may request access', () => {
   it.each([
     [[], '', [403, 403, 403]],
     [[bound('ask')], '', [undefined, undefined, undefined]],
-    [[bound('ask', { namespace: 'n' })], 'n', [undefined, undefined, undefined]],
-    [[bound('ask', { namespace: 'n' })], 'm', [403, 403, 403]],
+    [[bound('ask', { namespaces: ['n'] })], 'n', [undefined, undefined, undefined]],
+    [[bound('ask', { namespaces: ['n'] })], 'm', [403, 403, 403]],
     // By labels: only where the cluster is seen, so that a hidden one is like one that does not exist.
     [[bound('ask', { clusters: 'env=prod' })], '', [403, 403, 403]],
     [[bound('ask', { clusters: 'env!=dev' }), bound('see', { clusters: 'env=dev' })], '', [403, 403, 403]],
@@ -60,9 +69,9 @@ describe('who may approve', () => {
     [[], [403, 403]],
     [[bound('approve')], [undefined, undefined]],
     [[bound('approve', { clusters: 'env=prod' })], [undefined, 403]],
-    [[bound('approve', { namespace: 'ci' })], [undefined, undefined]],
-    [[bound('approve', { namespace: 'shop' })], [403, 403]],
-    [[bound('approve', { expires: '2026-11-16T16:00:00Z' })], [403, 403]],
+    [[bound('approve', { namespaces: ['ci'] })], [undefined, undefined]],
+    [[bound('approve', { namespaces: ['shop'] })], [403, 403]],
+    [[bound('approve', { expiresAt: '2026-11-16T16:00:00Z' })], [403, 403]],
   ])('%#', (bindings, expected) => {
     const { policy } = fleet().put(...bindings);
     const codes = ['a', 'b'].map(
@@ -110,10 +119,10 @@ describe('A31: what an approver may grant', () => {
     [[bound('token')], true],
     [[bound('token', { clusters: 'env=prod' })], true],
     [[bound('token', { clusters: 'env=dev' })], false],
-    [[bound('token', { namespace: 'ci' })], true],
-    [[bound('token', { namespace: 'shop' })], false],
-    [[bound('token', { expires: END })], true],
-    [[bound('token', { expires: '2026-11-16T17:59:59Z' })], false],
+    [[bound('token', { namespaces: ['ci'] })], true],
+    [[bound('token', { namespaces: ['shop'] })], false],
+    [[bound('token', { expiresAt: END })], true],
+    [[bound('token', { expiresAt: '2026-11-16T17:59:59Z' })], false],
     [[bound('escalate')], false],
     [[bound('bind')], false],
     [[bound('bind'), bound('escalate')], true],

@@ -1,6 +1,6 @@
-import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
+import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { EXPIRES_ANNOTATION, parseExpiry, RBAC_GROUP } from '../../api/kinds/rbac.ts';
+import { bindingSpec } from '../../api/kinds/fleet-role-binding-spec.ts';
 
 /**
  * A binding that is created after its end would never grant anything: the year is wrong, or the file is old. An update
@@ -8,12 +8,10 @@ import { EXPIRES_ANNOTATION, parseExpiry, RBAC_GROUP } from '../../api/kinds/rba
  *
  * @throws ApiError 422
  */
-export function checkExpiry(kind: Kind, { metadata }: ApiObject, old: ApiObject | undefined, now: number): void {
-  if (kind.group !== RBAC_GROUP || old !== undefined) return;
-  const text = metadata.annotations?.[EXPIRES_ANNOTATION];
-  const end = parseExpiry(text);
-  if (end === undefined || end > now) return;
+export function checkExpiry(kind: Kind, object: ApiObject, old: ApiObject | undefined, now: number): void {
+  if (object.kind !== 'FleetRoleBinding' || old !== undefined) return;
+  const { expiresAt } = bindingSpec(object);
+  if (expiresAt === undefined || Date.parse(expiresAt) > now) return;
   const why = 'is in the past: the binding would never grant anything';
-  const error: FieldError = invalidValue(`metadata.annotations[${EXPIRES_ANNOTATION}]`, text, why);
-  throw invalid(kind, metadata.name ?? '', [error]);
+  throw invalid(kind, object.metadata.name ?? '', [invalidValue('spec.expiresAt', expiresAt, why)]);
 }

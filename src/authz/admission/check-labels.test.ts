@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../api/kind.ts';
 import { refusalIfAny } from '../../api/refusal.fixture.ts';
-import { account, binding, Fleet, person, type Rules, role } from '../policy/rbac.fixture.ts';
+import { account, binding, Fleet, fleetBinding, person, type Rules, role } from '../policy/rbac.fixture.ts';
 import { checkLabels } from './check-labels.ts';
 
 const KIND = { group: 'clusterregistry.k8s.io', resource: 'clusters' };
@@ -29,7 +29,7 @@ function refusal(
 const minting = (...clusters: string[]): Fleet =>
   new Fleet().put(
     role('mint', TOKEN),
-    ...clusters.map((each, index) => binding(`b${index}`, 'ClusterRole/mint', ['User:x'], { clusters: each })),
+    ...clusters.map((each, index) => fleetBinding(`b${index}`, 'ClusterRole/mint', ['User:x'], { clusters: each })),
   );
 
 describe('A30: bindings that begin to hold', () => {
@@ -51,25 +51,27 @@ describe('A30: bindings that begin to hold', () => {
 
   it('are forgotten when they are removed, rewritten, or have no subjects', () => {
     const fleet = minting('env=prod', 'env=prod');
-    const [first, second] = ['b0', 'b1'].map((name) => binding(name, 'ClusterRole/mint', [], { clusters: 'env=prod' }));
+    const [first, second] = ['b0', 'b1'].map((name) =>
+      fleetBinding(name, 'ClusterRole/mint', [], { clusters: 'env=prod' }),
+    );
     fleet.remove(first as ApiObject);
-    expect(refusal(fleet, {}, { env: 'prod' })).toContain('ClusterRoleBinding/b1');
+    expect(refusal(fleet, {}, { env: 'prod' })).toContain('FleetRoleBinding/b1');
     fleet.put(second as ApiObject);
     expect(refusal(fleet, {}, { env: 'prod' })).toBeUndefined();
-    fleet.put(binding('b1', 'ClusterRole/mint', ['User:x'], { clusters: 'env=test' }));
+    fleet.put(fleetBinding('b1', 'ClusterRole/mint', ['User:x'], { clusters: 'env=test' }));
     expect(refusal(fleet, {}, { env: 'prod' })).toBeUndefined();
-    expect(refusal(fleet, {}, { env: 'test' })).toContain('ClusterRoleBinding/b1');
+    expect(refusal(fleet, {}, { env: 'test' })).toContain('FleetRoleBinding/b1');
   });
 
   it.each([
     ['deleted', minting('env=prod').remove(role('mint', TOKEN))],
-    ['not created yet', new Fleet().put(binding('b0', 'ClusterRole/mint', ['User:x'], { clusters: 'env=prod' }))],
+    ['not created yet', new Fleet().put(fleetBinding('b0', 'ClusterRole/mint', ['User:x'], { clusters: 'env=prod' }))],
   ])('count as granting everything while their role is %s', (_, fleet) => {
     // What the role had, and anything less than everything, is not enough.
     fleet.put(role('held', TOKEN), binding('held', 'ClusterRole/held', ['User:carl']));
     expect(refusal(fleet, {}, { env: 'prod' })).toBe(
       'clusters.clusterregistry.k8s.io "a" is forbidden: user "carl" (groups=[]) may not set ' +
-        'these labels: with these labels ClusterRoleBinding/b0 would begin to hold in cluster "a", and its ClusterRole ' +
+        'these labels: with these labels FleetRoleBinding/b0 would begin to hold in cluster "a", and its ClusterRole ' +
         '"mint" does not exist: it could be created with any permissions',
     );
     expect(refusal(fleet, undefined, { env: 'prod' })).toContain('does not exist');
@@ -81,7 +83,7 @@ describe('A30: bindings that begin to hold', () => {
   it('are compared with what an account holds in its home cluster, if that is the cluster', () => {
     const fleet = minting('env=prod').put(binding('own', 'ClusterRole/mint', ['ServiceAccount:n/s']));
     expect(refusal(fleet, {}, { env: 'prod' }, account('a', 'n', 's'))).toBeUndefined();
-    expect(refusal(fleet, {}, { env: 'prod' }, account('b', 'n', 's'))).toContain('ClusterRoleBinding/b0');
+    expect(refusal(fleet, {}, { env: 'prod' }, account('b', 'n', 's'))).toContain('FleetRoleBinding/b0');
   });
 
   it.each([
@@ -95,10 +97,13 @@ describe('A30: bindings that begin to hold', () => {
   ])('held until %s, granted until %s', (held, granted, isRefused) => {
     const fleet = new Fleet({ now: () => Date.parse('2026-11-16T12:00:00Z') }).put(
       role('mint', TOKEN),
-      binding('carl', 'ClusterRole/mint', ['User:carl'], { ...(held && { expires: held }) }),
+      fleetBinding('carl', 'ClusterRole/mint', ['User:carl'], { ...(held && { expiresAt: held }) }),
       // Of the same role, so that only its end tells it from the other.
-      binding('b0', 'ClusterRole/mint', ['User:y'], { clusters: 'env=prod', expires: '2026-11-16T12:00:01Z' }),
-      binding('b1', 'ClusterRole/mint', ['User:x'], { clusters: 'env=prod', ...(granted && { expires: granted }) }),
+      fleetBinding('b0', 'ClusterRole/mint', ['User:y'], { clusters: 'env=prod', expiresAt: '2026-11-16T12:00:01Z' }),
+      fleetBinding('b1', 'ClusterRole/mint', ['User:x'], {
+        clusters: 'env=prod',
+        ...(granted && { expiresAt: granted }),
+      }),
     );
     expect(refusal(fleet, {}, { env: 'prod' }) !== undefined).toBe(isRefused);
   });
@@ -107,7 +112,7 @@ describe('A30: bindings that begin to hold', () => {
     const paths: Rules = [{ verbs: ['get'], nonResourceURLs: ['/metrics'] }];
     const fleet = new Fleet().put(
       role('paths', paths),
-      binding('p', 'ClusterRole/paths', ['User:x'], { clusters: 'env=prod' }),
+      fleetBinding('p', 'ClusterRole/paths', ['User:x'], { clusters: 'env=prod' }),
     );
     expect(refusal(fleet, {}, { env: 'prod' })).toBeUndefined();
   });
@@ -122,7 +127,7 @@ describe('A30: bindings that begin to hold', () => {
       fleet.put(
         role(`r${index}`, rules),
         binding(`held${index}`, `ClusterRole/r${index}`, ['User:carl']),
-        binding(`b${index}`, `ClusterRole/r${index}`, ['User:x'], { clusters: 'env=prod' }),
+        fleetBinding(`b${index}`, `ClusterRole/r${index}`, ['User:x'], { clusters: 'env=prod' }),
       );
     }
     expect(refusal(fleet, {}, { env: 'prod' })).toContain('more RBAC permissions than can be compared');

@@ -2,7 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { refusalIfAny } from '../../api/refusal.fixture.ts';
-import { account, binding, type Extras, Fleet, person, type Rules, role } from '../policy/rbac.fixture.ts';
+import {
+  account,
+  binding,
+  Fleet,
+  type FleetExtras,
+  fleetBinding,
+  person,
+  type Rules,
+  role,
+} from '../policy/rbac.fixture.ts';
 import { MAX_PARTS } from './covers.ts';
 import { checkGrant } from './escalation.ts';
 
@@ -22,7 +31,7 @@ function writing(fleet: Fleet, object: ApiObject, old?: ApiObject, caller = jane
 const holding = (rules: Rules, clusters?: string): Fleet =>
   new Fleet().put(
     role('own', rules),
-    binding('own', 'ClusterRole/own', ['User:jane'], clusters === undefined ? {} : { clusters }),
+    fleetBinding('own', 'ClusterRole/own', ['User:jane'], clusters === undefined ? {} : { clusters }),
   );
 
 describe('roles', () => {
@@ -230,21 +239,22 @@ describe('bindings', () => {
   it('may be restricted as the writer is, and not otherwise', () => {
     const fleet = stronger(holding(getPods, 'env=dev,tier'));
     const to = (clusters?: string): string | undefined =>
-      writing(fleet, binding('new', 'ClusterRole/same', ['User:x'], clusters === undefined ? {} : { clusters }));
+      writing(fleet, fleetBinding('new', 'ClusterRole/same', ['User:x'], clusters === undefined ? {} : { clusters }));
     expect(to('tier, env in (dev)')).toBeUndefined();
     expect(to()).toContain('not currently held');
     expect(to('env=dev')).toContain('not currently held');
-    expect(to('')).toContain('not currently held');
-    expect(to('no (selector')).toContain('not currently held');
     const free = stronger(holding(getPods));
-    expect(writing(free, binding('new', 'ClusterRole/same', ['User:x'], { clusters: 'env=dev' }))).toBeUndefined();
+    expect(writing(free, fleetBinding('new', 'ClusterRole/same', ['User:x'], { clusters: 'env=dev' }))).toBeUndefined();
   });
 
   it('cannot lose their restriction on update', () => {
     const fleet = stronger(holding(getPods, 'env=dev'));
-    const old = binding('new', 'ClusterRole/same', ['User:x'], { clusters: 'env=dev' });
+    const old = fleetBinding('new', 'ClusterRole/same', ['User:x'], { clusters: 'env=dev' });
+    const unreadable = { ...old, spec: { ...(old.spec as object), clusters: { selector: {} } } };
     expect(writing(fleet, old, old)).toBeUndefined();
-    expect(writing(fleet, binding('new', 'ClusterRole/same', ['User:x']), old)).toContain('not currently held');
+    for (const wider of [fleetBinding('new', 'ClusterRole/same', ['User:x']), unreadable]) {
+      expect(writing(fleet, wider, old)).toContain('not currently held');
+    }
   });
 });
 
@@ -269,19 +279,44 @@ describe('A31: roles and bindings of access requests', () => {
     }
   });
 
-  it('what is held in one cluster by its uid is given on in that very cluster only', () => {
-    const [clusters, bound] = ['kubernetes.io/metadata.name=c', 'c/uid-1'];
-    const to = (held: Extras, given: Extras): string | undefined =>
+  it('what is held in some clusters, namespaces, until some time and for some passes is given on within them', () => {
+    const to = (held: FleetExtras, given: FleetExtras, old?: FleetExtras): string | undefined =>
       writing(
-        new Fleet().put(role('own', getPods), binding('own', 'ClusterRole/own', ['User:jane'], held)),
-        binding('new', 'ClusterRole/own', ['User:x'], given),
+        new Fleet().put(role('own', getPods), fleetBinding('own', 'ClusterRole/own', ['User:jane'], held)),
+        fleetBinding('new', 'ClusterRole/own', ['User:x'], given),
+        old && fleetBinding('new', 'ClusterRole/own', ['User:x'], old),
       );
-    expect(to({ clusters, bound }, { clusters, bound })).toBeUndefined();
-    expect(to({ clusters }, { clusters, bound })).toBeUndefined();
-    expect(to({}, { clusters, bound })).toBeUndefined();
+    const refused = expect.stringContaining('not currently held');
+    const clusters = 'kubernetes.io/metadata.name=c';
+    const uid = 'uid-1';
+    const expiresAt = '2126-11-16T18:00:00Z';
+    const within: FleetExtras = { clusters: 'env=dev', namespaces: ['a', 'b'], expiresAt, maxPassSeconds: 900 };
+    for (const given of [within, { ...within, namespaces: ['b'] }, { ...within, maxPassSeconds: 60 }]) {
+      expect(to({}, given)).toBeUndefined();
+      expect(to(within, given)).toBeUndefined();
+    }
+    const wider: FleetExtras[] = [
+      { ...within, clusters: 'env in (dev,prod)' },
+      { ...within, clusters: 'region=eu' },
+      { ...within, clusters: 'kubernetes.io/metadata.name=c' },
+      { ...within, namespaces: ['a', 'b', 'c'] },
+      { ...within, expiresAt: '2126-11-16T18:00:01Z' },
+      { ...within, maxPassSeconds: 901 },
+    ];
+    for (const given of wider) {
+      expect(to(within, given), JSON.stringify(given)).toEqual(refused);
+      // As a change of a binding that another user has made.
+      expect(to(within, given, within), JSON.stringify(given)).toEqual(refused);
+      expect(to(within, given, given)).toBeUndefined();
+    }
+    for (const field of ['clusters', 'namespaces', 'expiresAt', 'maxPassSeconds'] as const) {
+      const { [field]: _, ...less } = within;
+      expect(to(within, less, within), field).toEqual(refused);
+    }
+    expect(to({ clusters, uid }, { clusters, uid })).toBeUndefined();
+    expect(to({ clusters }, { clusters, uid })).toBeUndefined();
     // Another cluster may get the name before the binding ends.
-    expect(to({ clusters, bound }, { clusters })).toContain('not currently held');
-    expect(to({ clusters, bound }, { clusters, bound: 'c/uid-2' })).toContain('not currently held');
-    expect(to({ bound }, { clusters, bound })).toContain('not currently held');
+    expect(to({ clusters, uid }, { clusters })).toEqual(refused);
+    expect(to({ clusters, uid }, { clusters, uid: 'uid-2' })).toEqual(refused);
   });
 });

@@ -1,16 +1,12 @@
 import type { Grant, PassBounds } from '../../api/authorization.ts';
+import { type ClustersField, NAME_LABEL } from '../../api/clusters-field.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { NAME_LABEL } from '../../api/domain-keys.ts';
-import type { ApiObject } from '../../api/kind.ts';
-import { AGENTS_ALLOW, type ClustersField } from '../../api/kinds/fleet-role-binding-spec.ts';
-import {
-  AGENTS_ALLOWED,
-  AGENTS_ANNOTATION,
-  APPROVAL_ANNOTATION,
-  type BindingApproval,
-  parseApproval,
-  RBAC_GROUP,
-} from '../../api/kinds/rbac.ts';
+import { validateDomainKeys } from '../../api/domain-keys.ts';
+import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
+import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
+import type { PassApproval } from '../../api/kinds/pass-spec.ts';
+import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { qualified } from '../../api/status.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { LabelSelector } from '../../objects/selectors/label-selector.ts';
@@ -19,13 +15,14 @@ import {
   field,
   isStrings,
   type RoleKey,
-  readExpiry as readAnnotatedExpiry,
-  readReach as readAnnotatedReach,
   readRoleRef,
   readSelector,
   readSubjects,
   type Subject,
 } from './rbac-objects.ts';
+
+/** What a pass through a binding needs: `confirm` and `review` hold for agents, `review-always` for every caller. */
+export type BindingApproval = PassApproval | 'review-always';
 
 export interface BindingFacts extends PassBounds {
   readonly kind: Grant['kind'];
@@ -45,19 +42,34 @@ export interface BindingFacts extends PassBounds {
 
 export function readBinding(object: ApiObject, namespace: string, name: string): BindingFacts {
   if (object.kind === 'FleetRoleBinding') return readFleetBinding(object, name);
+  const kind = namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding';
   return {
-    kind: namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding',
+    kind,
     namespace,
     scopes: [namespace],
     name,
     subjects: readSubjects(object.subjects, namespace),
     roleRef: readRoleRef(object.roleRef, namespace),
-    reach: readAnnotatedReach(object),
-    expiresAt: readAnnotatedExpiry(object),
-    agents: field(object.metadata.annotations, AGENTS_ANNOTATION) === AGENTS_ALLOWED,
-    approval: parseApproval(field(object.metadata.annotations, APPROVAL_ANNOTATION)) ?? 'none',
+    reach: readReachOfKubernetes(kind, object.metadata),
+    expiresAt: Number.POSITIVE_INFINITY,
+    agents: false,
+    approval: 'none',
     maxPassSeconds: Number.POSITIVE_INFINITY,
   };
+}
+
+/**
+ * Everywhere, as in Kubernetes. A stored key of our domain that the API refuses was meant to restrict the binding: it
+ * holds nowhere.
+ */
+function readReachOfKubernetes(kind: string, { annotations, labels, deletionTimestamp }: ObjectMeta): Reach {
+  // A finalizer may keep the object, not the permission.
+  if (deletionTimestamp !== undefined) return { kind: 'nowhere', reason: BEING_DELETED };
+  const pairs = (value: unknown) => (isJsonObject(value) ? (value as Record<string, string>) : {});
+  const [problem] = validateDomainKeys(kind, { annotations: pairs(annotations), labels: pairs(labels) });
+  return problem === undefined
+    ? { kind: 'everywhere' }
+    : { kind: 'nowhere', reason: `${problem.field}: ${problem.detail}` };
 }
 
 /** How a decision names the binding that allowed it: `ClusterRoleBinding/x`, `RoleBinding/ns/x`. */
@@ -120,6 +132,7 @@ function readReach(spec: unknown): Reach {
   if (namespaces !== undefined && !(isStrings(namespaces) && namespaces.length > 0)) {
     return nowhere('namespaces', 'not a list of names');
   }
+  if (readExpiry(spec) === Number.NEGATIVE_INFINITY) return nowhere('expiresAt', 'not a time');
   if (readApproval(spec) === undefined) return nowhere('approval', 'unknown value');
   if (readMaxPassSeconds(spec) === undefined) return nowhere('maxPassSeconds', 'not a number of seconds');
   try {
@@ -159,7 +172,10 @@ export function resolutionError(
   { kind, name, reach, roleRef }: Pick<BindingFacts, 'kind' | 'name' | 'reach' | 'roleRef'>,
   roleExists: boolean,
 ): string | undefined {
-  if (reach.kind === 'nowhere') return `${qualified(RBAC_GROUP, kind.toLowerCase())} ${goQuote(name)}: ${reach.reason}`;
+  if (reach.kind === 'nowhere') {
+    const group = kind === 'FleetRoleBinding' ? CLUSTERPASS_GROUP : RBAC_GROUP;
+    return `${qualified(group, kind.toLowerCase())} ${goQuote(name)}: ${reach.reason}`;
+  }
   if (roleExists) return undefined;
   if (roleRef.kind !== 'ClusterRole' && roleRef.kind !== 'Role') {
     return `unsupported role reference kind: ${goQuote(roleRef.kind)}`;

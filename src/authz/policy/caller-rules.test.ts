@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { MAX_LISTED_STRINGS } from './caller-rules.ts';
-import { account, binding, Fleet, person, role } from './rbac.fixture.ts';
+import { account, binding, Fleet, fleetBinding, person, role } from './rbac.fixture.ts';
 
 const pods = (...verbs: string[]) => ({ verbs, apiGroups: [''], resources: ['pods'] });
 const held = (...verbs: string[]) => expect.objectContaining({ ...pods(...verbs), resourceNames: [] });
@@ -19,7 +19,7 @@ it('lists what holds in a cluster and a namespace', () => {
     role('in-n', [pods('watch')], { namespace: 'n' }),
     role('others', [pods('delete')]),
     binding('everywhere', 'ClusterRole/everywhere', ['User:jane']),
-    binding('in-dev', 'ClusterRole/in-dev', ['Group:devs'], { clusters: 'env=dev' }),
+    fleetBinding('in-dev', 'ClusterRole/in-dev', ['Group:devs'], { clusters: 'env=dev' }),
     binding('in-n', 'Role/in-n', ['User:jane'], { namespace: 'n' }),
     binding('others', 'ClusterRole/others', ['User:joe']),
   );
@@ -43,7 +43,7 @@ it('lists the paths of unrestricted ClusterRoleBindings only, since a path belon
     role('b', [path('/b')]),
     role('c', [path('/c')]),
     binding('a', 'ClusterRole/a', ['User:jane']),
-    binding('b', 'ClusterRole/b', ['User:jane'], { clusters: 'env=dev' }),
+    fleetBinding('b', 'ClusterRole/b', ['User:jane'], { clusters: 'env=dev' }),
     binding('c', 'ClusterRole/c', ['User:jane'], { namespace: 'n' }),
   );
   const rules = policy.rulesFor(jane, { cluster: 'dev', namespace: 'n' });
@@ -106,7 +106,7 @@ it('MC-90: lists nothing that needs an approval, and says that there is more', (
   const grants = { verbs: ['get', 'bind'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'] };
   const fleet = fleetOf('dev').put(
     role('a', [tokens, grants, { verbs: ['impersonate'], apiGroups: [''], resources: ['users'] }]),
-    binding('a', 'ClusterRole/a', ['User:jane'], { approval: 'review-always' }),
+    fleetBinding('a', 'ClusterRole/a', ['User:jane'], { approval: 'ApproverAlways' }),
   );
   const list = () => fleet.policy.rulesFor(jane, { cluster: 'dev', namespace: 'n' });
   const listed = [
@@ -130,7 +130,7 @@ it.each([
 ])('MC-90: %j stays in the list; an approval gives more: %s', (rule, needsApproval) => {
   const { policy } = new Fleet().put(
     role('a', [rule]),
-    binding('a', 'ClusterRole/a', ['User:jane'], { approval: 'review-always' }),
+    fleetBinding('a', 'ClusterRole/a', ['User:jane'], { approval: 'ApproverAlways' }),
   );
   const rules = policy.rulesFor(jane, { cluster: undefined, namespace: 'n' });
   expect([rules.resourceRules, rules.needsApproval]).toEqual([[expect.objectContaining(rule)], needsApproval]);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
-import { ALL_VISIBLE, atRevision, NONE_VISIBLE } from '../../api/visibility.ts';
+import { describe, expect, it } from 'vitest';
+import { ALL_VISIBLE, NONE_VISIBLE } from '../../api/visibility.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { clusterRule, type RuleGrant } from './cluster-rule.ts';
 import { ClusterSelector } from './cluster-selector.ts';
@@ -134,22 +134,5 @@ describe('cluster rules', () => {
     expect(fleet.policy.ruleFor(jane, 'list').fingerprint).toBe(rule.fingerprint);
     fleet.remove(role('a', []));
     expect(fleet.policy.ruleFor(jane, 'list').candidates?.names).toEqual(['b']);
-    expect(fleet.policy.ruleAt(jane, 'list', atRevision(fleet.revision - 1)).fingerprint).toBe(rule.fingerprint);
-    expect(fleet.policy.ruleAt(jane, 'list', atRevision(0)).none).toBe(true);
-  });
-
-  it('of the past are computed once for each caller', () => {
-    const see = { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
-    const fleet = new Fleet().put(role('a', [see]), binding('a', 'ClusterRole/a', ['User:jane', 'User:joe']));
-    const then = fleet.revision;
-    fleet.remove(role('a', []));
-    const read = vi.spyOn(fleet, 'snapshot');
-    const rules = ['jane', 'jane', 'joe', 'jane'].map((name) =>
-      fleet.policy.ruleAt(person(name), 'list', atRevision(then)),
-    );
-    expect(rules.map(({ all }) => all)).toEqual([true, true, true, true]);
-    expect(read).toHaveBeenCalledTimes(2);
-    expect(fleet.policy.ruleAt(person('jane'), 'get', atRevision(then)).none).toBe(true);
-    expect(fleet.policy.ruleAt(person('jane'), 'list', atRevision(then - 1)).none).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { NAME_LABEL } from '../../api/domain-keys.ts';
+import { NAME_LABEL } from '../../api/clusters-field.ts';
 import {
   ALL_VISIBLE,
   type ClusterLabels,

@@ -1,4 +1,4 @@
-import { NAME_LABEL } from '../../api/domain-keys.ts';
+import { NAME_LABEL } from '../../api/clusters-field.ts';
 import type { ClusterLabels } from '../../api/visibility.ts';
 import type { LabelSelector, Requirement } from '../../objects/selectors/label-selector.ts';
 

@@ -88,7 +88,7 @@ export class CompiledBinding {
   readonly id: string;
   readonly facts: BindingFacts;
   readonly role: CompiledRole;
-  /** Equal for bindings of the same role, scopes, reach and approval: an update then concerns only changed subjects. */
+  /** Equal for bindings that grant the same, where and as long: an update then concerns only changed subjects. */
   readonly grantText: string;
   /** The index keys of a restricted binding; undefined for an unrestricted one. */
   readonly requiredLabels: readonly RequiredLabel[] | undefined;
@@ -97,9 +97,15 @@ export class CompiledBinding {
     this.id = bindingId(facts);
     this.facts = facts;
     this.role = role;
-    const { roleRef, scopes, reach, agents, approval } = facts;
-    this.grantText = JSON.stringify([roleRef.kind, roleRef.name, scopes, reachText(reach), agents, approval]);
+    const { roleRef, scopes, reach, agents, approval, expiresAt } = facts;
+    const how = [agents, approval, String(expiresAt)];
+    this.grantText = JSON.stringify([roleRef.kind, roleRef.name, scopes, reachText(reach), ...how]);
     this.requiredLabels = requiredLabelsOf(facts.reach);
+  }
+
+  /** Whether it ends by itself. */
+  get ends(): boolean {
+    return this.facts.expiresAt !== Number.POSITIVE_INFINITY;
   }
 
   get resolutionError(): string | undefined {

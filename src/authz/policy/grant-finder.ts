@@ -35,12 +35,13 @@ export function* findGrants(
  */
 export function* findGrantsIn(
   bindings: Iterable<CompiledBinding>,
+  now: number,
   before: ClusterView,
   after: ClusterView,
 ): Generator<GrantInCluster | undefined> {
   for (const binding of bindings) {
     const [holdsBefore, holdsAfter] = [bindingAppliesIn(binding, before), bindingAppliesIn(binding, after)];
-    const isGrant = (holdsBefore || holdsAfter) && binding.facts.subjects.length > 0;
+    const isGrant = (holdsBefore || holdsAfter) && binding.facts.subjects.length > 0 && binding.facts.expiresAt > now;
     yield isGrant ? { grant: binding.facts, before: holdsBefore, after: holdsAfter } : undefined;
   }
 }

@@ -4,14 +4,15 @@ import { tokenQuestion } from '../../api/authorization.ts';
 import { refusal, refusalIfAny } from '../../api/refusal.fixture.ts';
 import { checkApproval } from '../admission/check-access-request.ts';
 import { checkGrant } from '../admission/escalation.ts';
-import { binding, type Extras, Fleet, person, type Rules, role } from './rbac.fixture.ts';
+import { binding, Fleet, type FleetExtras, fleetBinding, person, type Rules, role } from './rbac.fixture.ts';
 
 const TOKEN: Rules = [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }];
 const jane = person('jane');
 const question = tokenQuestion({ cluster: 'a', namespace: 'ci', name: 'builder' });
 
 let count = 0;
-const bound = (extras: Extras = {}, to = 'User:jane') => binding(`b${++count}`, 'ClusterRole/token', [to], extras);
+const bound = (extras: FleetExtras = {}, to = 'User:jane') =>
+  fleetBinding(`b${++count}`, 'ClusterRole/token', [to], extras);
 
 function fleet(...bindings: ReturnType<typeof bound>[]): Fleet {
   const world = new Fleet();
@@ -27,79 +28,83 @@ function needs({ policy }: Fleet, caller = jane) {
   });
 }
 
-const agents = 'allow';
+const agents = 'Allow';
 
 describe('A48, MC-90: what a pass needs', () => {
-  it.each<[Extras[], (string | undefined)[]]>([
+  it.each<[FleetExtras[], (string | undefined)[]]>([
     [[], [undefined, undefined]],
     [[{}], ['none', undefined]],
     [[{ agents }], ['none', 'none']],
-    [[{ agents: 'Allow' }], ['none', undefined]],
+    [[{ agents: 'allow' }], ['none', undefined]],
     [[{ agents: '' }], ['none', undefined]],
-    [[{ approval: 'confirm' }], ['none', undefined]],
-    [[{ agents, approval: 'confirm' }], ['none', 'confirm']],
-    [[{ agents, approval: 'review' }], ['none', 'review']],
-    [[{ agents, approval: 'review-always' }], ['review', 'review']],
-    [[{ approval: 'review-always' }], ['review', undefined]],
+    [[{ approval: 'Requester' }], ['none', undefined]],
+    [[{ agents, approval: 'Requester' }], ['none', 'confirm']],
+    [[{ agents, approval: 'Approver' }], ['none', 'review']],
+    [[{ agents, approval: 'ApproverAlways' }], ['review', 'review']],
+    [[{ approval: 'ApproverAlways' }], ['review', undefined]],
     // Rights add up: a binding that asks for less decides.
     [
-      [{ agents, approval: 'review' }, {}],
+      [{ agents, approval: 'Approver' }, {}],
       ['none', 'review'],
     ],
     [
       [
-        { agents, approval: 'review' },
-        { agents, approval: 'confirm' },
+        { agents, approval: 'Approver' },
+        { agents, approval: 'Requester' },
       ],
       ['none', 'confirm'],
     ],
     [
-      [{ agents, approval: 'review-always' }, { agents }],
+      [{ agents, approval: 'ApproverAlways' }, { agents }],
       ['none', 'none'],
     ],
     [
-      [{ approval: 'review-always' }, { agents, approval: 'confirm' }],
+      [{ approval: 'ApproverAlways' }, { agents, approval: 'Requester' }],
       ['none', 'confirm'],
     ],
     // A mistake in the value closes the door.
-    [[{ agents, approval: 'Review' }], [undefined, undefined]],
+    [[{ agents, approval: 'approver' }], [undefined, undefined]],
     [[{ agents, approval: '' }], [undefined, undefined]],
-    // Where it holds is a matter of its other annotations.
+    // Where it holds is a matter of its other fields.
     [[{ agents, clusters: 'env=dev' }], [undefined, undefined]],
-    [[{ agents, approval: 'review', clusters: 'env=prod' }], ['none', 'review']],
-    [[{ agents, namespace: 'shop' }], [undefined, undefined]],
-    [[{ agents, namespace: 'ci' }], ['none', 'none']],
+    [[{ agents, approval: 'Approver', clusters: 'env=prod' }], ['none', 'review']],
+    [[{ agents, namespaces: ['shop'] }], [undefined, undefined]],
+    [[{ agents, namespaces: ['ci'] }], ['none', 'none']],
   ])('%j: %j', (bindings, expected) => {
     expect(needs(fleet(...bindings.map((extras) => bound(extras))))).toEqual(expected);
   });
 
-  it.each<Extras>([{}, { approval: 'confirm' }, { approval: 'review-always' }])(
-    'an agent is refused with the annotation that is missing: %j',
+  it.each<FleetExtras>([{}, { approval: 'Requester' }, { approval: 'ApproverAlways' }])(
+    'an agent is refused with the field that is missing: %j',
     (extras) => {
       const { reason } = fleet(bound(extras)).policy.decidePass(jane, question, 'agent');
-      expect(reason).toContain('clusterpass.dev/agents: allow');
+      expect(reason).toContain('spec.agents: Allow');
     },
   );
 
   it('system:masters is no binding that is marked for agents', () => {
     const root = person('root', 'system:masters');
     expect(needs(fleet(), root)).toEqual(['none', undefined]);
-    expect(needs(fleet(bound({ agents, approval: 'review' }, 'User:root')), root)).toEqual(['none', 'review']);
+    expect(needs(fleet(bound({ agents, approval: 'Approver' }, 'User:root')), root)).toEqual(['none', 'review']);
   });
 
   it('is the least of what the bindings ask for, in any order', () => {
     const extras = fc.record(
-      { agents: fc.constantFrom('allow', 'deny'), approval: fc.constantFrom('confirm', 'review', 'review-always') },
+      {
+        agents: fc.constantFrom('Allow', 'Deny'),
+        approval: fc.constantFrom('Requester', 'Approver', 'ApproverAlways'),
+      },
       { requiredKeys: [] },
     );
     const levels = ['none', 'confirm', 'review'];
     const least = (found: readonly string[]) => levels.find((level) => found.includes(level));
     fc.assert(
       fc.property(fc.array(extras, { maxLength: 4 }), (all) => {
-        const forPeople = all.map(({ approval }) => (approval === 'review-always' ? 'review' : 'none'));
+        const needed = { Requester: 'confirm', Approver: 'review', ApproverAlways: 'review' } as const;
+        const forPeople = all.map(({ approval }) => (approval === 'ApproverAlways' ? 'review' : 'none'));
         const forAgents = all
-          .filter((each) => each.agents === 'allow')
-          .map(({ approval = 'none' }) => approval.replace('-always', ''));
+          .filter((each) => each.agents === 'Allow')
+          .map(({ approval }) => (approval === undefined ? 'none' : needed[approval]));
         expect(needs(fleet(...all.map((each) => bound(each))))).toEqual([least(forPeople), least(forAgents)]);
       }),
       { numRuns: 100 },
@@ -107,16 +112,16 @@ describe('A48, MC-90: what a pass needs', () => {
   });
 
   it('says what is missing', () => {
-    const reason = (...bindings: Extras[]) =>
+    const reason = (...bindings: FleetExtras[]) =>
       fleet(...bindings.map((extras) => bound(extras))).policy.decidePass(jane, question, 'agent').reason;
-    expect(reason({})).toContain('clusterpass.dev/agents: allow');
+    expect(reason({})).toContain('spec.agents: Allow');
     expect(reason()).toBe('');
-    expect(fleet(bound({ approval: 'Review' })).policy.decide(jane, question).reason).toContain('unknown value');
+    expect(fleet(bound({ approval: 'approver' })).policy.decide(jane, question).reason).toContain('unknown value');
   });
 });
 
-describe('A48: review-always', () => {
-  const reviewed = { approval: 'review-always' };
+describe('A48: an approval of every pass', () => {
+  const reviewed = { approval: 'ApproverAlways' };
 
   it('bounds every token request, and says what to do', () => {
     const { policy } = fleet(bound(reviewed));
@@ -132,7 +137,7 @@ describe('A48: review-always', () => {
   it('bounds passes for people, the verbs that grant, and nothing else of its role', () => {
     const world = new Fleet().put(
       role('all', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }]),
-      binding('all', 'ClusterRole/all', ['User:jane'], reviewed),
+      fleetBinding('all', 'ClusterRole/all', ['User:jane'], reviewed),
     );
     const about = { group: 'clusterregistry.k8s.io', resource: 'clusters', namespace: '', name: 'a', cluster: 'a' };
     const may = (verb: string, subresource: string) =>

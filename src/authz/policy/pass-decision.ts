@@ -1,7 +1,7 @@
 import type { Decision, PassDecision, PassHolder } from '../../api/authorization.ts';
 import { NEEDS_APPROVAL } from '../../api/decision-reason.ts';
+import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
 import type { PassApproval } from '../../api/kinds/pass-spec.ts';
-import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../../api/kinds/rbac.ts';
 import type { Through } from './rule-index.ts';
 
 /** What a pass needs, by the bindings that allow it. Rights add up: the binding that asks for the least decides. */
@@ -34,7 +34,7 @@ export function decidePass(decide: (through?: Through) => Decision, holder: Pass
   return { allowed: false, reason, approval: 'none' };
 }
 
-const NOT_FOR_AGENTS = `agents act only through bindings with the annotation ${AGENTS_ANNOTATION}: ${AGENTS_ALLOWED}, and the binding that allows it to people has none`;
+const NOT_FOR_AGENTS = `agents act only through a FleetRoleBinding with spec.agents: ${AGENTS_ALLOW}, and the binding that allows it to people is not one`;
 
 /** A refused token request that would be allowed with an approval says how to get one. */
 export const withApprovalHint = (refused: Decision, needsApproval: boolean): Decision =>

@@ -7,9 +7,7 @@ export interface PolicyChange {
   /** `""` for those that are not namespaced. */
   readonly namespace: string;
   readonly name: string;
-  /** Undefined: deleted, or `isOrphaned`. */
+  /** Undefined: deleted, or not in force. */
   readonly object: ApiObject | undefined;
-  /** A binding that is stored, and bound to a cluster that was recreated since. */
-  readonly isOrphaned?: boolean;
   readonly revision: number;
 }

@@ -10,23 +10,13 @@ import type {
   PassBounds,
   PassDecision,
   PassHolder,
-  PastAuthorizer,
   PathQuestion,
   ResourceQuestion,
   RuleLister,
 } from '../../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
-import {
-  type ApprovalRule,
-  atRevision,
-  BEGINNING,
-  type ClusterVisibility,
-  type ExpiringPermissions,
-  justAfter,
-  type PolicyMoment,
-  type VisibilityRule,
-} from '../../api/visibility.ts';
+import type { ApprovalRule, ClusterVisibility, TimeSpan, VisibilityRule } from '../../api/visibility.ts';
 import { Cache } from '../../lib/cache.ts';
 import { approvalRule } from './approval-rule.ts';
 import { type BindingFacts, bindingId, readBinding } from './binding-facts.ts';
@@ -35,11 +25,9 @@ import { collectRules, RULES_OF_MASTERS, rulesOfHeld } from './caller-rules.ts';
 import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, viewCluster, widerThan } from './cluster-selector.ts';
 import { CompiledBinding } from './compiled-rbac.ts';
-import { ExpiringBindings } from './expiring-bindings.ts';
 import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
 import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
-import { createPastPolicy, type PastPolicy } from './past-policy.ts';
 import type { PolicyChange } from './policy-change.ts';
 import type { PolicyOptions } from './policy-options.ts';
 import type { RoleKey } from './rbac-objects.ts';
@@ -47,16 +35,9 @@ import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
 import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
-import { identities, reasonFor, type SubjectEntry, SubjectTable, scopesFor } from './subject-table.ts';
+import { identities, reasonFor, SubjectTable, scopesFor, spanAround } from './subject-table.ts';
 
-export interface Policy
-  extends Authorizer,
-    PassAuthorizer,
-    PastAuthorizer,
-    GrantFinder,
-    RuleLister,
-    ClusterVisibility,
-    ExpiringPermissions {
+export interface Policy extends Authorizer, PassAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void;
   /**
@@ -65,10 +46,8 @@ export interface Policy
    * escalation.ts.
    */
   heldRules(user: User, namespace: string, reach: Reach, bounds: PassBounds): Rule[];
-  /** All changes of the store up to this revision have been applied, or do not concern the policy. */
-  advanceTo(revision: number): void;
-  /** Bindings that have expired and are still stored. */
-  expiredBindings(): Iterable<Pick<BindingFacts, 'namespace' | 'name' | 'expiresAt'>>;
+  /** Bindings that end by themselves, also those that have ended and are still stored. */
+  endingBindings(): Iterable<Pick<BindingFacts, 'name' | 'expiresAt'>>;
   /** The decision by bindings that do not depend on the cluster's labels. */
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
@@ -92,59 +71,33 @@ const NO_VIEW = (): undefined => undefined;
 export const createPolicy = (options: PolicyOptions): Policy => new CompiledPolicy(options);
 
 class CompiledPolicy implements Policy {
-  readonly ruleAt: PastPolicy['ruleAt'];
-  readonly decideAt: PastPolicy['decideAt'];
   readonly #labelsOf: PolicyOptions['labelsOf'];
   readonly #bindings = new Map<string, CompiledBinding>();
   readonly #roles = new RoleTable();
   readonly #subjects: SubjectTable;
   readonly #selectors = new SelectorIndex();
   /**
-   * The rules that `ruleFor` and `ruleAt` return, owned by this policy. Bound: `maxRules`, least recently used out. A
-   * key names everything that its rule depends on: for `ruleFor` the subjects and the generation of their last change,
-   * for `ruleAt` the moment. So an entry is never wrong; after a change of the policy it is not looked up any more,
-   * and is evicted.
+   * The rules that `ruleFor` returns, owned by this policy. Bound: `maxRules`, least recently used out. A key names
+   * everything that its rule depends on: the subjects, the generation of their last change, and the span of time in
+   * which none of their bindings ends. So an entry is never wrong; later it is not looked up any more, and is evicted.
    */
   readonly #rules: Cache<string, VisibilityRule>;
-  readonly #expiring = new ExpiringBindings();
-  /** Stored bindings to a cluster that was recreated since, until they are changed or deleted. */
-  readonly #orphanedByCluster = new Map<string, Pick<BindingFacts, 'namespace' | 'name'>>();
+  readonly #ending = new Set<CompiledBinding>();
   readonly #now: () => number;
   /** Counts the changes applied. */
   #generation = 0;
-  /** The latest revision of the store that is known, also of changes that do not concern the policy. */
-  #revision = 0;
-  /** When watches last followed an expiry. */
-  #recordedAt = BEGINNING;
 
   constructor(options: PolicyOptions) {
-    const { labelsOf, labelsAt, snapshot, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
+    const { labelsOf, now = Date.now, maxRules = 10_000, maxIdleSubjects = 10_000 } = options;
     this.#now = now;
     this.#labelsOf = labelsOf;
     this.#rules = new Cache({ maxEntries: maxRules });
     this.#subjects = new SubjectTable(maxIdleSubjects);
-    const past = createPastPolicy({
-      present: this,
-      labelsOf,
-      labelsAt,
-      snapshot,
-      rules: this.#rules,
-      expiring: this.#expiring,
-      orphanedByCluster: this.#orphanedByCluster,
-      bindingsOf: (user, namespace) => this.#bindingsOf(user, namespace),
-    });
-    this.ruleAt = past.ruleAt;
-    this.decideAt = past.decideAt;
-  }
-
-  advanceTo(revision: number): void {
-    this.#revision = Math.max(this.#revision, revision);
   }
 
   apply(change: PolicyChange): void {
     this.#generation++;
     const { kind, namespace, name } = change;
-    this.advanceTo(change.revision);
     if (kind === 'ClusterRole' || kind === 'Role') this.#applyRole({ kind, namespace, name }, change);
     else this.#applyBinding(kind, change);
   }
@@ -153,42 +106,23 @@ class CompiledPolicy implements Policy {
     for (const role of this.#roles.set(key, object)) {
       for (const binding of role.bindings) {
         for (const scope of this.#subjects.scopesOf(binding)) scope.updateResolution(binding);
-        this.#subjects.markChanged(binding.facts.subjects, {
-          generation: this.#generation,
-          moment: atRevision(revision),
-        });
+        this.#subjects.markChanged(binding.facts.subjects, { generation: this.#generation, revision });
       }
     }
   }
 
-  #applyBinding(
-    kind: BindingFacts['kind'],
-    { namespace, name, object, isOrphaned = false, revision }: PolicyChange,
-  ): void {
+  #applyBinding(kind: Grant['kind'], { namespace, name, object, revision }: PolicyChange): void {
     const id = bindingId({ kind, namespace, name });
-    if (isOrphaned) this.#orphanedByCluster.set(id, { namespace, name });
-    else this.#orphanedByCluster.delete(id);
     const before = this.#bindings.get(id);
     const facts = object && readBinding(object, namespace, name);
-    this.#expiring.forget(id);
-    // One that has expired is added, too: the next decision drops it first.
     const after = facts && new CompiledBinding(facts, this.#roles.findOrReserve(facts.roleRef));
-    this.#replace(id, before, after, atRevision(revision));
-  }
-
-  #replace(
-    id: string,
-    before: CompiledBinding | undefined,
-    after: CompiledBinding | undefined,
-    moment: PolicyMoment,
-  ): void {
     // The new binding is added before the old one is removed: a subject or role that both name must not be dropped.
     if (after !== undefined) {
       after.role.bindings.add(after);
       this.#subjects.add(after);
       this.#selectors.add(after);
       this.#bindings.set(id, after);
-      this.#expiring.add(after);
+      if (after.ends) this.#ending.add(after);
     } else {
       this.#bindings.delete(id);
     }
@@ -196,53 +130,15 @@ class CompiledPolicy implements Policy {
       before.role.bindings.delete(before);
       this.#subjects.remove(before);
       this.#selectors.remove(before);
-      this.#expiring.remove(before);
+      this.#ending.delete(before);
       this.#roles.release(before.role);
     }
-    this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, moment });
+    this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, revision });
     this.#subjects.dropIdle();
   }
 
-  /** Drops bindings that have expired, and takes those back that a clock that was ahead had ended. */
-  #dropExpired(): void {
-    for (const binding of this.#expiring.takeExpired(this.#now)) {
-      this.#generation++;
-      this.#replace(binding.id, binding, undefined, justAfter(this.#revision, this.#recordedAt));
-    }
-    for (const facts of this.#expiring.takeHeldAgain(this.#now)) {
-      this.#generation++;
-      const binding = new CompiledBinding(facts, this.#roles.findOrReserve(facts.roleRef));
-      this.#replace(binding.id, undefined, binding, justAfter(this.#revision, this.#recordedAt));
-    }
-  }
-
-  recordExpired(): readonly PolicyMoment[] {
-    this.#dropExpired();
-    const moments: PolicyMoment[] = [];
-    const record = (): PolicyMoment => {
-      this.#recordedAt = justAfter(this.#revision, this.#recordedAt);
-      moments.push(this.#recordedAt);
-      return this.#recordedAt;
-    };
-    const changed = [...this.#expiring.takeNewlyExpired(record), ...this.#expiring.takeNewlyHeld(record)];
-    // Decisions may have followed them at an earlier revision, but watches follow only now.
-    const version = { generation: this.#generation, moment: this.#recordedAt };
-    for (const { subjects } of changed) this.#subjects.markChanged(subjects, version);
-    return moments;
-  }
-
-  get hasUnrecorded(): boolean {
-    return this.#expiring.hasUnrecorded;
-  }
-
-  expiredBindings(): Iterable<BindingFacts> {
-    return this.#expiring.expired();
-  }
-
-  /** The subjects of a user, for every decision. Drops expired bindings first. */
-  #findUnexpired(user: User): readonly SubjectEntry[] {
-    this.#dropExpired();
-    return this.#subjects.entriesOf(user);
+  *endingBindings(): Generator<BindingFacts> {
+    for (const { facts } of this.#ending) yield facts;
   }
 
   decide(caller: Identity, question: ResourceQuestion): Decision {
@@ -284,7 +180,7 @@ class CompiledPolicy implements Policy {
 
   /** P-10: ClusterRoleBindings first, then the RoleBindings of the namespace, none when there is no namespace. */
   #decide(user: User, namespace: string, match: Match, view: () => ClusterView | undefined): Decision {
-    const entries = this.#findUnexpired(user);
+    const entries = this.#subjects.entriesOf(user);
     for (const scope of scopesFor(namespace)) {
       for (const entry of entries) {
         const binding = entry.scopes.get(scope)?.find(match, view);
@@ -299,7 +195,6 @@ class CompiledPolicy implements Policy {
     question: ResourceQuestion | PathQuestion,
     { isKnown }: Pick<ClusterLabelChange, 'isKnown'>,
   ): Iterable<Grant | undefined> {
-    this.#dropExpired();
     if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question, this.#now()), [''], undefined);
     const { cluster, namespace } = question;
     const view = cluster === undefined ? undefined : this.#viewOf(cluster, isKnown);
@@ -307,9 +202,8 @@ class CompiledPolicy implements Policy {
   }
 
   grantsIn({ cluster, isKnown, labels }: ClusterLabelChange): Iterable<GrantInCluster | undefined> {
-    this.#dropExpired();
     const before = this.#viewOf(cluster, isKnown);
-    return findGrantsIn(this.#bindings.values(), before, labels ? viewCluster(cluster, labels) : before);
+    return findGrantsIn(this.#bindings.values(), this.#now(), before, labels ? viewCluster(cluster, labels) : before);
   }
 
   readonly #viewOf = (name: string, isKnown: boolean) => viewCluster(name, isKnown ? this.#labelsOf(name) : undefined);
@@ -322,7 +216,7 @@ class CompiledPolicy implements Policy {
       forPaths: [...this.#bindingsOf(caller.as(undefined), '')],
       view: cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster)),
     });
-    return { ...collected, reason: reasonFor(this.#findUnexpired(user), namespace) };
+    return { ...collected, reason: reasonFor(this.#subjects.entriesOf(user), namespace) };
   }
 
   ruleFor(caller: Caller, verb: VisibilityVerb): VisibilityRule {
@@ -333,7 +227,7 @@ class CompiledPolicy implements Policy {
     const local = home === undefined ? undefined : this.#grantees(caller.as(home));
 
     // By subjects and not by caller: the thousands of members of a group share one entry.
-    const key = `now ${verb} ${elsewhere.key} ${local === undefined ? '' : `${local.key} ${home}`}`;
+    const key = `${verb} ${elsewhere.key} ${local === undefined ? '' : `${local.key} ${home}`}`;
     const grants = (grantees: Grantees) => grantsOf(grantees, verb, this.#now());
     const atHome = () => home !== undefined && local && { home: { cluster: home, grants: grants(local) } };
     return this.#rules.getOrCompute(key, () => clusterRule({ elsewhere: grants(elsewhere), ...atHome() }));
@@ -344,24 +238,36 @@ class CompiledPolicy implements Policy {
    */
   #grantees(user: User): Grantees {
     if (user.groups.includes(MASTERS)) return { isMaster: true, entries: [], key: 'masters' };
-    const entries = this.#findUnexpired(user).filter(({ scopes }) => scopes.has(''));
+    const entries = this.#subjects.entriesOf(user).filter(({ scopes }) => scopes.has(''));
     let generation = 0;
     for (const { changed } of entries) if (changed.generation > generation) generation = changed.generation;
     const ids = entries.map(({ id }) => id).sort((a, b) => a - b);
-    return { isMaster: false, entries, key: `${generation}:${ids.join()}` };
+    const { from, until } = spanAround(entries, this.#now());
+    return { isMaster: false, entries, key: `${generation}:${from}:${until}:${ids.join()}` };
   }
 
   *#bindingsOf(user: User, namespace: string): Generator<CompiledBinding> {
-    for (const { scopes } of this.#findUnexpired(user)) yield* scopes.get(namespace)?.all ?? [];
+    const now = this.#now();
+    for (const { scopes } of this.#subjects.entriesOf(user)) {
+      for (const binding of scopes.get(namespace)?.all ?? []) if (binding.facts.expiresAt > now) yield binding;
+    }
   }
 
   approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule {
-    return approvalRule(caller, kind, (user) => this.#findUnexpired(user), this.#labelsOf, this.#now());
+    return approvalRule(caller, kind, (user) => this.#subjects.entriesOf(user), this.#labelsOf, this.#now());
   }
 
-  changedAt(caller: Caller): PolicyMoment {
-    this.#dropExpired();
-    return this.#subjects.changedFor(identities(caller)).moment;
+  changedAt(caller: Caller): number {
+    const users = identities(caller);
+    // P-19: allowed by every set of rules.
+    if (users.every(({ groups }) => groups.includes(MASTERS))) return 0;
+    const hasEnded = this.spanOf(caller).from !== Number.NEGATIVE_INFINITY;
+    return hasEnded ? Number.POSITIVE_INFINITY : this.#subjects.changedFor(users).revision;
+  }
+
+  spanOf(caller: Caller): TimeSpan {
+    const entries = identities(caller).flatMap((user) => this.#subjects.entriesOf(user));
+    return spanAround(entries, this.#now());
   }
 
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
@@ -388,9 +294,9 @@ class CompiledPolicy implements Policy {
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
-    this.#dropExpired();
     for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
       const rules = role.exists ? role.index.rules : undefined;
+      if (facts.expiresAt <= this.#now()) continue;
       for (const namespace of facts.scopes) {
         yield { binding: id, role: role.key, namespace, rules, bounds: facts };
       }

@@ -1,26 +1,9 @@
 import type { BoundSubject } from '../../api/authorization.ts';
 import { accountUserName } from '../../api/caller.ts';
-import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { unknownAnnotation, unknownAnnotationText, unknownLabel, unknownLabelText } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import {
-  APPROVAL_ANNOTATION,
-  BOUND_ANNOTATION,
-  BOUND_WITHOUT_CLUSTERS,
-  CLUSTERS_ANNOTATION,
-  EXPIRES_ANNOTATION,
-  parseApproval,
-  parseExpiry,
-} from '../../api/kinds/rbac.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { makeRequirement } from '../../objects/selectors/label-requirement.ts';
-import {
-  type LabelOperator,
-  LabelSelector,
-  parseLabelSelector,
-  type Requirement,
-} from '../../objects/selectors/label-selector.ts';
-import { ClusterSelector, type Reach } from './cluster-selector.ts';
+import { type LabelOperator, LabelSelector, type Requirement } from '../../objects/selectors/label-selector.ts';
 import { RULE_FIELDS, type Rule } from './rules.ts';
 
 /**
@@ -101,51 +84,6 @@ function readSubject(item: unknown, bindingNamespace: string): Subject | undefin
     }
     default:
       return undefined;
-  }
-}
-
-/** An expiry that cannot be parsed counts as expired. */
-export function readExpiry({ metadata }: ApiObject): number {
-  const text = field(metadata.annotations, EXPIRES_ANNOTATION);
-  return text === undefined ? Number.POSITIVE_INFINITY : (parseExpiry(text) ?? Number.NEGATIVE_INFINITY);
-}
-
-/**
- * A binding with a misspelled annotation, or with a label instead, holds nowhere: it was meant for some clusters, or
- * with an approval. One that names the cluster it ends with, and no clusters to hold in, was meant for that cluster.
- */
-export function readReach(binding: ApiObject): Reach {
-  const { annotations, labels, deletionTimestamp } = binding.metadata;
-  // A finalizer may keep the object, not the permission.
-  if (deletionTimestamp !== undefined) return { kind: 'nowhere', reason: 'it is being deleted' };
-  const label = isJsonObject(labels) ? unknownLabel('ClusterRoleBinding', labels) : undefined;
-  if (label !== undefined) {
-    return { kind: 'nowhere', reason: `label ${goQuote(label)} ${unknownLabelText('ClusterRoleBinding', label)}` };
-  }
-  const unknown = isJsonObject(annotations) ? unknownAnnotation('ClusterRoleBinding', annotations) : undefined;
-  if (unknown !== undefined) {
-    const why = unknownAnnotationText('ClusterRoleBinding', unknown);
-    return { kind: 'nowhere', reason: `annotation ${goQuote(unknown)} ${why}` };
-  }
-  const approval = field(annotations, APPROVAL_ANNOTATION);
-  if (approval !== undefined && parseApproval(approval) === undefined) {
-    return { kind: 'nowhere', reason: `annotation ${APPROVAL_ANNOTATION}: unknown value` };
-  }
-  const boundTo = field(annotations, BOUND_ANNOTATION);
-  const bound = boundTo === undefined ? {} : { bound: String(boundTo) };
-  const text = field(annotations, CLUSTERS_ANNOTATION);
-  if (text === undefined) {
-    if (boundTo === undefined) return { kind: 'everywhere' };
-    return { kind: 'nowhere', reason: `annotation ${BOUND_ANNOTATION} ${BOUND_WITHOUT_CLUSTERS}` };
-  }
-  try {
-    if (typeof text !== 'string') throw new TypeError('not a string');
-    const selector = parseLabelSelector(text);
-    if (selector.isEmpty) throw new Error('it is empty');
-    return { kind: 'clusters', selector: new ClusterSelector(selector), ...bound };
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { kind: 'nowhere', reason: `annotation ${CLUSTERS_ANNOTATION}: ${why}` };
   }
 }
 

@@ -1,20 +1,14 @@
 import type { ResourceQuestion } from '../../api/authorization.ts';
 import type { Caller, User } from '../../api/caller.ts';
+import { clustersOf } from '../../api/clusters-field.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
-import {
-  AGENTS_ANNOTATION,
-  APPROVAL_ANNOTATION,
-  BOUND_ANNOTATION,
-  CLUSTERS_ANNOTATION,
-  EXPIRES_ANNOTATION,
-  RBAC_GROUP,
-} from '../../api/kinds/rbac.ts';
+import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { ClusterLabels } from '../../api/visibility.ts';
 import { createPolicy, type Policy } from './policy.ts';
 import type { PolicyChange } from './policy-change.ts';
 import type { PolicyOptions } from './policy-options.ts';
-import type { PastRbacSnapshot } from './reference-evaluator.ts';
+import type { RbacSnapshot } from './reference-evaluator.fixture.ts';
 
 /** Builders of objects, callers and a fleet, for tests. */
 
@@ -25,26 +19,26 @@ export type Rules = Partial<
 export interface Extras {
   readonly namespace?: string;
   readonly labels?: Record<string, string>;
-  readonly clusters?: string;
-  /** When a binding expires. */
-  readonly expires?: string;
-  /** The cluster that a binding is bound to: `NAME/UID`. */
-  readonly bound?: string;
-  /** Who may use a binding for passes, and with which approval. */
-  readonly agents?: string;
-  readonly approval?: string;
+  readonly annotations?: Record<string, string>;
   readonly aggregate?: unknown[];
 }
 
+/** What a FleetRoleBinding says besides its role and its subjects. */
+export interface FleetExtras {
+  /** A selector as `kubectl -l` takes it. Default: `all: true`. */
+  readonly clusters?: string;
+  readonly namespaces?: string[];
+  readonly expiresAt?: string;
+  /** The uid of the only cluster. */
+  readonly uid?: string;
+  readonly agents?: string;
+  readonly approval?: string;
+  readonly maxPassSeconds?: number;
+  readonly labels?: Record<string, string>;
+}
+
 function object(kind: string, name: string, extras: Extras, fields: Record<string, unknown>): ApiObject {
-  const { namespace, labels, clusters, expires, bound, agents, approval } = extras;
-  const annotations = {
-    ...(clusters === undefined ? {} : { [CLUSTERS_ANNOTATION]: clusters }),
-    ...(expires === undefined ? {} : { [EXPIRES_ANNOTATION]: expires }),
-    ...(bound === undefined ? {} : { [BOUND_ANNOTATION]: bound }),
-    ...(agents === undefined ? {} : { [AGENTS_ANNOTATION]: agents }),
-    ...(approval === undefined ? {} : { [APPROVAL_ANNOTATION]: approval }),
-  };
+  const { namespace, labels, annotations } = extras;
   return {
     apiVersion: `${RBAC_GROUP}/v1`,
     kind,
@@ -52,7 +46,7 @@ function object(kind: string, name: string, extras: Extras, fields: Record<strin
       name,
       ...(namespace === undefined ? {} : { namespace }),
       ...(labels === undefined ? {} : { labels }),
-      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      ...(annotations === undefined ? {} : { annotations }),
     },
     ...fields,
   };
@@ -74,6 +68,24 @@ export const binding = (name: string, roleRef: string, subjects: string[], extra
       name: roleRef.slice(roleRef.indexOf('/') + 1),
     },
   });
+
+/** With subjects as in `binding`. */
+export function fleetBinding(name: string, roleRef: string, subjects: string[], extras: FleetExtras = {}): ApiObject {
+  const { clusters, uid, approval, labels, ...fields } = extras;
+  const where = clusters === undefined ? { all: true } : clustersOf(clusters);
+  return {
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'FleetRoleBinding',
+    metadata: { name, ...(labels === undefined ? {} : { labels }) },
+    spec: {
+      subjects: subjects.map(subject).map(({ apiGroup: _, ...rest }) => rest),
+      roleRef: { kind: roleRef.slice(0, roleRef.indexOf('/')), name: roleRef.slice(roleRef.indexOf('/') + 1) },
+      clusters: uid === undefined ? where : { ...where, uid },
+      ...(approval === undefined ? {} : { approval: { by: approval } }),
+      ...fields,
+    },
+  };
+}
 
 function subject(text: string): Record<string, string> {
   const kind = text.slice(0, text.indexOf(':'));
@@ -127,50 +139,27 @@ export const ask = (question: Partial<ResourceQuestion> & { verb: string }): Res
 export const askCluster = (verb: string, name: string): ResourceQuestion =>
   ask({ verb, group: CLUSTER_GROUP, resource: 'clusters', name, cluster: name });
 
-interface State {
-  readonly objects: ReadonlyMap<string, ApiObject>;
-  /** The same by kind and namespace, made when they are first read. */
-  lists?: ReadonlyMap<string, ApiObject[]>;
-}
-
-/** Objects and cluster labels as plain maps, with every past state of the objects. */
+/** Objects and cluster labels as plain maps. */
 export class Fleet {
   readonly clusters = new Map<string, ClusterLabels>();
-  /** The labels of clusters before the present ones; undefined: there was no such cluster. */
-  readonly pastLabels = new Map<string, { readonly until: number; readonly labels: ClusterLabels | undefined }[]>();
   readonly policy: Policy;
   revision = 0;
-  #state: State = { objects: new Map() };
-  readonly #past = new Map<number, State>();
+  readonly #objects = new Map<string, ApiObject>();
 
   constructor(options: Partial<PolicyOptions> = {}) {
-    this.#past.set(0, this.#state);
-    this.policy = createPolicy({
-      labelsOf: (cluster) => this.clusters.get(cluster),
-      labelsAt: (cluster, revision) => this.labelsAt(cluster, revision),
-      snapshot: (revision) => this.snapshot(revision),
-      ...options,
-    });
+    this.policy = createPolicy({ labelsOf: (cluster) => this.clusters.get(cluster), ...options });
   }
 
   /** Changes the labels of a cluster, or removes it, as a change with a revision. */
   relabel(cluster: string, labels: ClusterLabels | undefined): this {
-    const past = this.pastLabels.get(cluster) ?? [];
-    this.pastLabels.set(cluster, [...past, { until: this.revision, labels: this.clusters.get(cluster) }]);
     this.revision++;
-    this.#past.set(this.revision, this.#state);
     if (labels === undefined) this.clusters.delete(cluster);
     else this.clusters.set(cluster, labels);
     return this;
   }
 
-  labelsAt(cluster: string, revision: number): ClusterLabels | undefined {
-    const past = this.pastLabels.get(cluster)?.find(({ until }) => revision <= until);
-    return past === undefined ? this.clusters.get(cluster) : past.labels;
-  }
-
   objects(): ApiObject[] {
-    return [...this.#state.objects.values()];
+    return [...this.#objects.values()];
   }
 
   put(...objects: ApiObject[]): this {
@@ -183,43 +172,22 @@ export class Fleet {
     return this;
   }
 
-  #change({ kind, metadata: { namespace = '', name = '' } }: ApiObject, state: ApiObject | undefined): void {
-    const objects = new Map(this.#state.objects);
-    if (state === undefined) objects.delete(`${kind}/${namespace}/${name}`);
-    else objects.set(`${kind}/${namespace}/${name}`, state);
-    this.#state = { objects };
+  #change({ kind, metadata: { namespace = '', name = '' } }: ApiObject, object: ApiObject | undefined): void {
+    const key = `${kind}/${namespace}/${name}`;
+    if (object === undefined) this.#objects.delete(key);
+    else this.#objects.set(key, object);
     this.revision++;
-    this.#past.set(this.revision, this.#state);
-    this.policy.apply({ kind: kind as PolicyChange['kind'], namespace, name, object: state, revision: this.revision });
+    this.policy.apply({ kind: kind as PolicyChange['kind'], namespace, name, object, revision: this.revision });
   }
 
-  snapshot(revision = this.revision): PastRbacSnapshot {
-    const state = this.#past.get(revision) ?? { objects: new Map<string, ApiObject>() };
-    const { objects } = state;
-    state.lists ??= Map.groupBy(objects.values(), ({ kind, metadata }) => `${kind}/${metadata.namespace ?? ''}`);
-    const { lists } = state;
-    const ofKind = (kind: string, namespace = ''): ApiObject[] => lists.get(`${kind}/${namespace}`) ?? [];
+  snapshot(): RbacSnapshot {
+    const objects = this.#objects;
+    const ofKind = (suffix: string): ApiObject[] => this.objects().filter(({ kind }) => kind.endsWith(suffix));
     return {
       clusterRoles: () => ofKind('ClusterRole'),
-      clusterRoleBindings: () => ofKind('ClusterRoleBinding'),
       clusterRole: (name) => objects.get(`ClusterRole//${name}`),
-      roleBindings: (namespace) => ofKind('RoleBinding', namespace),
       role: (namespace, name) => objects.get(`Role/${namespace}/${name}`),
-      binding: (namespace, name) =>
-        objects.get(`${namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding'}/${namespace}/${name}`),
-      changedBindings: (namespace) => this.#changedBindings(namespace, revision),
+      bindings: () => ofKind('Binding'),
     };
-  }
-
-  #changedBindings(namespace: string, since: number): string[] {
-    const changed: string[] = [];
-    const prefix = `${namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding'}/${namespace}/`;
-    for (let revision = since + 1; revision <= this.revision; revision++) {
-      const [before, after] = [this.#past.get(revision - 1)?.objects, this.#past.get(revision)?.objects];
-      for (const key of new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])) {
-        if (key.startsWith(prefix) && before?.get(key) !== after?.get(key)) changed.push(key.slice(prefix.length));
-      }
-    }
-    return changed;
   }
 }

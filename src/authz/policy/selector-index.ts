@@ -79,5 +79,4 @@ export class SelectorIndex {
 const requiredLabelsOf = ({ requiredLabels }: ClusterSelector): readonly string[] =>
   (requiredLabels ?? [NO_LABEL]).map(labelText);
 
-const grantKey = ({ grantText, facts }: CompiledBinding): string =>
-  `${grantText}\0${facts.expiresAt}\0${facts.maxPassSeconds}`;
+const grantKey = ({ grantText, facts }: CompiledBinding): string => `${grantText}\0${facts.maxPassSeconds}`;

@@ -1,14 +1,14 @@
 import type { Caller, User } from '../../api/caller.ts';
-import { BEGINNING, laterMoment, type PolicyMoment } from '../../api/visibility.ts';
+import type { TimeSpan } from '../../api/visibility.ts';
 import { reasonText } from './binding-facts.ts';
 import { ScopeBindings } from './binding-index.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import type { Subject } from './rbac-objects.ts';
 
-/** A version of the policy. `generation` counts changes; moments may arrive out of order while loading. */
+/** A version of the policy. `generation` counts changes; revisions may arrive out of order while loading. */
 interface PolicyVersion {
   readonly generation: number;
-  readonly moment: PolicyMoment;
+  readonly revision: number;
 }
 
 /** One user name or group that bindings name, or did until recently. */
@@ -17,6 +17,8 @@ export class SubjectEntry {
   readonly id: number;
   /** By namespace; `""` holds the bindings that hold in all of them. */
   readonly scopes = new Map<string, ScopeBindings>();
+  /** Those of its bindings that end by themselves. */
+  readonly ending = new Set<CompiledBinding>();
   changed: PolicyVersion = INITIAL;
 
   constructor(id: number) {
@@ -24,11 +26,11 @@ export class SubjectEntry {
   }
 }
 
-const INITIAL: PolicyVersion = { generation: 0, moment: BEGINNING };
+const INITIAL: PolicyVersion = { generation: 0, revision: 0 };
 
 const later = (a: PolicyVersion, b: PolicyVersion): PolicyVersion => ({
   generation: Math.max(a.generation, b.generation),
-  moment: laterMoment(a.moment, b.moment),
+  revision: Math.max(a.revision, b.revision),
 });
 
 /** Finds the bindings of a caller without a scan of those of others. */
@@ -88,6 +90,7 @@ export class SubjectTable {
         map.set(subject.name, entry);
       }
       this.#idle.delete(entry);
+      if (binding.ends) entry.ending.add(binding);
       for (const name of scopes) {
         const scope = entry.scopes.get(name) ?? new ScopeBindings();
         entry.scopes.set(name, scope);
@@ -101,6 +104,7 @@ export class SubjectTable {
     for (const subject of subjects) {
       const entry = this.#mapOf(subject).get(subject.name);
       if (entry === undefined) continue;
+      entry.ending.delete(binding);
       for (const name of scopes) {
         const scope = entry.scopes.get(name);
         scope?.remove(binding);
@@ -151,4 +155,16 @@ export function reasonFor(entries: readonly SubjectEntry[], namespace: string): 
     for (const { resolutionError } of sorted) if (resolutionError !== undefined) errors.push(resolutionError);
   }
   return reasonText(errors);
+}
+
+/** The span of time around `now` in which the same bindings of these subjects hold. */
+export function spanAround(entries: readonly SubjectEntry[], now: number): TimeSpan {
+  let [from, until] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (const { ending } of entries) {
+    for (const { facts } of ending) {
+      if (facts.expiresAt <= now) from = Math.max(from, facts.expiresAt);
+      else until = Math.min(until, facts.expiresAt);
+    }
+  }
+  return { from, until };
 }

@@ -133,8 +133,7 @@ function grantOf(parts: AccessRequestParts, { request, entry, object, until }: G
   const clusterUID = check(requestStatus(object).clusterUID);
   const { role, binding } = grantObjects(object, until, clusterUID);
   const owner = ownerOf(entry);
-  const { namespace } = owner;
-  const bindingRef = { kind: binding.kind, ...(namespace === '' ? {} : { namespace }), name };
+  const bindingRef = { kind: binding.kind, name };
   const guardOf = (modRevision: number) => ({ key: entry.key, expect: { modRevision } });
   return {
     check: () => void check(clusterUID),

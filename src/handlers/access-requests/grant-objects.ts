@@ -4,7 +4,8 @@ import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX, ACCESS_REQUEST_LABEL, accessRequestKind } from '../../api/kinds/access-request.ts';
 import { requestedRule, requestScope, requestSpec } from '../../api/kinds/access-request-spec.ts';
 import { REQUEST_NAMESPACE_LABEL } from '../../api/kinds/approval-kind.ts';
-import { BOUND_ANNOTATION, CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
+import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
+import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import { ApiError, conflict, ignoreNotFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -20,7 +21,7 @@ export const grantName = (request: string): string => `${ACCESS_GRANT_PREFIX}${r
 export interface GrantOwner {
   readonly name: string;
   readonly uid: string;
-  /** `""`: ClusterRole and ClusterRoleBinding. */
+  /** `""`: the role is a ClusterRole. */
   readonly namespace: string;
 }
 
@@ -48,33 +49,36 @@ export function grantObjects(
   const spec = requestSpec(request);
   const { cluster, namespace } = requestScope(spec);
   const { name = '', uid = '' } = request.metadata;
-  const prefix = namespace === '' ? 'Cluster' : '';
-  const apiVersion = `${RBAC_GROUP}/v1`;
+  const roleKind = namespace === '' ? 'ClusterRole' : 'Role';
   const metadata = {
     name: grantName(name),
-    ...(namespace === '' ? {} : { namespace }),
     labels: { [ACCESS_REQUEST_LABEL]: name },
     ownerReferences: [{ apiVersion: apiVersionOf(accessRequestKind), kind: accessRequestKind.kind, name, uid }],
   };
-  const annotations = {
-    [CLUSTERS_ANNOTATION]: `kubernetes.io/metadata.name=${cluster}`,
-    [EXPIRES_ANNOTATION]: toTimestamp(until),
-    [BOUND_ANNOTATION]: `${cluster}/${clusterUID}`,
-  };
   return {
-    role: { apiVersion, kind: `${prefix}Role`, metadata, rules: [requestedRule(spec)] },
+    role: {
+      apiVersion: `${RBAC_GROUP}/v1`,
+      kind: roleKind,
+      metadata: { ...metadata, ...(namespace === '' ? {} : { namespace }) },
+      rules: [requestedRule(spec)],
+    },
     binding: {
-      apiVersion,
-      kind: `${prefix}RoleBinding`,
-      metadata: { ...metadata, annotations },
-      subjects: [{ kind: 'User', apiGroup: RBAC_GROUP, name: spec.requestedBy?.username ?? '' }],
-      roleRef: { apiGroup: RBAC_GROUP, kind: `${prefix}Role`, name: grantName(name) },
+      apiVersion: apiVersionOf(fleetRoleBindingKind),
+      kind: fleetRoleBindingKind.kind,
+      metadata,
+      spec: {
+        subjects: [{ kind: 'User', name: spec.requestedBy?.username ?? '' }],
+        roleRef: { kind: roleKind, name: grantName(name) },
+        clusters: { names: [cluster], uid: clusterUID },
+        ...(namespace === '' ? {} : { namespaces: [namespace] }),
+        expiresAt: toTimestamp(until),
+      },
     },
   };
 }
 
 interface GrantParts {
-  readonly catalog: Pick<Catalog, 'roles' | 'clusterRoles' | 'roleBindings' | 'clusterRoleBindings'>;
+  readonly catalog: Pick<Catalog, 'roles' | 'clusterRoles' | 'fleetRoleBindings'>;
   readonly reader: Pick<ObjectReader, 'find'>;
   /** Records each change in the audit log. */
   readonly writer: Pick<ObjectWriter, 'create' | 'remove'>;
@@ -88,49 +92,47 @@ export class GrantStore {
     this.#parts = parts;
   }
 
-  #kindsOf({ namespace }: Pick<GrantOwner, 'namespace'>): { readonly role: Kind; readonly binding: Kind } {
-    const { roles, clusterRoles, roleBindings, clusterRoleBindings } = this.#parts.catalog;
-    return namespace === ''
-      ? { role: clusterRoles, binding: clusterRoleBindings }
-      : { role: roles, binding: roleBindings };
+  #rolesOf({ namespace }: Pick<GrantOwner, 'namespace'>): Kind {
+    const { roles, clusterRoles } = this.#parts.catalog;
+    return namespace === '' ? clusterRoles : roles;
   }
 
   hasBinding(owner: GrantOwner): boolean {
-    return this.#find(this.#kindsOf(owner).binding, owner) !== undefined;
+    return this.#find(this.#parts.catalog.fleetRoleBindings, owner) !== undefined;
   }
 
   /** Whether the role or the binding is stored. */
   isStored(owner: GrantOwner): boolean {
-    return this.hasBinding(owner) || this.#find(this.#kindsOf(owner).role, owner) !== undefined;
+    return this.hasBinding(owner) || this.#find(this.#rolesOf(owner), owner) !== undefined;
   }
 
   /** A role alone grants nothing. */
   ensureRole(owner: GrantOwner, role: ApiObject, guard: Guard): Promise<void> {
-    return this.#ensure(this.#kindsOf(owner).role, owner, role, guard, (found) =>
+    return this.#ensure(this.#rolesOf(owner), owner, role, guard, (found) =>
       isDeepStrictEqual(found.rules, role.rules),
     );
   }
 
   ensureBinding(owner: GrantOwner, binding: ApiObject, guard: Guard): Promise<void> {
-    return this.#ensure(this.#kindsOf(owner).binding, owner, binding, guard, (found) => isSameBinding(found, binding));
+    const kind = this.#parts.catalog.fleetRoleBindings;
+    return this.#ensure(kind, owner, binding, guard, (found) => isDeepStrictEqual(found.spec, binding.spec));
   }
 
   /** Removes the binding first: from then on nothing is granted. */
   async remove(owner: GrantOwner, guards: readonly Guard[] = []): Promise<void> {
-    const { role, binding } = this.#kindsOf(owner);
-    for (const kind of [binding, role]) {
+    for (const kind of [this.#parts.catalog.fleetRoleBindings, this.#rolesOf(owner)]) {
       const found = this.#find(kind, owner);
       if (found === undefined) continue;
       const preconditions = { uid: found.metadata.uid ?? '' };
       await this.#parts.writer
-        .remove(kind, keyOf(owner), { dryRun: false, preconditions, guards })
+        .remove(kind, keyOf(kind, owner), { dryRun: false, preconditions, guards })
         .catch(ignoreNotFound);
     }
   }
 
   /** The object, if it belongs to the request. */
   #find(kind: Kind, owner: GrantOwner): ApiObject | undefined {
-    const object = this.#parts.reader.find(kind, keyOf(owner))?.object();
+    const object = this.#parts.reader.find(kind, keyOf(kind, owner))?.object();
     return object?.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid) === true ? object : undefined;
   }
 
@@ -141,7 +143,7 @@ export class GrantStore {
     guard: Guard,
     isSame: (found: ApiObject) => boolean,
   ): Promise<void> {
-    const key = keyOf(owner);
+    const key = keyOf(kind, owner);
     if (this.#parts.reader.find(kind, key) === undefined) {
       try {
         await this.#parts.writer.create(kind, key, wanted, { dryRun: false, guards: [guard] });
@@ -159,12 +161,8 @@ export class GrantStore {
   }
 }
 
-/** Whether both grant the same: to whom, what, where and until when. Other annotations may differ. */
-const isSameBinding = (a: ApiObject, b: ApiObject): boolean =>
-  isDeepStrictEqual(a.subjects, b.subjects) &&
-  isDeepStrictEqual(a.roleRef, b.roleRef) &&
-  [CLUSTERS_ANNOTATION, EXPIRES_ANNOTATION, BOUND_ANNOTATION].every(
-    (key) => a.metadata.annotations?.[key] === b.metadata.annotations?.[key],
-  );
-
-const keyOf = ({ name, namespace }: GrantOwner): ObjectKey => ({ cluster: '', namespace, name: grantName(name) });
+const keyOf = ({ namespaced }: Kind, { name, namespace }: GrantOwner): ObjectKey => ({
+  cluster: '',
+  namespace: namespaced ? namespace : '',
+  name: grantName(name),
+});

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { issuedTokenKind as kind } from '../../api/kinds/issued-token.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { ALL_VISIBLE, atRevision, NONE_VISIBLE } from '../../api/visibility.ts';
+import { ALL_VISIBLE, NONE_VISIBLE } from '../../api/visibility.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
@@ -86,7 +86,7 @@ describe('an expired token', () => {
   it('is not sent to a watcher who may see it now, and its deletion is sent to one who knew it', () => {
     const view = { groupId: '', selection, representation };
     const change = new ViewChange(snapshot, { ...selection, rule: NONE_VISIBLE }, selection);
-    const gained = [...framesOfChange(change, atRevision(9), () => view)].filter(({ length }) => length > 0);
+    const gained = [...framesOfChange(change, 9, () => view)].filter(({ length }) => length > 0);
     expect(gained.map((pieces) => JSON.parse(Buffer.concat(pieces).toString()).object.metadata.name)).toEqual([
       'b-valid',
       'd-valid',

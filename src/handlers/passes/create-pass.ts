@@ -141,12 +141,14 @@ function newStatus(
 
   function bindingRef({ kind, namespace, name }: NonNullable<typeof grant>): PassStatus['bindingRef'] & object {
     const bindings = catalog.kinds.find((each) => each.kind === kind);
-    const revision = bindings && reader.find(bindings, { cluster: '', namespace, name })?.revision;
+    const { uid, generation } =
+      (bindings && reader.find(bindings, { cluster: '', namespace, name }))?.object().metadata ?? {};
     return {
       kind,
       ...(namespace === '' ? {} : { namespace }),
       name,
-      ...(revision === undefined ? {} : { resourceVersion: String(revision) }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(generation === undefined ? {} : { generation }),
     };
   }
 }

@@ -13,6 +13,7 @@ import {
   passSpec,
   passStatus,
 } from '../../api/kinds/pass-spec.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -201,11 +202,9 @@ export function annotate(request: Pick<ApiRequest, 'annotate'>, object: ApiObjec
 /** Whether the binding of a pending pass is no longer the one that asked for the approval. */
 function hasBindingChanged({ catalog, reader }: AccountParts, { bindingRef, phase }: PassStatus): boolean {
   if (bindingRef === undefined || phase !== 'Pending') return false;
-  const { namespace = '', name, resourceVersion } = bindingRef;
-  const kind = catalog.kinds.find((each) => each.kind === bindingRef.kind);
-  return (
-    kind === undefined || String(reader.find(kind, { cluster: '', namespace, name })?.revision) !== resourceVersion
-  );
+  // Only bindings of this kind ask for approvals.
+  const found = reader.find(catalog.fleetRoleBindings, fleetKey(bindingRef.name))?.object().metadata;
+  return found?.uid !== bindingRef.uid || found?.generation !== bindingRef.generation;
 }
 
 function warnAfterDeletion(parts: PassParts, request: ApiRequest, pass: ApiObject, revoked: readonly string[]): void {

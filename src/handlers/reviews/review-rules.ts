@@ -7,7 +7,7 @@ const RESTRICTED = 'rules that hold in some clusters only are not listed here, b
 const SHORTENED = 'there are more rules than are listed';
 
 const NEEDS_APPROVAL =
-  'a binding with clusterpass.dev/approval: review-always gives tokens, bind, escalate and impersonate only with an approval: ' +
+  'a FleetRoleBinding with spec.approval.by: ApproverAlways gives tokens, bind, escalate and impersonate only with an approval: ' +
   'these are not listed, and a * of that binding does not include them; ask for a pass with "clusterpass pass request"';
 
 /** The rules of the caller in one namespace: of the cluster of the path, or rules that hold in all clusters. */

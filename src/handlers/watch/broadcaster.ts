@@ -1,12 +1,10 @@
 import type { Caller } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
-import { atRevision, BEGINNING, type ExpiringPermissions, type PolicyMoment } from '../../api/visibility.ts';
 import { every } from '../../lib/rounds.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import { frameFor } from './frames.ts';
-import { PolicyMoments } from './policy-moments.ts';
 import { type Batch, batchesOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
 import type { ViewChange } from './view-change.ts';
 import type { WatchView } from './watch-view.ts';
@@ -14,8 +12,8 @@ import { WriteScheduler, type WriteSchedulerOptions } from './write-scheduler.ts
 
 /** A change of what watchers may see, between two events. */
 export interface PermissionChange {
-  /** When the first part of the change happened. */
-  readonly since: PolicyMoment;
+  /** The revision of the first part of the change. */
+  readonly since: number;
   /** The last revision before the next event. */
   readonly revision: number;
   /** By the groups before and after: watchers that move from one group to the same other one share a difference. */
@@ -32,6 +30,8 @@ export interface BroadcastWatcher {
   onBroadcasterProgress(): void;
   beforePolicyChange(): void;
   onPolicyChange(change: PermissionChange): void;
+  /** Permissions may have ended with the time. */
+  followTime(time: number): void;
   endIfRefused(): boolean;
   /** Ends the watch with a 410: the client has to list again. */
   expire(): void;
@@ -50,11 +50,14 @@ interface Group {
 
 interface BroadcasterOptions extends WriteSchedulerOptions {
   readonly clusters: Kind;
-  /** True for the kinds that RBAC rules are made of. */
-  readonly isPolicy: (kind: Kind) => boolean;
+  /** Whether the event changes the roles and bindings that permissions are made of. */
+  readonly isPolicy: (event: ReadableEvent) => boolean;
   readonly bookmarkIntervalMs: number;
-  readonly expiring?: ExpiringPermissions;
+  /** Epoch milliseconds. */
+  readonly timeOfDay: () => number;
 }
+
+const TIME_CHECK_MS = 1_000;
 
 /**
  * Sends events to the open watches. A permission change takes effect between the events where it happened. Events are
@@ -71,12 +74,10 @@ export class Broadcaster implements ProjectionListener {
   readonly #behind = new Set<BroadcastWatcher>();
   /** Watchers by the storage keys of the objects that their caller's credential depends on. */
   readonly #dependents = new Map<string, Set<BroadcastWatcher>>();
-  readonly #stopBookmarks: () => void;
-  readonly #policyMoments = new PolicyMoments();
+  readonly #stopTimers: () => void;
   /** The first policy change that has not taken effect yet. */
-  #policyChangedAt: PolicyMoment | undefined;
+  #policyChangedAt: number | undefined;
   #revision = 0;
-  #expiredAt = BEGINNING;
   #labelsChangedAt = 0;
   #lastId = 0;
   readonly joinBatches = createJoinCache();
@@ -84,7 +85,13 @@ export class Broadcaster implements ProjectionListener {
   constructor(options: BroadcasterOptions) {
     this.#options = options;
     this.#writes = new WriteScheduler(options);
-    this.#stopBookmarks = every(options.bookmarkIntervalMs, () => this.#sendBookmarks());
+    const timers = [
+      every(options.bookmarkIntervalMs, () => this.#sendBookmarks()),
+      every(TIME_CHECK_MS, () => this.#followTime(options.timeOfDay())),
+    ];
+    this.#stopTimers = () => {
+      for (const stop of timers) stop();
+    };
   }
 
   /** The number of open watches. */
@@ -158,9 +165,9 @@ export class Broadcaster implements ProjectionListener {
     this.#writes.schedule(watcher);
   }
 
-  /** The policy changes after one revision, up to another; undefined when they are no longer known. */
-  policyChangesBetween(after: number, upTo: number): readonly PolicyMoment[] | undefined {
-    return this.#policyMoments.between(after, upTo);
+  /** Whether watches have followed all policy changes. Until then no watch goes live. */
+  get hasFollowedPolicy(): boolean {
+    return this.#policyChangedAt === undefined;
   }
 
   isWatched(kind: Kind): boolean {
@@ -171,7 +178,7 @@ export class Broadcaster implements ProjectionListener {
     const { before, after, revision } = event;
     const { kind, key } = after ?? before ?? {};
     if (kind === undefined || key === undefined) return;
-    const isPolicy = this.#options.isPolicy(kind);
+    const isPolicy = this.#options.isPolicy(event);
     // A policy change takes effect before the next event. Writes of rules come in bunches, which take effect together,
     // unless this kind of rule is watched: then its watcher may just have lost the permission to see this event.
     if (!isPolicy || this.isWatched(kind)) this.#applyPolicyChange(revision - 1);
@@ -183,7 +190,7 @@ export class Broadcaster implements ProjectionListener {
       group.frames.push(frame);
       this.#dirty.add(group);
     }
-    if (isPolicy) this.#recordPolicyChange(atRevision(revision));
+    if (isPolicy) this.#policyChangedAt ??= revision;
     else if (kind === this.#options.clusters && !sameLabels(before, after)) {
       this.#labelsChangedAt = revision;
       this.#checkWatchesIn(key, before, after);
@@ -208,37 +215,13 @@ export class Broadcaster implements ProjectionListener {
   onReset(revision: number): void {
     for (const watcher of [...this.#watchers]) watcher.disconnect();
     this.#policyChangedAt = undefined;
-    this.#policyMoments.reset(revision);
     this.#labelsChangedAt = revision;
     this.#revision = revision;
   }
 
   /** A recreated cluster invalidated bindings. Its event, at this revision, comes next: watches follow before it. */
   onBindingsOrphaned(revision: number): void {
-    this.#recordPolicyChange(atRevision(revision));
-  }
-
-  /**
-   * Permissions expire without an event, and hold again if the clock was ahead: open watches follow at once. Called
-   * between two batches of events.
-   */
-  followExpirations(): void {
-    const changes = this.#options.expiring?.recordExpired() ?? [];
-    if (changes.length === 0) return;
-    for (const moment of changes) this.#recordPolicyChange(moment);
-    this.#expiredAt = changes.at(-1) ?? this.#expiredAt;
-    this.#applyPolicyChange(this.#revision);
-    for (const watcher of [...this.#behind]) watcher.onBroadcasterProgress();
-  }
-
-  /** When permissions last expired or held again. */
-  get expiredAt(): PolicyMoment {
-    return this.#expiredAt;
-  }
-
-  /** Whether watches have followed all of these changes. Until then no watch goes live. */
-  get hasFollowedExpirations(): boolean {
-    return this.#options.expiring?.hasUnrecorded !== true;
+    this.#policyChangedAt ??= revision;
   }
 
   /** For revocations outside of the store, e.g. in the token file. */
@@ -248,7 +231,7 @@ export class Broadcaster implements ProjectionListener {
 
   /** Ends every watch cleanly. */
   shutDown(): void {
-    this.#stopBookmarks();
+    this.#stopTimers();
     for (const watcher of [...this.#watchers]) watcher.finish();
   }
 
@@ -281,9 +264,8 @@ export class Broadcaster implements ProjectionListener {
     }
   }
 
-  #recordPolicyChange(moment: PolicyMoment): void {
-    this.#policyChangedAt ??= moment;
-    this.#policyMoments.add(moment);
+  #followTime(time: number): void {
+    for (const watcher of [...this.#watchers]) watcher.followTime(time);
   }
 
   #applyPolicyChange(revision: number): void {

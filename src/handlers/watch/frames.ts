@@ -50,8 +50,8 @@ export const hiddenFrame = (representation: Representation, entry: ReadableObjec
   frame('DELETED', renderTombstone(representation, entry, revision));
 
 /**
- * V-13: the frame of an event in this selection; undefined when the event is not in it. A replay passes the selection
- * of that time, and as `now` the present one: an object that is hidden by now is shown as DELETED, without its content.
+ * V-13: the frame of an event in this selection; undefined when the event is not in it. For past events, `now` is the
+ * present selection: an object that is hidden by now is shown as DELETED, without its content.
  */
 export function frameFor(
   selection: Selection,

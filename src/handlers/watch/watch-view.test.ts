@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { ApiError } from '../../api/status.ts';
-import { ALL_VISIBLE, atRevision, NONE_VISIBLE, type VisibilityRule } from '../../api/visibility.ts';
+import { ALL_VISIBLE, NONE_VISIBLE, type TimeSpan, type VisibilityRule } from '../../api/visibility.ts';
 import { parseListOptions } from '../options/list-options.ts';
 import type { Views } from '../views.ts';
 import { createWatchViews, type WatchViews } from './watch-view.ts';
@@ -12,7 +11,8 @@ const { clusters } = createCatalog({ productName: 'orchestrator' });
 interface Policy {
   rule: VisibilityRule;
   whole: VisibilityRule;
-  changes: readonly number[] | undefined;
+  changedAt?: number;
+  span?: TimeSpan;
 }
 
 let lastWatchId = 0;
@@ -21,9 +21,8 @@ function viewsOf(policy: Policy, query = 'watch=1', as: ApiRequest['accept']['as
   const views = {
     // A new object at each call: only the fingerprint identifies a rule.
     rule: () => ({ ...policy.rule }),
-    ruleAt: () => ({ ...policy.rule }),
     whole: () => ({ ...policy.whole }),
-    changedAt: () => atRevision(100),
+    spanOf: () => policy.span ?? { from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY },
     now: () => 0,
   } as unknown as Views;
   const request = {
@@ -34,14 +33,13 @@ function viewsOf(policy: Policy, query = 'watch=1', as: ApiRequest['accept']['as
   } as unknown as ApiRequest;
   const parts = {
     views,
-    policyChangesBetween: () => policy.changes?.map(atRevision),
-    isRefusedBetween: () => false,
+    hasChangedSince: (revision: number) => (policy.changedAt ?? 0) > revision,
     watchId: ++lastWatchId,
   };
   return createWatchViews(parts, request, clusters, parseListOptions(new URLSearchParams(query)));
 }
 
-const policy = (): Policy => ({ rule: ALL_VISIBLE, whole: NONE_VISIBLE, changes: [] });
+const policy = (): Policy => ({ rule: ALL_VISIBLE, whole: NONE_VISIBLE });
 const groupOf = (...of: Parameters<typeof viewsOf>): string => viewsOf(...of).current().groupId;
 
 describe('the group of a watch', () => {
@@ -78,18 +76,17 @@ describe('the group of a watch', () => {
   });
 });
 
-describe('the intervals of a watch', () => {
-  it('begin at its resource version, and at each policy change after it', () => {
-    const { intervals } = viewsOf({ ...policy(), changes: [12, 15] });
-    expect(intervals(10, 20).map((interval) => interval.from.revision)).toEqual([10, 12, 15]);
-    expect(intervals(100, 120).map((interval) => interval.from.revision)).toEqual([100]);
+describe('a watch that resumes', () => {
+  it('V-10: is gone if the rules of its caller have changed since', () => {
+    const { requireUnchanged } = viewsOf({ ...policy(), changedAt: 12 });
+    expect(() => requireUnchanged(12)).not.toThrow();
+    expect(() => requireUnchanged(11)).toThrow(
+      expect.objectContaining({ status: expect.objectContaining({ code: 410 }) }),
+    );
   });
 
-  it.each([
-    ['too many', Array.from({ length: 9 }, (_, index) => 11 + index)],
-    ['forgotten', undefined],
-  ])('V-10: are gone when they are %s', (_, changes) => {
-    const { intervals } = viewsOf({ ...policy(), changes });
-    expect(() => intervals(10, 20)).toThrow(ApiError);
+  it('is steady while no permission of its caller ends, and for a second more', () => {
+    const { isSteady } = viewsOf({ ...policy(), span: { from: 5_000, until: 10_000 } });
+    expect([4_999, 5_000, 10_999, 11_000].map(isSteady)).toEqual([false, true, true, false]);
   });
 });

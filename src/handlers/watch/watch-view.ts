@@ -1,7 +1,6 @@
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { gone } from '../../api/status.ts';
-import { atRevision, compareMoments, type PolicyMoment, revisionBefore } from '../../api/visibility.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { columnsOnce, type Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
@@ -15,34 +14,28 @@ export interface WatchView {
   readonly representation: Representation;
 }
 
-/** What the caller could see from this moment on, up to the next interval. */
-export interface PolicyInterval {
-  readonly from: PolicyMoment;
-  readonly selection: Selection;
-}
-
 export interface WatchViews {
   /** The view under the rules in force now. */
   readonly current: () => WatchView;
-  /** The intervals between two revisions, at least one. Throws a 410 when they are no longer known. */
-  readonly intervals: (from: number, upTo: number) => readonly PolicyInterval[];
+  /** Throws a 410 if the rules of the caller may have changed after this revision: the client has to list again. */
+  readonly requireUnchanged: (since: number) => void;
+  /** Whether time alone has not changed what `current` returned last. */
+  readonly isSteady: (time: number) => boolean;
 }
 
 interface WatchViewsParts {
   readonly views: Views;
-  /** Policy changes; undefined when they are no longer known. */
-  readonly policyChangesBetween: (after: number, upTo: number) => readonly PolicyMoment[] | undefined;
-  /** For kinds that are allowed or not as a whole; see `WatchParts`. */
-  readonly isRefusedBetween: (from: number, upTo: number) => boolean;
+  /** See `WatchParts`. */
+  readonly hasChangedSince: (revision: number) => boolean;
   /** A number that no other watch has. */
   readonly watchId: number;
 }
 
-/** The rules of a past revision are compiled from all bindings. A client that missed more changes has to list again. */
-const MAX_INTERVALS = 8;
+/** For so long a watch waits for the event of the deletion of a binding that has ended. */
+const FOLLOW_MS = 1_000;
 
 export function createWatchViews(
-  { views, policyChangesBetween, isRefusedBetween, watchId }: WatchViewsParts,
+  { views, hasChangedSince, watchId }: WatchViewsParts,
   request: ApiRequest,
   kind: Kind,
   options: ListOptions,
@@ -64,8 +57,10 @@ export function createWatchViews(
     };
   };
   let current = viewOf(base.rule, form.whole);
+  let span = views.spanOf(caller);
   return {
     current: () => {
+      span = views.spanOf(caller);
       const rule = views.rule(kind, caller, 'watch');
       const whole = views.whole(kind, caller, target);
       const isSame =
@@ -74,20 +69,10 @@ export function createWatchViews(
       if (!isSame) current = viewOf(rule, whole);
       return current;
     },
-    intervals: (from, upTo) => {
-      // The events would show what the caller could not see when they happened.
-      if (isRefusedBetween(from, upTo)) throw gone(`too old resource version: ${from} (${upTo})`);
-      const start = atRevision(from);
-      const isUnchanged = compareMoments(views.changedAt(kind, caller), start) <= 0;
-      const changes = isUnchanged ? [] : policyChangesBetween(from, upTo);
-      if (changes === undefined || changes.length > MAX_INTERVALS) {
-        const oldest = changes?.at(-MAX_INTERVALS);
-        throw gone(`too old resource version: ${from} (${oldest === undefined ? upTo : revisionBefore(oldest) + 1})`);
-      }
-      return [start, ...changes].map((moment) => ({
-        from: moment,
-        selection: { ...base, rule: views.ruleAt(kind, caller, 'watch', moment) },
-      }));
+    requireUnchanged: (since) => {
+      if (hasChangedSince(since)) throw gone(`too old resource version: ${since}: permissions have changed`);
     },
+    // The clock may also go back: then a binding holds again.
+    isSteady: (time) => span.from <= time && time < span.until + FOLLOW_MS,
   };
 }

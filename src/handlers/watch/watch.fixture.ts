@@ -3,8 +3,8 @@ import type { Kind } from '../../api/kind.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { WatchSink } from '../../api/request.ts';
 import type { SharedFrames } from '../../api/shared-frames.ts';
-import type { ApiError } from '../../api/status.ts';
-import { atRevision, type VisibilityRule } from '../../api/visibility.ts';
+import { type ApiError, gone } from '../../api/status.ts';
+import type { VisibilityRule } from '../../api/visibility.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
@@ -81,21 +81,25 @@ export class WatchHarness {
   readonly cache = this.#cacheOf(catalog.clusters);
   readonly #bindings = this.#cacheOf(catalog.clusterRoleBindings);
   #rule: VisibilityRule = ruleFor(EVERYTHING);
-  readonly #rules: { revision: number; rule: VisibilityRule }[] = [{ revision: 0, rule: this.#rule }];
+  #ruleChangedAt = 0;
   refusal: ApiError | undefined;
   live = true;
   /** Runs everything at once; a subclass may hold it back. */
   defer = (run: () => void): void => run();
   now = (): number => 0;
+  /** The time of day, and until when it changes no permission. */
+  time = 0;
+  steadyUntil = Number.POSITIVE_INFINITY;
   #revision = 0;
 
   constructor(bookmarkIntervalMs: number) {
     this.broadcaster = new Broadcaster({
       clusters: catalog.clusters,
-      isPolicy: (kind) => kind === catalog.clusterRoleBindings,
+      isPolicy: ({ before, after }) => (after ?? before)?.kind === catalog.clusterRoleBindings,
       bookmarkIntervalMs,
       defer: (run) => this.defer(run),
       now: () => this.now(),
+      timeOfDay: () => this.time,
     });
   }
 
@@ -123,8 +127,12 @@ export class WatchHarness {
   /** Writes a binding that lets the caller see only these clusters. */
   allow(admits: (name: string) => boolean): void {
     this.#rule = ruleFor(admits);
-    this.#rules.push({ revision: this.#revision + 1, rule: this.#rule });
+    this.#ruleChangedAt = this.#revision + 1;
     this.#change(this.#bindings, 'binding');
+  }
+  /** Time takes the permission to see clusters, without an event. */
+  expireTo(admits: (name: string) => boolean): void {
+    this.#rule = ruleFor(admits);
   }
   /** The events of these changes arrive together. */
   batch(changes: () => void): void {
@@ -145,14 +153,10 @@ export class WatchHarness {
       selection: this.#selectionOf(this.#rule),
       representation: REPRESENTATION,
     }),
-    intervals: (from, upTo) => {
-      const before = this.#rules.findLast(({ revision }) => revision <= from);
-      const later = this.#rules.filter(({ revision }) => revision > from && revision <= upTo);
-      return [{ revision: from, rule: before?.rule }, ...later].map(({ revision, rule }) => ({
-        from: atRevision(revision),
-        selection: this.#selectionOf(rule),
-      }));
+    requireUnchanged: (since) => {
+      if (since < this.#ruleChangedAt) throw gone('permissions have changed');
     },
+    isSteady: (time) => time < this.steadyUntil,
   };
 
   watch(client: Client, options: Partial<WatcherOptions> = {}): Watcher {

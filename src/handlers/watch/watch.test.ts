@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { at, catalog, inFolder, make, openObjects } from '../../../test/objects/object-store.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { ALL_VISIBLE, BEGINNING } from '../../api/visibility.ts';
+import { ALL_VISIBLE } from '../../api/visibility.ts';
 import { parseListOptions } from '../options/list-options.ts';
 import type { Views } from '../views.ts';
 import { Broadcaster } from './broadcaster.ts';
@@ -14,7 +14,12 @@ const { clusters } = catalog;
 it('B4: initial events show the state of their bookmark, however slowly the client reads', () =>
   inFolder(async (file) => {
     const objects = await openObjects(file);
-    const broadcaster = new Broadcaster({ clusters, isPolicy: () => false, bookmarkIntervalMs: 3_600_000 });
+    const broadcaster = new Broadcaster({
+      clusters,
+      isPolicy: () => false,
+      bookmarkIntervalMs: 3_600_000,
+      timeOfDay: Date.now,
+    });
     objects.reflector.listen(broadcaster);
     const annotations = { note: 'x'.repeat(50_000) };
     for (const name of NAMES) await make(objects, clusters, at('', '', name), { annotations });
@@ -24,14 +29,13 @@ it('B4: initial events show the state of their bookmark, however slowly the clie
         reader: objects.reader,
         views: {
           rule: () => ALL_VISIBLE,
-          ruleAt: () => ALL_VISIBLE,
           whole: () => ALL_VISIBLE,
-          changedAt: () => BEGINNING,
+          spanOf: () => ({ from: 0, until: Number.POSITIVE_INFINITY }),
           now: Date.now,
         } as unknown as Views,
         broadcaster,
         refusal: () => undefined,
-        isRefusedBetween: () => false,
+        hasChangedSince: () => false,
         now: Date.now,
         random: () => 0,
       },

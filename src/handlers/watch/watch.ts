@@ -17,11 +17,8 @@ export interface WatchParts {
   readonly broadcaster: Broadcaster;
   /** For kinds that are allowed or not as a whole: the error when the caller may no longer watch this. */
   readonly refusal: (request: ApiRequest, kind: Kind) => ApiError | undefined;
-  /**
-   * For kinds that are allowed or not as a whole: whether the caller was refused at any time between two revisions, or
-   * this is no longer known.
-   */
-  readonly isRefusedBetween: (request: ApiRequest, kind: Kind, from: number, upTo: number) => boolean;
+  /** Whether what the caller may see may have changed after a revision; see `createChangeCheck`. */
+  readonly hasChangedSince: (request: ApiRequest, kind: Kind, revision: number) => boolean;
   readonly now: () => number;
   /** In [0, 1): spreads the ends of watches. */
   readonly random: () => number;
@@ -39,9 +36,8 @@ export async function watchObjects(
   const { reader, views, broadcaster } = parts;
   assertFormFits(request, kind, 'object');
   const options = { ...listOptions, fieldSelector: narrowToName(listOptions.fieldSelector, request.target.name) };
-  const policyChangesBetween = broadcaster.policyChangesBetween.bind(broadcaster);
-  const isRefusedBetween = (from: number, upTo: number) => parts.isRefusedBetween(request, kind, from, upTo);
-  const viewParts = { views, policyChangesBetween, isRefusedBetween, watchId: broadcaster.nextId() };
+  const hasChangedSince = (revision: number) => parts.hasChangedSince(request, kind, revision);
+  const viewParts = { views, hasChangedSince, watchId: broadcaster.nextId() };
   const watchViews = createWatchViews(viewParts, request, kind, options);
   reader.assertReady();
   const { resourceVersion } = options;
@@ -86,8 +82,6 @@ function start(
     fail(sink, warmingUp());
     return;
   }
-  // First, because a watch may resume before the next regular check.
-  broadcaster.followExpirations();
   const watcher = new Watcher({
     broadcaster,
     cache,

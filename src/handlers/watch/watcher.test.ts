@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { gone, unauthorized } from '../../api/status.ts';
+import { unauthorized } from '../../api/status.ts';
 import { Client, EVERYTHING, NOTHING, WatchHarness } from './watch.fixture.ts';
 
 let harnesses: WatchHarness[] = [];
@@ -218,20 +218,89 @@ it('V-08: bookmarks are sent in intervals to watches that allow them', async () 
   expect(plain.events).toEqual(['ADDED a 1']);
 });
 
-it('V-10: a watch from a resource version that is too old ends with 410', () => {
+it('V-10: a watch from before a change of its permissions ends with 410, and another resumes', () => {
   const harness = newHarness();
-  harness.batch(() => harness.write('a'));
-  const client = new Client();
-  const watcher = harness.watch(client, {
-    views: {
-      ...harness.views,
-      intervals: () => {
-        throw gone('too old resource version');
-      },
-    },
+  harness.batch(() => {
+    harness.write('a');
+    harness.allow((name) => name === 'a');
+    harness.write('a');
   });
-  watcher.startAfter(0);
-  expect(client.events).toEqual(['ERROR 410']);
-  expect(client.ending).toBe('ended');
-  expect(harness.broadcaster.size).toBe(0);
+  const [old, recent] = [new Client(), new Client()];
+  harness.watch(old).startAfter(1);
+  harness.watch(recent).startAfter(2);
+  expect([old.events, recent.events]).toEqual([['ERROR 410'], ['MODIFIED a 3']]);
+  expect([old.ending, recent.ending]).toEqual(['ended', 'open']);
+  expect(harness.broadcaster.size).toBe(1);
+});
+
+describe('a permission that time has ended', () => {
+  const ended = () => {
+    const harness = newHarness();
+    harness.batch(() => harness.writeAll(['a', 'b']));
+    const client = new Client();
+    harness.watch(client).startAfter(2);
+    harness.steadyUntil = 1_000;
+    harness.expireTo((name) => name === 'a');
+    const pass = (time: number): void => {
+      harness.time = time;
+      vi.advanceTimersByTime(1_000);
+    };
+    return { harness, client, pass };
+  };
+
+  it('is followed with the event of its deletion', () => {
+    vi.useFakeTimers();
+    try {
+      const { harness, client, pass } = ended();
+      pass(999);
+      harness.batch(() => harness.allow((name) => name === 'a'));
+      harness.steadyUntil = Number.POSITIVE_INFINITY;
+      pass(5_000);
+      harness.batch(() => harness.writeAll(['a', 'b']));
+      expect(client.events).toEqual(['DELETED b 2', 'MODIFIED a 4']);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('ends the watch if there is no such event, unless another one gives the same', () => {
+    vi.useFakeTimers();
+    try {
+      const { client, pass } = ended();
+      pass(1_000);
+      expect([client.events, client.ending]).toEqual([['ERROR 410'], 'ended']);
+      const same = newHarness();
+      const other = new Client();
+      same.watch(other).startAfter(0);
+      same.steadyUntil = 0;
+      vi.advanceTimersByTime(5_000);
+      expect(other.ending).toBe('open');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+it('changes of permissions while a client reads slowly follow one another', () => {
+  const harness = newHarness();
+  const note = 'x'.repeat(50_000);
+  harness.batch(() => harness.writeAll(['a', 'b', 'c', 'd', 'e', 'f'], note));
+  const client = new Client();
+  client.reads = false;
+  harness.watch(client).startWithState(harness.cache.current.copy(), 6, { marksEnd: false });
+  harness.batch(() => harness.allow((name) => name !== 'f'));
+  harness.batch(() => harness.write('a'));
+  harness.batch(() => harness.allow((name) => name !== 'a'));
+  harness.batch(() => harness.write('a'));
+  harness.batch(() => harness.allow(EVERYTHING));
+  client.read();
+  const shown = new Map<string, string>();
+  for (const event of client.events) {
+    const [type = '', name = '', version = ''] = event.split(' ');
+    if (type === 'DELETED') shown.delete(name);
+    else shown.set(name, version);
+  }
+  expect(Object.fromEntries(shown)).toEqual({ a: '10', b: '2', c: '3', d: '4', e: '5', f: '6' });
+  harness.batch(() => harness.write('f'));
+  expect(client.events.at(-1)).toBe('MODIFIED f 12');
 });

@@ -2,7 +2,6 @@ import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { ApiError, gone, unauthorized } from '../../api/status.ts';
-import { atRevision, BEGINNING, compareMoments } from '../../api/visibility.ts';
 import type { ReadableState } from '../../objects/readable.ts';
 import type { Broadcaster, BroadcastWatcher, PermissionChange } from './broadcaster.ts';
 import { type CatchUpParts, framesBetween, framesOfChange, framesOfState, withBookmark } from './catch-up.ts';
@@ -27,6 +26,8 @@ const CHUNK_MS = 1;
 const FRAMES_PER_CLOCK_READ = 8;
 /** A watch that catches up holds a past state in memory: a client that reads nothing for so long is disconnected. */
 const STALL_MS = 30_000;
+/** Changes of permissions that wait for a slow client, each with a past state. */
+const MAX_SOURCES = 16;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -37,15 +38,13 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export class Watcher implements BroadcastWatcher {
   readonly #options: WatcherOptions;
   readonly caller: Caller;
-  /** The view of its group; outdated while the watcher is not live. */
+  /** The view of its group; while it catches up, that of the state to which `#position` and `#sources` lead. */
   #view: WatchView;
-  /** While it catches up: every event up to this revision has been written, or is in `#source`. */
+  /** While it catches up: every event up to this revision has been written, or is in `#sources`. */
   #position = 0;
-  /** Expirations up to this moment have been sent to the client. */
-  #followedExpiry = BEGINNING;
   #state: 'catching-up' | 'live' | 'closed' = 'catching-up';
-  /** The frames that are still to be written while it catches up. */
-  #source: Iterator<Frame> | undefined;
+  /** The frames that are still to be written while it catches up, in order. */
+  #sources: Iterator<Frame>[] = [];
   /** The client has not accepted the last chunk while it catches up. */
   #isWaiting = false;
   /** Live events that wait for the watcher's slot. */
@@ -79,56 +78,58 @@ export class Watcher implements BroadcastWatcher {
   /** Writes the state as ADDED events, the bookmark that ends them if `marksEnd`, then the events that follow. */
   startWithState(snapshot: ReadableState, revision: number, { marksEnd }: { readonly marksEnd: boolean }): void {
     this.#position = revision;
-    this.#followedExpiry = this.#options.broadcaster.expiredAt;
-    this.#source = framesOfState(this.#options, snapshot, this.#view.selection, marksEnd ? revision : undefined);
+    this.#sources = [framesOfState(this.#options, snapshot, this.#view.selection, marksEnd ? revision : undefined)];
     this.#catchUp();
   }
 
-  /** Writes the events after this revision. */
+  /** Writes the events after this revision. A client that missed a change of its permissions has to list again. */
   startAfter(revision: number): void {
     this.#position = revision;
-    this.#followedExpiry = atRevision(revision);
-    this.#catchUp();
+    if (this.#attempt(() => this.#options.views.requireUnchanged(revision))) this.#catchUp();
   }
 
   /** Writes until the connection is full, the watcher is live or the watch is closed. */
   #catchUp(): void {
     const { broadcaster, views } = this.#options;
     while (this.#state === 'catching-up' && !this.#isWaiting) {
-      if (this.#source !== undefined) {
-        this.#writeChunk(this.#source);
-        if (this.#source === undefined || this.#isWaiting) continue;
+      const [source] = this.#sources;
+      if (source !== undefined) {
+        this.#writeChunk(source);
+        if (this.#sources[0] !== source || this.#isWaiting) continue;
         // More frames, and a client that could accept them at once: other watchers write in between.
         broadcaster.schedule(this);
         return;
       }
       // V-11: a revision in the future; events before it are not shown.
-      if (this.#position > broadcaster.revision) return;
-      const hasFollowed = compareMoments(broadcaster.expiredAt, this.#followedExpiry) <= 0;
-      if (this.#position === broadcaster.revision && hasFollowed) {
-        const view = views.current();
-        if (!broadcaster.hasFollowedExpirations) return;
-        this.#view = view;
+      if (this.#position > broadcaster.revision || !broadcaster.hasFollowedPolicy) return;
+      if (this.#position < broadcaster.revision) this.#addMissedFrames(broadcaster.revision);
+      else if (views.current().groupId !== this.#view.groupId) this.expire();
+      else {
         this.#state = 'live';
         broadcaster.joinGroup(this);
         return;
       }
-      this.#source = this.#missedFrames();
     }
   }
 
-  /** The frames from the watcher's position to the broadcaster's revision. */
-  #missedFrames(): Iterator<Frame> | undefined {
-    const { revision: upTo, expiredAt } = this.#options.broadcaster;
-    try {
-      const frames = framesBetween(this.#options, this.#position, upTo);
+  /** The frames from the watcher's position to this revision, under the view of then. False if the watch has ended. */
+  #addMissedFrames(upTo: number): boolean {
+    return this.#attempt(() => {
+      const frames = framesBetween(this.#options, this.#position, upTo, this.#view.selection);
+      this.#sources.push(frames[Symbol.iterator]());
       this.#position = upTo;
-      this.#followedExpiry = expiredAt;
-      return frames;
+    });
+  }
+
+  /** An ApiError ends the watch. */
+  #attempt(act: () => void): boolean {
+    try {
+      act();
+      return true;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.#fail(error);
-      return undefined;
+      return false;
     }
   }
 
@@ -139,7 +140,7 @@ export class Watcher implements BroadcastWatcher {
     for (let count = 1; size < CHUNK_BYTES; count++) {
       const next = source.next();
       if (next.done === true) {
-        this.#source = undefined;
+        this.#sources.shift();
         break;
       }
       for (const piece of next.value) {
@@ -180,7 +181,7 @@ export class Watcher implements BroadcastWatcher {
 
   /** The broadcaster's revision has changed, and this watcher is in no group. */
   onBroadcasterProgress(): void {
-    if (this.#source === undefined) this.#catchUp();
+    if (this.#sources.length === 0) this.#catchUp();
   }
 
   /** A watcher whose view changes writes the events from before the change first. */
@@ -190,32 +191,46 @@ export class Watcher implements BroadcastWatcher {
     if (views.current().groupId !== this.#view.groupId || refusal() !== undefined) this.#flush();
   }
 
-  /** The broadcaster is between two events: a live watcher writes the difference between its old and its new view. */
+  /** The broadcaster is between two events: the difference between the old and the new view follows. */
   onPolicyChange({ since, revision, differences }: PermissionChange): void {
-    if (this.endIfRefused() || this.#state !== 'live') return;
+    if (this.endIfRefused() || this.#state === 'closed') return;
     const { broadcaster, cache, views } = this.#options;
     const before = this.#view;
     const after = views.current();
     if (after.groupId === before.groupId) return;
-    broadcaster.leaveGroup(this);
-    this.#state = 'catching-up';
+    if (this.#state === 'live') {
+      broadcaster.leaveGroup(this);
+      this.#state = 'catching-up';
+      this.#position = revision;
+    } else if (this.#position < revision && !this.#addMissedFrames(revision)) return;
+    this.#view = after;
+    // V-11: a revision in the future; events before it are not shown.
+    if (this.#position > revision) return;
     const state = cache.at(revision);
-    if (state === undefined) {
-      this.disconnect();
+    if (state === undefined || this.#sources.length > MAX_SOURCES) {
+      this.expire();
       return;
     }
-    this.#position = revision;
-    this.#followedExpiry = broadcaster.expiredAt;
     const groups = JSON.stringify([before.groupId, after.groupId]);
     const change = differences.get(groups) ?? new ViewChange(state, before.selection, after.selection);
     differences.set(groups, change);
-    if (change.isEmpty) {
-      // It goes live at once: waiting for a slot, it would miss the next events and replay them under later rules.
+    if (!change.isEmpty) {
+      this.#sources.push(withBookmark(this.#options, framesOfChange(change, since, views.current), revision));
+      broadcaster.schedule(this);
+    } else if (this.#sources.length === 0) {
+      // It goes live at once: waiting for a slot, it would miss the next events.
       this.#catchUp();
-      return;
     }
-    this.#source = withBookmark(this.#options, framesOfChange(change, since, views.current), revision);
-    broadcaster.schedule(this);
+  }
+
+  /**
+   * A permission has ended, and the event of its deletion does not come: there is no leader, or the clock is wrong. The
+   * client lists again, and gets what it may see now.
+   */
+  followTime(time: number): void {
+    const { views } = this.#options;
+    if (this.#state === 'closed' || views.isSteady(time) || this.endIfRefused()) return;
+    if (views.current().groupId !== this.#view.groupId) this.expire();
   }
 
   /** Ends the watch when it is no longer allowed; true if it did. */
@@ -273,7 +288,7 @@ export class Watcher implements BroadcastWatcher {
   #close(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
-    this.#source = undefined;
+    this.#sources = [];
     this.#sendBuffer.clear();
     clearTimeout(this.#stallTimer);
     for (const timer of this.#timers) clearTimeout(timer);

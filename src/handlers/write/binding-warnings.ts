@@ -1,9 +1,9 @@
-import type { Caller } from '../../api/caller.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { NAME_LABEL, PROTECTED_LABEL_PREFIX, sameNameElsewhere } from '../../api/domain-keys.ts';
+import { PROTECTED_LABEL_PREFIX } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { CLUSTERS_ANNOTATION, RBAC_GROUP } from '../../api/kinds/rbac.ts';
-import { fleetKey, kindPrefix } from '../../api/object-key.ts';
+import { bindingSpec } from '../../api/kinds/fleet-role-binding-spec.ts';
+import { kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { BindingReach, VisibilityRule } from '../../api/visibility.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
@@ -12,10 +12,11 @@ import { entriesAt } from '../selection.ts';
 import type { Views } from '../views.ts';
 
 interface BindingWarningParts {
+  readonly bindings: Kind;
   readonly clusters: Kind;
-  readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
+  readonly reader: Pick<ObjectReader, 'cache'>;
   readonly views: Pick<Views, 'rule'>;
-  /** Undefined for a binding without a selector. */
+  /** Undefined for a binding that holds everywhere. */
   readonly bindingReach: (binding: ApiObject) => BindingReach | undefined;
 }
 
@@ -26,25 +27,23 @@ const MAX_SEEN = 10_000;
 const SEEN_PER_CLOCK_READ = 64;
 
 /**
- * Warns the writer of a binding with a new selector of where it holds. Labels that clusters have already are not
- * checked when the binding is written, so a caller who may patch a cluster could have set the label before. Clusters
- * that the writer may not list do not count. Awaited after the write, dry runs included.
+ * Warns the writer of a binding for other clusters than before of where it holds. Labels that clusters have already are
+ * not checked when the binding is written, so a caller who may patch a cluster could have set the label before.
+ * Clusters that the writer may not list do not count. Awaited after the write, dry runs included.
  */
 export const createBindingWarnings =
   (parts: BindingWarningParts) =>
   async (request: ApiRequest, kind: Kind, object: ApiObject, before?: ApiObject): Promise<void> => {
-    if (kind.group !== RBAC_GROUP) return;
-    warnOfOtherDomains(request, kind, object, before);
-    const selector = object.metadata.annotations?.[CLUSTERS_ANNOTATION];
-    if (selector === undefined || selector === before?.metadata.annotations?.[CLUSTERS_ANNOTATION]) return;
+    if (kind !== parts.bindings) return;
+    const { clusters } = bindingSpec(object);
+    if (before !== undefined && isDeepStrictEqual(clusters, bindingSpec(before).clusters)) return;
     const reach = parts.bindingReach(object);
     if (reach === undefined) return;
-    const { namespace, name = '' } = object.metadata;
-    const binding = `${kind.kind} ${goQuote(namespace === undefined ? name : `${namespace}/${name}`)}`;
+    const binding = `${kind.kind} ${goQuote(object.metadata.name ?? '')}`;
     if (!reach.grantsInClusters) {
       request.warn(
-        `${binding} grants nothing: its role is about objects of the fleet, and the annotation ${CLUSTERS_ANNOTATION} ` +
-          'limits it to requests about clusters',
+        `${binding} grants nothing: its role is about objects of the fleet, and spec.clusters limits it to requests ` +
+          'about clusters; all: true does not',
       );
       return;
     }
@@ -53,7 +52,7 @@ export const createBindingWarnings =
     const listed = visible === undefined || visible.all ? '' : ' that you may list';
     if (count === 0) {
       if (isShortened) return;
-      request.warn(`${binding} holds in no cluster${listed} now${meantName(parts, request.caller, selector)}`);
+      request.warn(`${binding} holds in no cluster${listed} now`);
     } else if (reach.byUnprotectedLabels) {
       const number = `${isShortened ? 'at least ' : ''}${count} ${count === 1 ? 'cluster' : 'clusters'}`;
       const examples = `${count > names.length ? 'e.g. ' : ''}${names.join(', ')}`;
@@ -63,17 +62,6 @@ export const createBindingWarnings =
       );
     }
   };
-
-/** Another program may have an annotation of that name, and its domain may be a mistake. */
-function warnOfOtherDomains({ warn }: ApiRequest, kind: Kind, { metadata }: ApiObject, before?: ApiObject): void {
-  for (const key of Object.keys(metadata.annotations ?? {})) {
-    if (before?.metadata.annotations?.[key] !== undefined) continue;
-    const meant = sameNameElsewhere(kind.kind, key);
-    if (meant === undefined) continue;
-    const why = 'is of another program and does not limit the binding';
-    warn(`the annotation ${goQuote(key)} ${why}; did you mean ${goQuote(meant)}?`);
-  }
-}
 
 interface Found {
   readonly count: number;
@@ -101,13 +89,4 @@ async function findClusters(
     if (++count <= MAX_NAMES) names.push(name);
   }
   return { count, names, isShortened: false };
-}
-
-/** A selector that is the name of a cluster selects clusters that have a label of that name. */
-function meantName({ clusters, reader, views }: BindingWarningParts, caller: Caller, selector: string): string {
-  const name = selector.trim();
-  const found = reader.find(clusters, fleetKey(name));
-  const isListed =
-    found !== undefined && views.rule(clusters, caller, 'list')?.admits(name, found.ruleLabels) !== false;
-  return isListed ? `; did you mean ${NAME_LABEL}=${name}?` : '';
 }

@@ -7,7 +7,6 @@ import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../../api/domain-keys.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { Kind, ObjectMeta } from '../../api/kind.ts';
-import { CLUSTERS_ANNOTATION } from '../../api/kinds/rbac.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { type ApiRequest, type RequestBody, type SentBody, sentBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
@@ -49,7 +48,7 @@ export const livesAtFleet = (resource: string, productName: string): ApiError =>
     404,
     'NotFound',
     `${resource} are of the fleet: send this request to the address of the server, without /${productName}/CLUSTER ` +
-      `(kubectl --server URL); the annotation ${CLUSTERS_ANNOTATION} limits a binding to clusters`,
+      `(kubectl --server URL); a FleetRoleBinding holds in some clusters`,
     { details: {} },
   );
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { AGENTS_ALLOWED, AGENTS_ANNOTATION } from '../../api/kinds/rbac.ts';
+import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
 import { memberOf } from '../../lib/json.ts';
 import { objectOf } from '../api-call.ts';
 import { defined, textField } from '../result-fields.ts';
@@ -31,10 +31,10 @@ const ADVICE = {
   422: 'Correct the argument and call the tool again.',
 };
 
-/** The binding of an approved request lacks the annotation for agents. */
+/** The binding of an approved request does not say that agents may use it. */
 export const FOR_THE_PERSON =
-  'An approval is for the person. An agent gets passes by it only through a binding with ' +
-  `${AGENTS_ANNOTATION}: ${AGENTS_ALLOWED}.`;
+  'An approval is for the person. An agent gets passes only through a FleetRoleBinding with ' +
+  `spec.agents: ${AGENTS_ALLOW}.`;
 
 /** An AccessRequest for passes of a service account. People decide about it; an agent cannot. */
 export const accessRequest = tool({

@@ -1,4 +1,6 @@
 import { expect } from 'vitest';
+import { clustersOf } from '../../../src/api/clusters-field.ts';
+import { FLEET_BINDINGS, fleetBinding } from './bindings.ts';
 import { CLUSTERS, RBAC } from './paths.ts';
 import type { Answer, Server } from './server.ts';
 import { tokenOf } from './server.ts';
@@ -75,24 +77,20 @@ export async function setRole(server: Server, name: string, { verbs = VIEW, name
 }
 
 export async function bindRole(server: Server, name: string, user: string, clusters?: string): Promise<number> {
-  const annotations = clusters === undefined ? undefined : { 'clusterpass.dev/clusters': clusters };
-  const body = {
-    metadata: { name, annotations },
-    subjects: [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }],
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-  };
-  return versionIn(await succeed(server.call('POST', `${RBAC}/clusterrolebindings`, { body })));
+  const body = fleetBinding({ name, to: [user], role: name, clusters });
+  return versionIn(await succeed(server.call('POST', FLEET_BINDINGS, { body })));
 }
 
 /** Changes the selector of clusters of a binding. */
 export async function rebind(server: Server, name: string, clusters: string | null): Promise<void> {
-  const body = { metadata: { annotations: { 'clusterpass.dev/clusters': clusters } } };
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
-  await succeed(server.call('PATCH', `${RBAC}/clusterrolebindings/${name}`, { body, headers }));
+  const value = clusters === null ? { all: true } : clustersOf(clusters);
+  const body = [{ op: 'replace', path: '/spec/clusters', value }];
+  const headers = { 'Content-Type': 'application/json-patch+json' };
+  await succeed(server.call('PATCH', `${FLEET_BINDINGS}/${name}`, { body, headers }));
 }
 
 export async function unbind(server: Server, name: string): Promise<void> {
-  await succeed(server.call('DELETE', `${RBAC}/clusterrolebindings/${name}`));
+  await succeed(server.call('DELETE', `${FLEET_BINDINGS}/${name}`));
 }
 
 export const listAs = (server: Server, user: string, query = ''): Promise<Answer> =>

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { FLEET_BINDINGS, fleetBinding } from './bindings.ts';
 import { CLUSTERS, RBAC } from './paths.ts';
 import { type Answer, type CallOptions, type Server, tokenOf } from './server.ts';
 
@@ -131,8 +132,12 @@ export async function bind(
   clusters?: string,
 ): Promise<void> {
   await create(server, `${RBAC}/clusterroles`, { metadata: { name }, rules: [rule] });
+  if (clusters !== undefined) {
+    await create(server, FLEET_BINDINGS, fleetBinding({ name, to: [subject], role: name, clusters }));
+    return;
+  }
   await create(server, `${RBAC}/clusterrolebindings`, {
-    metadata: { name, ...(clusters === undefined ? {} : { annotations: { 'clusterpass.dev/clusters': clusters } }) },
+    metadata: { name },
     subjects: [{ ...subject, apiGroup: 'rbac.authorization.k8s.io' }],
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
   });

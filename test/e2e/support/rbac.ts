@@ -1,3 +1,4 @@
+import { FLEET_BINDINGS, fleetBinding } from './bindings.ts';
 import { create, remove } from './objects.ts';
 import { RBAC, RBAC_GROUP } from './paths.ts';
 import type { Server } from './server.ts';
@@ -16,12 +17,12 @@ export interface Grant {
   /** A name, or a whole subject. */
   readonly to: string | object;
   readonly rules: readonly PolicyRule[];
-  /** With a namespace the binding is a RoleBinding in it, otherwise a ClusterRoleBinding. */
+  /** With a namespace the binding holds in it only. */
   readonly namespace?: string;
-  /** The selector of `clusterpass.dev/clusters`. */
+  /** The clusters of a FleetRoleBinding, as `kubectl -l` takes them. */
   readonly clusters?: string;
-  /** Annotations of the binding, without their domain: `agents`, `approval`. */
-  readonly annotations?: Readonly<Record<string, string>>;
+  /** Other fields of a FleetRoleBinding. Without any of them, the binding is one of Kubernetes. */
+  readonly fields?: object;
 }
 
 export const user = (name: string): object => ({ kind: 'User', apiGroup: RBAC_GROUP, name });
@@ -38,20 +39,25 @@ let counter = 0;
 /** Creates a ClusterRole and a binding to it as the administrator. Returns a function that deletes both. */
 export async function grant(
   server: Server,
-  { to, rules, namespace, clusters, annotations: words = {} }: Grant,
+  { to, rules, namespace, clusters, fields }: Grant,
 ): Promise<() => Promise<void>> {
   const name = `granted-${++counter}`;
-  const all = { ...(clusters === undefined ? {} : { clusters }), ...words };
-  const annotations = Object.fromEntries(Object.entries(all).map(([key, text]) => [`clusterpass.dev/${key}`, text]));
-  const bindings = namespace === undefined ? 'clusterrolebindings' : `namespaces/${namespace}/rolebindings`;
   await create(server, `${RBAC}/clusterroles`, { metadata: { name }, rules });
-  await create(server, `${RBAC}/${bindings}`, {
-    metadata: { name, annotations },
+  const isOfFleet = clusters !== undefined || fields !== undefined;
+  const namespaces = namespace === undefined ? {} : { namespaces: [namespace] };
+  const bindings = namespace === undefined ? 'clusterrolebindings' : `namespaces/${namespace}/rolebindings`;
+  const path = isOfFleet ? FLEET_BINDINGS : `${RBAC}/${bindings}`;
+  const plain = {
+    metadata: { name },
     subjects: [typeof to === 'string' ? user(to) : to],
     roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name },
-  });
+  };
+  const body = isOfFleet
+    ? fleetBinding({ name, to: [to], role: name, clusters, fields: { ...namespaces, ...fields } })
+    : plain;
+  await create(server, path, body);
   return async () => {
-    await remove(server, `${RBAC}/${bindings}/${name}`);
+    await remove(server, `${path}/${name}`);
     await remove(server, `${RBAC}/clusterroles/${name}`);
   };
 }

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { FLEET_BINDINGS } from './bindings.ts';
 import { CLUSTERS, RBAC } from './paths.ts';
 import { FAST_INTERVALS, type Server, startServer } from './server.ts';
 
@@ -195,6 +196,7 @@ async function removeObjects(server: Server): Promise<void> {
   for (const resource of ['clusterrolebindings', 'clusterroles']) {
     await removeAll(server, `${RBAC}/${resource}`, NOT_BUILT_IN);
   }
+  await removeAll(server, FLEET_BINDINGS);
   await removeAll(server, CLUSTERS);
   // The objects of a cluster are deleted after the response, and the cluster after them.
   await vi.waitFor(

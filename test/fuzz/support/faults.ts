@@ -246,6 +246,11 @@ export const clusterWith = (pem: string): string =>
 /** The JSON of a binding with this selector of clusters. */
 export const bindingWith = (selector: string): string =>
   JSON.stringify({
-    metadata: { name: 'x', annotations: { 'clusterpass.dev/clusters': selector } },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'FleetRoleBinding',
+    metadata: { name: 'x' },
+    spec: {
+      roleRef: { kind: 'ClusterRole', name: 'view' },
+      clusters: { selector: { matchExpressions: [{ key: 'env', operator: 'In', values: selector.split(',') }] } },
+    },
   });

@@ -7,8 +7,8 @@ import type { Caller } from '../../../src/api/caller.ts';
 import { type Catalog, createCatalog } from '../../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../../src/api/kind.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../../../src/api/request.ts';
+import { createChangeCheck } from '../../../src/authz/change-check.ts';
 import { questionOf, refusalOf, requirePermission } from '../../../src/authz/forbidden.ts';
-import { createPastPermission } from '../../../src/authz/past-permission.ts';
 import { person } from '../../../src/authz/policy/rbac.fixture.ts';
 import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
 import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
@@ -94,13 +94,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     broadcaster,
     publicView,
     continueTokens: createContinueTokens({ key: randomBytes(32) }),
-    ...createPastPermission({
-      catalog,
-      reader,
-      policy,
-      isFiltered: views.isFiltered,
-      policyChangesBetween: (after, upTo) => broadcaster.policyChangesBetween(after, upTo),
-    }),
+    hasChangedSince: createChangeCheck({ catalog, reader, policy, changedAt: views.changedAt }),
     refusal: (request, kind) => (kind === catalog.clusters ? undefined : refusalOf(policy, request, 'watch')),
     checkAdmission: () => {},
     warnOfBinding: () => Promise.resolve(),

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import type { Caller } from '../../../src/api/caller.ts';
+import type { ClustersField } from '../../../src/api/clusters-field.ts';
 import type { ApiObject } from '../../../src/api/kind.ts';
 import { CLUSTER_GROUP } from '../../../src/api/kinds/cluster-spec.ts';
-import { CLUSTERS_ANNOTATION } from '../../../src/api/kinds/rbac.ts';
 import { ApiError } from '../../../src/api/status.ts';
-import { account, binding, person, role } from '../../../src/authz/policy/rbac.fixture.ts';
+import { account, fleetBinding, person, role } from '../../../src/authz/policy/rbac.fixture.ts';
 import { type ApiCore, type CoreRequest, ROOT } from './api-core.ts';
 import { SELECTORS, type Selector } from './selectors.ts';
 
@@ -77,7 +77,7 @@ export type Mutation =
     }
   | {
       readonly mutation: 'delete';
-      readonly what: 'clusters' | 'clusterRoles' | 'clusterRoleBindings';
+      readonly what: 'clusters' | 'clusterRoles' | 'fleetRoleBindings';
       readonly name: string;
     };
 
@@ -99,7 +99,7 @@ export const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ mutation: is('delete'), what: is('clusters'), name: clusterName }) },
   { weight: 1, arbitrary: fc.record({ mutation: is('delete'), what: is('clusterRoles'), name: roleName }) },
-  { weight: 1, arbitrary: fc.record({ mutation: is('delete'), what: is('clusterRoleBindings'), name: bindingName }) },
+  { weight: 1, arbitrary: fc.record({ mutation: is('delete'), what: is('fleetRoleBindings'), name: bindingName }) },
 );
 
 /** Clusters, roles and bindings to start with: otherwise a history would spend most of its length on creating them. */
@@ -141,7 +141,7 @@ async function attempt(core: ApiCore, request: CoreRequest): Promise<boolean> {
 }
 
 function requestsFor({ catalog }: ApiCore, mutation: Mutation, ballast: string): CoreRequest[] {
-  const { clusters, clusterRoles, clusterRoleBindings } = catalog;
+  const { clusters, clusterRoles, fleetRoleBindings } = catalog;
   const mediaType = 'application/merge-patch+json';
   const by = { caller: ROOT };
   const put = (kind: CoreRequest['kind'], object: ApiObject, patch: object): CoreRequest[] => [
@@ -162,10 +162,14 @@ function requestsFor({ catalog }: ApiCore, mutation: Mutation, ballast: string):
       return put(clusterRoles, role(mutation.name, mutation.rules), { rules: mutation.rules });
     case 'binding': {
       const restricted = mutation.reach === undefined ? {} : { clusters: mutation.reach };
-      const object = binding(mutation.name, `ClusterRole/${mutation.role}`, mutation.subjects, restricted);
-      const annotations = { [CLUSTERS_ANNOTATION]: mutation.reach ?? null };
-      // roleRef is immutable.
-      return put(clusterRoleBindings, object, { subjects: object.subjects, metadata: { annotations } });
+      const object = fleetBinding(mutation.name, `ClusterRole/${mutation.role}`, mutation.subjects, restricted);
+      const { subjects, clusters: where } = object.spec as { subjects: unknown; clusters: ClustersField };
+      // roleRef is immutable. In a merge patch, null removes a member.
+      const { selector = {} } = where;
+      const others = { all: null, names: null, selector: null };
+      const moved =
+        where.selector === undefined ? where : { selector: { matchLabels: null, matchExpressions: null, ...selector } };
+      return put(fleetRoleBindings, object, { spec: { subjects, clusters: { ...others, ...moved } } });
     }
     case 'delete':
       return [{ ...by, kind: catalog[mutation.what], verb: 'delete', name: mutation.name }];

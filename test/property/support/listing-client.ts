@@ -96,14 +96,13 @@ export class ListingClient {
     }
   }
 
-  /**
-   * Whether the caches no longer know the rules of the revision. They are needed only if they changed for the caller.
-   */
+  /** Whether rules have changed since the revision: they are not known any more. */
   #areRulesGone(revision: number): boolean {
     const { reader, catalog } = this.#core;
-    return [catalog.clusterRoles, catalog.clusterRoleBindings].some(
-      (kind) => revision < reader.cache(kind).windowStart,
-    );
+    return [catalog.clusterRoles, catalog.fleetRoleBindings].some((kind) => {
+      const cache = reader.cache(kind);
+      return revision < cache.windowStart || cache.lastEventRevision > revision;
+    });
   }
 
   #record(page: Page): boolean {

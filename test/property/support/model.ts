@@ -3,7 +3,7 @@ import type { Catalog } from '../../../src/api/catalog.ts';
 import type { ApiObject, Kind, ManagedFieldsEntry } from '../../../src/api/kind.ts';
 import { kindPrefix, REGISTRY_PREFIX } from '../../../src/api/object-key.ts';
 import { askCluster } from '../../../src/authz/policy/rbac.fixture.ts';
-import { type NamespacedRbacSnapshot, referenceDecide } from '../../../src/authz/policy/reference-evaluator.ts';
+import { type RbacSnapshot, referenceDecide } from '../../../src/authz/policy/reference-evaluator.fixture.ts';
 import type { Store } from '../../../src/storage/contract.ts';
 import type { Selector } from './selectors.ts';
 
@@ -119,15 +119,14 @@ export class Model {
       .map(([, object]) => object);
   }
 
-  #rules(revision: number): NamespacedRbacSnapshot {
+  #rules(revision: number): RbacSnapshot {
     const named = (kind: Kind, name: string): ApiObject | undefined =>
       this.at(revision).get(`${kindPrefix(kind)}${name}`);
     return {
       clusterRoles: () => this.objects(this.#catalog.clusterRoles, revision),
-      clusterRoleBindings: () => this.objects(this.#catalog.clusterRoleBindings, revision),
       clusterRole: (name) => named(this.#catalog.clusterRoles, name),
-      roleBindings: () => [],
       role: () => undefined,
+      bindings: () => this.objects(this.#catalog.fleetRoleBindings, revision),
     };
   }
 

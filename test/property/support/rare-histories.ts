@@ -19,7 +19,7 @@ const grant = (reach: string | undefined, role = 'r1'): Mutation => ({
   subjects: ['User:u1'],
   reach,
 });
-const revoke: Mutation = { mutation: 'delete', what: 'clusterRoleBindings', name: 'b1' };
+const revoke: Mutation = { mutation: 'delete', what: 'fleetRoleBindings', name: 'b1' };
 const allow = (...verbs: string[]): Mutation => ({
   mutation: 'role',
   name: 'r1',

@@ -7,49 +7,22 @@ import { type BindingFacts, bindingId, readBinding, reasonText, resolutionError 
 import type { RuleGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import { isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
-import { type RoleKey, readAggregation, readRules, readSubjects, roleLabels } from './rbac-objects.ts';
+import { type RoleKey, readAggregation, readRules, roleLabels } from './rbac-objects.ts';
 import { GRANTING_VERBS } from './rule-index.ts';
 import { ANY, pathMatches, type Rule } from './rules.ts';
 
 /**
- * RBAC evaluated straight from the objects: a scan of all bindings, no index and no cache. It evaluates past revisions,
- * which are seldom needed, and tests compare the compiled policy with it.
+ * RBAC evaluated straight from the objects: a scan of all bindings, no index and no cache. Tests compare the compiled
+ * policy with it.
  */
 
-/** The objects that decide which clusters are visible, at one revision. */
-interface RbacSnapshot {
+/** All roles and bindings. */
+export interface RbacSnapshot {
   clusterRoles(): Iterable<ApiObject>;
-  clusterRoleBindings(): Iterable<ApiObject>;
   clusterRole(name: string): ApiObject | undefined;
-}
-
-export interface NamespacedRbacSnapshot extends RbacSnapshot {
-  roleBindings(namespace: string): Iterable<ApiObject>;
   role(namespace: string, name: string): ApiObject | undefined;
-}
-
-/** The objects at a past revision, with what is needed to find the bindings of one caller among them. */
-export interface PastRbacSnapshot extends NamespacedRbacSnapshot {
-  /** A ClusterRoleBinding for the namespace `""`. */
-  binding(namespace: string, name: string): ApiObject | undefined;
-  /** The names of all bindings in the namespace that were created, changed or deleted since. */
-  changedBindings(namespace: string): Iterable<string>;
-}
-
-/** The snapshot with these bindings and those that have changed since, as far as they held, and no others. */
-export function withBindings(
-  snapshot: PastRbacSnapshot,
-  namesIn: (namespace: string) => Iterable<string>,
-  held: (binding: { namespace: string; name: string; object: ApiObject }) => boolean,
-): PastRbacSnapshot {
-  const bindings = (namespace: string): ApiObject[] => {
-    const names = new Set([...snapshot.changedBindings(namespace), ...namesIn(namespace)]);
-    return [...names].flatMap((name) => {
-      const object = snapshot.binding(namespace, name);
-      return object !== undefined && held({ namespace, name, object }) ? object : [];
-    });
-  };
-  return { ...snapshot, clusterRoleBindings: () => bindings(''), roleBindings: bindings };
+  /** Of the three kinds. */
+  bindings(): Iterable<ApiObject>;
 }
 
 const nameOf = (object: ApiObject): string => object.metadata.name ?? '';
@@ -86,27 +59,22 @@ interface BoundRules {
   readonly error: string | undefined;
 }
 
-function* boundRules(
-  bindings: Iterable<ApiObject>,
-  namespace: string,
-  user: User,
-  roleOf: (key: RoleKey) => ApiObject | undefined,
-  rulesOf: (role: ApiObject) => Rule[],
-): Generator<BoundRules> {
-  for (const object of bindings) {
-    // Most bindings do not name the user: their selectors are not parsed.
-    if (!named({ subjects: readSubjects(object.subjects, namespace) }, user)) continue;
-    const facts = readBinding(object, namespace, nameOf(object));
-    const role = roleOf(facts.roleRef);
+function* boundRules(snapshot: RbacSnapshot, namespace: string, user: User): Generator<BoundRules> {
+  const rulesOf = (role: ApiObject): Rule[] =>
+    role.kind === 'Role' ? readRules(role.rules) : effectiveRules(role, snapshot);
+  for (const object of sorted(snapshot.bindings())) {
+    const facts = readBinding(object, object.metadata.namespace ?? '', nameOf(object));
+    if (!named(facts, user) || !facts.scopes.includes(namespace)) continue;
+    const role = roleOf(snapshot, facts.roleRef);
     const error = resolutionError(facts, role !== undefined);
     yield { facts, rules: role === undefined ? [] : rulesOf(role), error };
   }
 }
 
-const clusterRoleOf =
-  (snapshot: RbacSnapshot) =>
-  ({ kind, name }: RoleKey): ApiObject | undefined =>
-    kind === 'ClusterRole' ? snapshot.clusterRole(name) : undefined;
+function roleOf(snapshot: RbacSnapshot, { kind, namespace, name }: RoleKey): ApiObject | undefined {
+  if (kind === 'Role') return snapshot.role(namespace, name);
+  return kind === 'ClusterRole' ? snapshot.clusterRole(name) : undefined;
+}
 
 /** One rule against one question, as in P-12, P-13 and P-15. */
 function ruleAllows(rule: Rule, question: ResourceQuestion | PathQuestion): boolean {
@@ -121,17 +89,19 @@ function ruleAllows(rule: Rule, question: ResourceQuestion | PathQuestion): bool
   );
 }
 
-function reaches({ reach }: BindingFacts, view: ClusterView | undefined): boolean {
+function reaches({ reach, expiresAt }: BindingFacts, view: ClusterView | undefined, now: number): boolean {
+  if (expiresAt <= now) return false;
   if (reach.kind === 'clusters') return view !== undefined && reach.selector.holdsIn(view);
   return reach.kind === 'everywhere';
 }
 
 /** `bindings` are all that allow it, in order of precedence. */
 export function referenceDecide(
-  snapshot: NamespacedRbacSnapshot,
+  snapshot: RbacSnapshot,
   labelsOf: (cluster: string) => ClusterLabels | undefined,
   caller: Caller,
   question: ResourceQuestion | PathQuestion,
+  now = 0,
 ): Decision & { readonly bindings: readonly string[] } {
   const cluster = 'path' in question ? undefined : question.cluster;
   const namespace = 'path' in question ? '' : question.namespace;
@@ -139,26 +109,30 @@ export function referenceDecide(
   if (user.groups.includes(MASTERS)) return { allowed: true, reason: '', bindings: [] };
   const view = cluster === undefined ? undefined : viewCluster(cluster, labelsOf(cluster));
 
-  const roleOf = (key: RoleKey): ApiObject | undefined =>
-    key.kind === 'Role' ? snapshot.role(key.namespace, key.name) : clusterRoleOf(snapshot)(key);
-  const rulesOf = (role: ApiObject): Rule[] =>
-    role.kind === 'Role' ? readRules(role.rules) : effectiveRules(role, snapshot);
-  const bound = [...boundRules(sorted(snapshot.clusterRoleBindings()), '', user, roleOf, rulesOf)];
-  if (namespace !== '') {
-    bound.push(...boundRules(sorted(snapshot.roleBindings(namespace)), namespace, user, roleOf, rulesOf));
-  }
+  const bound = (namespace === '' ? [''] : ['', namespace]).flatMap((scope) => [...boundRules(snapshot, scope, user)]);
   const matching = bound.filter(
-    ({ facts, rules }) => reaches(facts, view) && rules.some((rule) => ruleAllows(rule, question)),
+    ({ facts, rules }) => reaches(facts, view, now) && rules.some((rule) => ruleAllows(rule, question)),
   );
   const isAboutToken = isAboutTokens(question);
   const isReviewed = isAboutToken || GRANTING_VERBS.has(question.verb);
   const reviewed = isReviewed ? matching.filter(({ facts }) => isAlwaysReviewed(facts)) : [];
   const bindings = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => bindingId(facts));
   const [binding] = bindings;
-  if (binding !== undefined) return { allowed: true, binding, reason: '', bindings };
+  if (binding !== undefined) {
+    const through = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => facts);
+    return { allowed: true, binding, reason: '', bindings, ...(isAboutToken && longestPass(through, now)) };
+  }
   const errors = bound.flatMap(({ error }) => (error === undefined ? [] : [error]));
   const refused = withApprovalHint({ allowed: false, reason: reasonText(errors) }, isAboutToken && reviewed.length > 0);
   return { ...refused, bindings };
+}
+
+/** The bounds of the longest pass; nothing if one of the bindings sets none. */
+function longestPass(bindings: readonly BindingFacts[], now: number): Pick<Decision, 'passBounds'> {
+  const endOf = ({ expiresAt, maxPassSeconds }: BindingFacts): number =>
+    Math.min(expiresAt, now + maxPassSeconds * 1000);
+  const [longest] = bindings.toSorted((a, b) => (endOf(a) === endOf(b) ? 0 : endOf(b) > endOf(a) ? 1 : -1));
+  return longest === undefined || endOf(longest) === Number.POSITIVE_INFINITY ? {} : { passBounds: longest };
 }
 
 function isAboutTokens(question: ResourceQuestion | PathQuestion): boolean {
@@ -168,28 +142,30 @@ function isAboutTokens(question: ResourceQuestion | PathQuestion): boolean {
   return subresource === 'userpass' && group === CLUSTER_GROUP && resource === 'clusters';
 }
 
+const idOf = ({ kind, metadata: { namespace = '', name = '' } }: ApiObject): string =>
+  bindingId({ kind: kind as BindingFacts['kind'], namespace, name });
+
 const sorted = (objects: Iterable<ApiObject>): ApiObject[] =>
-  [...objects].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0));
+  [...objects].sort((a, b) => (idOf(a) < idOf(b) ? -1 : idOf(a) > idOf(b) ? 1 : 0));
 
 /** Which clusters the caller sees under the objects of the snapshot. */
-export function referenceRuleSource(snapshot: RbacSnapshot, caller: Caller, verb: VisibilityVerb): RuleSource {
+export function referenceRuleSource(snapshot: RbacSnapshot, caller: Caller, verb: VisibilityVerb, now = 0): RuleSource {
   const { home } = caller;
+  const grants = (cluster: string | undefined) => referenceGrants(snapshot, caller.as(cluster), verb, now);
   return {
-    elsewhere: referenceGrants(snapshot, caller.as(undefined), verb),
-    home: home === undefined ? undefined : { cluster: home, grants: referenceGrants(snapshot, caller.as(home), verb) },
+    elsewhere: grants(undefined),
+    home: home === undefined ? undefined : { cluster: home, grants: grants(home) },
   };
 }
 
-function* referenceGrants(snapshot: RbacSnapshot, user: User, verb: VisibilityVerb): Generator<RuleGrant> {
+function* referenceGrants(snapshot: RbacSnapshot, user: User, verb: VisibilityVerb, now: number): Generator<RuleGrant> {
   if (user.groups.includes(MASTERS)) {
     yield { names: undefined, selector: undefined };
     return;
   }
   const question = { verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', namespace: '' };
-  const rulesOf = (role: ApiObject): Rule[] => effectiveRules(role, snapshot);
-  const bound = boundRules(snapshot.clusterRoleBindings(), '', user, clusterRoleOf(snapshot), rulesOf);
-  for (const { facts, rules } of bound) {
-    if (facts.reach.kind === 'nowhere') continue;
+  for (const { facts, rules } of boundRules(snapshot, '', user)) {
+    if (facts.reach.kind === 'nowhere' || facts.expiresAt <= now) continue;
     const selector = facts.reach.kind === 'clusters' ? facts.reach.selector : undefined;
     for (const rule of rules) {
       const names = rule.resourceNames.length === 0 ? undefined : new Set(rule.resourceNames);

@@ -1,0 +1,146 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Catalog } from '../api/catalog.ts';
+import { NAME_LABEL } from '../api/clusters-field.ts';
+import {
+  type BindingCondition,
+  bindingStatus,
+  type FleetRoleBindingStatus,
+} from '../api/kinds/fleet-role-binding-spec.ts';
+import { fleetKey, kindPrefix } from '../api/object-key.ts';
+import { createRounds } from '../lib/rounds.ts';
+import { TimeSlice } from '../lib/time-slice.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
+import { KeyedWriter } from '../objects/keyed-writer.ts';
+import type { ObjectReader } from '../objects/reader.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
+import type { ObjectWriter } from '../objects/writer.ts';
+import type { Logger } from '../observability/logger.ts';
+import { type Leadership, leaderGuards } from '../storage/leadership.ts';
+import { type BindingFacts, readBinding } from './policy/binding-facts.ts';
+import { type ClusterSelector, viewCluster } from './policy/cluster-selector.ts';
+import type { Policy } from './policy/policy.ts';
+
+interface BindingStatusParts {
+  readonly catalog: Pick<Catalog, 'clusters' | 'roles' | 'clusterRoles' | 'fleetRoleBindings'>;
+  readonly policy: Pick<Policy, 'rulesOf'>;
+  readonly reader: Pick<ObjectReader, 'cache' | 'find' | 'ready'>;
+  readonly writer: Pick<ObjectWriter, 'update'>;
+  /** The revision of the last change of a cluster's labels. */
+  readonly labelsChangedAt: () => number;
+  /** The leader writes, for all replicas. */
+  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
+  readonly now: () => number;
+  readonly every: (ms: number, act: () => void) => () => void;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+const CHECK_MS = 1_000;
+
+/**
+ * Writes how many clusters a FleetRoleBinding reaches, and why it grants nothing. All bindings are looked at when
+ * labels, roles or bindings have changed; a status is written only when it changes.
+ */
+export function startBindingStatus(parts: BindingStatusParts): () => Promise<void> {
+  const { catalog, reader, writer, leadership, logger } = parts;
+  const kind = catalog.fleetRoleBindings;
+  const warn = (err: unknown): void => logger.warn({ err }, 'the status of bindings was not written');
+  const statuses = new KeyedWriter({
+    update: (name, uid, change) =>
+      writer.update(kind, fleetKey(name), change, {
+        dryRun: false,
+        part: 'status',
+        preconditions: { uid },
+        guards: leaderGuards(leadership),
+      }),
+    report: warn,
+  });
+  let done = '';
+  const round = async (): Promise<void> => {
+    const seen = versionOf(parts);
+    if (seen === done) return;
+    const slice = new TimeSlice();
+    const counts = new Map<string, number>();
+    for (const entry of [...reader.cache(kind).current.scan(kindPrefix(kind))]) {
+      if (slice.isUsedUp) await slice.next();
+      if (entry.deletionTimestamp !== undefined) continue;
+      const status = statusOf(parts, entry, counts);
+      if (isDeepStrictEqual(bindingStatus(entry.object()), status)) continue;
+      statuses.put(entry.name, entry.uid, (current) =>
+        current.metadata.generation === entry.object().metadata.generation ? { ...current, status } : current,
+      );
+    }
+    done = seen;
+  };
+  const rounds = createRounds(round, warn);
+  const stop = parts.every(CHECK_MS, () => {
+    if (reader.ready && leadership.leads()) rounds.start();
+    else done = '';
+  });
+  return async () => {
+    stop();
+    await rounds.ended();
+    await statuses.stop();
+  };
+}
+
+/** What every status depends on, besides the time: a binding that has ended is deleted within a second. */
+const versionOf = ({ catalog, reader, labelsChangedAt }: BindingStatusParts): string =>
+  [
+    labelsChangedAt(),
+    ...[catalog.roles, catalog.clusterRoles, catalog.fleetRoleBindings].map(
+      (each) => reader.cache(each).lastEventRevision,
+    ),
+  ].join();
+
+function statusOf(parts: BindingStatusParts, entry: StoredObject, counts: Map<string, number>): FleetRoleBindingStatus {
+  const facts = readBinding(entry.object(), '', entry.name);
+  const clusters = countClusters(parts, facts, counts);
+  const { kind, name } = facts.roleRef;
+  const found: [BindingCondition, boolean, string][] = [
+    ['RoleMissing', parts.policy.rulesOf(facts.roleRef) === undefined, `there is no ${kind} ${JSON.stringify(name)}`],
+    ['Expired', facts.expiresAt <= parts.now(), 'its time is over'],
+    ['NoClusters', clusters === 0, 'it reaches no cluster'],
+  ];
+  const old = bindingStatus(entry.object()).conditions ?? [];
+  const conditions = found.flatMap(([type, holds, message]) => {
+    const since = old.find((condition) => condition.type === type)?.lastTransitionTime ?? toTimestamp(parts.now());
+    return holds ? [{ type, status: 'True', reason: type, message, lastTransitionTime: since }] : [];
+  });
+  return { clusters, ...(conditions.length === 0 ? {} : { conditions }) };
+}
+
+/** `counts`: of the selectors of this round. */
+function countClusters(
+  { catalog, reader }: BindingStatusParts,
+  { reach }: BindingFacts,
+  counts: Map<string, number>,
+): number {
+  const state = reader.cache(catalog.clusters).current;
+  const prefix = kindPrefix(catalog.clusters);
+  if (reach.kind === 'nowhere') return 0;
+  if (reach.kind === 'everywhere') return state.count(prefix);
+  const [name, uid] = reach.bound?.split('/') ?? [];
+  if (name !== undefined && reader.find(catalog.clusters, fleetKey(name))?.uid !== uid) return 0;
+  const known = counts.get(reach.selector.text);
+  if (known !== undefined) return known;
+  const found = new Set<string>();
+  for (const cluster of candidates(state, prefix, reach.selector)) {
+    if (reach.selector.holdsIn(viewCluster(cluster.name, cluster.labels ?? {}))) found.add(cluster.name);
+  }
+  counts.set(reach.selector.text, found.size);
+  return found.size;
+}
+
+type Clusters = ReturnType<ObjectReader['cache']>['current'];
+
+function* candidates(state: Clusters, prefix: string, selector: ClusterSelector): Generator<StoredObject> {
+  if (selector.requiredLabels === undefined) {
+    yield* state.scan(prefix);
+    return;
+  }
+  for (const { key, value } of selector.requiredLabels) {
+    if (key !== NAME_LABEL) yield* state.withLabel(key, value);
+    const named = key === NAME_LABEL ? state.get(`${prefix}${value}`) : undefined;
+    if (named !== undefined) yield named;
+  }
+}
