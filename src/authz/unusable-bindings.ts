@@ -4,7 +4,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
-import { bindingId, readBinding } from './policy/binding-facts.ts';
+import { readBinding } from './policy/binding-facts.ts';
 
 /** For one read of all bindings. The others are counted. */
 const MAX_REPORTS = 20;
@@ -32,7 +32,7 @@ export function reportUnusableBindings(
     const facts = readBinding(entry.object(), entry.namespace, entry.name);
     const { reach } = facts;
     if (reach.kind !== 'nowhere') return undefined;
-    return { binding: bindingId(facts), reason: reach.reason };
+    return { binding: facts.id, reason: reach.reason };
   };
   return {
     onEvent: ({ after }) => {

@@ -223,8 +223,10 @@ describe('decision 10: a continue token is for one list of one caller', () => {
     expect(first.json.metadata.remainingItemCount).toBe(SIZE - 10);
     await unbind(server, 'brief');
     const second = await listAs(server, 'brief', `?limit=10&continue=${first.json.metadata.continue}`);
-    expect(second.code).toBe(200);
-    expect(second.json.items).toEqual([]);
-    expect(second.json.metadata).not.toHaveProperty('remainingItemCount');
+    expect([second.code, second.json.reason]).toEqual([410, 'Expired']);
+    // The token of the answer goes on with the present state.
+    const third = await listAs(server, 'brief', `?limit=10&continue=${second.json.metadata.continue}`);
+    expect(third.json.items).toEqual([]);
+    expect(third.json.metadata).not.toHaveProperty('remainingItemCount');
   });
 });

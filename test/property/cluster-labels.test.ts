@@ -6,7 +6,7 @@ import type { ApiObject } from '../../src/api/kind.ts';
 import { refusalIfAny } from '../../src/api/refusal.fixture.ts';
 import type { ClusterLabels } from '../../src/api/visibility.ts';
 import { checkLabels } from '../../src/authz/admission/check-labels.ts';
-import { bindingId, readBinding } from '../../src/authz/policy/binding-facts.ts';
+import { readBinding } from '../../src/authz/policy/binding-facts.ts';
 import { viewCluster } from '../../src/authz/policy/cluster-selector.ts';
 import {
   account,
@@ -259,7 +259,7 @@ function boundRules(fleet: Fleet) {
         roleRef.kind === 'Role' ? snapshot.role(roleRef.namespace, roleRef.name) : snapshot.clusterRole(roleRef.name);
       const own =
         found === undefined ? [] : found.kind === 'Role' ? readRules(found.rules) : effectiveRules(found, snapshot);
-      return { id: bindingId(facts), facts, rules: own, wanted: found === undefined ? EVERYTHING : own };
+      return { id: facts.id, facts, rules: own, wanted: found === undefined ? EVERYTHING : own };
     });
 }
 

@@ -33,7 +33,7 @@ export function approvalRule(
   { group, resource }: Pick<Kind, 'group' | 'resource'>,
   entriesOf: EntriesOf,
   labelsOf: (cluster: string) => ClusterLabels | undefined,
-  now: number,
+  now: () => number,
 ): ApprovalRule {
   const { home } = caller;
   // A rule that is restricted to names permits to decide about these objects, not to list them.

@@ -25,6 +25,8 @@ import {
 export type BindingApproval = PassApproval | 'review-always';
 
 export interface BindingFacts extends PassBounds {
+  /** How a decision names it: `ClusterRoleBinding/x`, `RoleBinding/ns/x`. */
+  readonly id: string;
   readonly kind: Grant['kind'];
   /** The namespace of the object; `""` for one of the fleet. */
   readonly namespace: string;
@@ -44,6 +46,7 @@ export function readBinding(object: ApiObject, namespace: string, name: string):
   if (object.kind === 'FleetRoleBinding') return readFleetBinding(object, name);
   const kind = namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding';
   return {
+    id: bindingId({ kind, namespace, name }),
     kind,
     namespace,
     scopes: [namespace],
@@ -72,7 +75,6 @@ function readReachOfKubernetes(kind: string, { annotations, labels, deletionTime
     : { kind: 'nowhere', reason: `${problem.field}: ${problem.detail}` };
 }
 
-/** How a decision names the binding that allowed it: `ClusterRoleBinding/x`, `RoleBinding/ns/x`. */
 export const bindingId = ({ kind, namespace, name }: Pick<BindingFacts, 'kind' | 'namespace' | 'name'>): string =>
   namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
 
@@ -85,6 +87,7 @@ function readFleetBinding({ spec, metadata }: ApiObject, name: string): BindingF
   const scopes = isStrings(namespaces) && namespaces.length > 0 ? namespaces : [''];
   const roleRef = field(spec, 'roleRef');
   return {
+    id: bindingId({ kind: 'FleetRoleBinding', namespace: '', name }),
     kind: 'FleetRoleBinding',
     namespace: '',
     scopes,

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
 import type { LabelSelector } from '../../objects/selectors/label-selector.ts';
-import { type BindingFacts, bindingId, resolutionError } from './binding-facts.ts';
+import { type BindingFacts, resolutionError } from './binding-facts.ts';
 import { type Reach, type RequiredLabel, reachText } from './cluster-selector.ts';
 import { type RoleKey, readAggregation, readRules, roleLabels } from './rbac-objects.ts';
 import { RuleIndex } from './rule-index.ts';
@@ -94,7 +94,7 @@ export class CompiledBinding {
   readonly requiredLabels: readonly RequiredLabel[] | undefined;
 
   constructor(facts: BindingFacts, role: CompiledRole) {
-    this.id = bindingId(facts);
+    this.id = facts.id;
     this.facts = facts;
     this.role = role;
     const { roleRef, scopes, reach, agents, approval, expiresAt } = facts;

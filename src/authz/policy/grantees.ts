@@ -12,7 +12,11 @@ export interface Grantees {
   readonly key: string;
 }
 
-export function* grantsOf({ isMaster, entries }: Grantees, verb: VisibilityVerb, now: number): Generator<RuleGrant> {
+export function* grantsOf(
+  { isMaster, entries }: Grantees,
+  verb: VisibilityVerb,
+  now: () => number,
+): Generator<RuleGrant> {
   if (isMaster) yield { names: undefined, selector: undefined };
   const match = new ResourceMatch({ verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', name: '' }, now);
   for (const { scopes } of entries) {

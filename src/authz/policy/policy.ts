@@ -65,7 +65,7 @@ export interface Policy extends Authorizer, PassAuthorizer, GrantFinder, RuleLis
 }
 
 const ALLOWED_AS_MASTER: Decision = { allowed: true, reason: '' };
-const allowedBy = (grant: BindingFacts): Decision => ({ allowed: true, binding: bindingId(grant), grant, reason: '' });
+const allowedBy = (grant: BindingFacts): Decision => ({ allowed: true, binding: grant.id, grant, reason: '' });
 const NO_VIEW = (): undefined => undefined;
 
 export const createPolicy = (options: PolicyOptions): Policy => new CompiledPolicy(options);
@@ -145,10 +145,10 @@ class CompiledPolicy implements Policy {
     const user = caller.as(question.cluster);
     // P-19.
     if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
-    const match = new ResourceMatch(question, this.#now());
+    const match = new ResourceMatch(question, this.#now);
     const decision = this.#decideBy(user, question, match);
     if (decision.allowed || !match.isAboutTokens) return decision;
-    const reviewed = new ResourceMatch(question, this.#now(), isAlwaysReviewed);
+    const reviewed = new ResourceMatch(question, this.#now, isAlwaysReviewed);
     return withApprovalHint(decision, this.#decideBy(user, question, reviewed).allowed);
   }
 
@@ -158,7 +158,7 @@ class CompiledPolicy implements Policy {
     const decide = (through?: Through): Decision =>
       through === undefined
         ? this.decide(caller, question)
-        : this.#decideBy(user, question, new ResourceMatch(question, this.#now(), through));
+        : this.#decideBy(user, question, new ResourceMatch(question, this.#now, through));
     return decidePass(decide, holder);
   }
 
@@ -175,7 +175,7 @@ class CompiledPolicy implements Policy {
     const user = caller.as(undefined);
     return user.groups.includes(MASTERS)
       ? ALLOWED_AS_MASTER
-      : this.#decide(user, '', new PathMatch(question, this.#now()), NO_VIEW);
+      : this.#decide(user, '', new PathMatch(question, this.#now), NO_VIEW);
   }
 
   /** P-10: ClusterRoleBindings first, then the RoleBindings of the namespace, none when there is no namespace. */
@@ -195,10 +195,10 @@ class CompiledPolicy implements Policy {
     question: ResourceQuestion | PathQuestion,
     { isKnown }: Pick<ClusterLabelChange, 'isKnown'>,
   ): Iterable<Grant | undefined> {
-    if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question, this.#now()), [''], undefined);
+    if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question, this.#now), [''], undefined);
     const { cluster, namespace } = question;
     const view = cluster === undefined ? undefined : this.#viewOf(cluster, isKnown);
-    return findGrants(this.#roles.all(), new ResourceMatch(question, this.#now()), scopesFor(namespace), view);
+    return findGrants(this.#roles.all(), new ResourceMatch(question, this.#now), scopesFor(namespace), view);
   }
 
   grantsIn({ cluster, isKnown, labels }: ClusterLabelChange): Iterable<GrantInCluster | undefined> {
@@ -228,7 +228,7 @@ class CompiledPolicy implements Policy {
 
     // By subjects and not by caller: the thousands of members of a group share one entry.
     const key = `${verb} ${elsewhere.key} ${local === undefined ? '' : `${local.key} ${home}`}`;
-    const grants = (grantees: Grantees) => grantsOf(grantees, verb, this.#now());
+    const grants = (grantees: Grantees) => grantsOf(grantees, verb, this.#now);
     const atHome = () => home !== undefined && local && { home: { cluster: home, grants: grants(local) } };
     return this.#rules.getOrCompute(key, () => clusterRule({ elsewhere: grants(elsewhere), ...atHome() }));
   }
@@ -242,8 +242,9 @@ class CompiledPolicy implements Policy {
     let generation = 0;
     for (const { changed } of entries) if (changed.generation > generation) generation = changed.generation;
     const ids = entries.map(({ id }) => id).sort((a, b) => a - b);
-    const { from, until } = spanAround(entries, this.#now());
-    return { isMaster: false, entries, key: `${generation}:${from}:${until}:${ids.join()}` };
+    const { from, until } = spanAround(entries, this.#now);
+    const isSteady = from === Number.NEGATIVE_INFINITY && until === Number.POSITIVE_INFINITY;
+    return { isMaster: false, entries, key: `${generation}:${isSteady ? '' : `${from}:${until}`}:${ids.join()}` };
   }
 
   *#bindingsOf(user: User, namespace: string): Generator<CompiledBinding> {
@@ -254,20 +255,21 @@ class CompiledPolicy implements Policy {
   }
 
   approvalRule(caller: Caller, kind: Pick<Kind, 'group' | 'resource'>): ApprovalRule {
-    return approvalRule(caller, kind, (user) => this.#subjects.entriesOf(user), this.#labelsOf, this.#now());
+    return approvalRule(caller, kind, (user) => this.#subjects.entriesOf(user), this.#labelsOf, this.#now);
   }
 
   changedAt(caller: Caller): number {
     const users = identities(caller);
     // P-19: allowed by every set of rules.
     if (users.every(({ groups }) => groups.includes(MASTERS))) return 0;
-    const hasEnded = this.spanOf(caller).from !== Number.NEGATIVE_INFINITY;
-    return hasEnded ? Number.POSITIVE_INFINITY : this.#subjects.changedFor(users).revision;
+    const entries = users.flatMap((user) => this.#subjects.entriesOf(user));
+    const hasEnded = spanAround(entries, this.#now).from !== Number.NEGATIVE_INFINITY;
+    return hasEnded ? Number.POSITIVE_INFINITY : this.#subjects.changedFor(entries).revision;
   }
 
   spanOf(caller: Caller): TimeSpan {
     const entries = identities(caller).flatMap((user) => this.#subjects.entriesOf(user));
-    return spanAround(entries, this.#now());
+    return spanAround(entries, this.#now);
   }
 
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
@@ -276,7 +278,7 @@ class CompiledPolicy implements Policy {
     if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
     // In a cluster that does not exist, only bindings hold that do not depend on labels.
     const view = cluster === undefined ? undefined : viewCluster(cluster, undefined);
-    return this.#decide(user, namespace, new ResourceMatch(question, this.#now()), () => view);
+    return this.#decide(user, namespace, new ResourceMatch(question, this.#now), () => view);
   }
 
   heldRules(user: User, namespace: string, reach: Reach, bounds: PassBounds): Rule[] {

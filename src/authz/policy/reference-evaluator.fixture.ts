@@ -116,7 +116,7 @@ export function referenceDecide(
   const isAboutToken = isAboutTokens(question);
   const isReviewed = isAboutToken || GRANTING_VERBS.has(question.verb);
   const reviewed = isReviewed ? matching.filter(({ facts }) => isAlwaysReviewed(facts)) : [];
-  const bindings = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => bindingId(facts));
+  const bindings = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => facts.id);
   const [binding] = bindings;
   if (binding !== undefined) {
     const through = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => facts);

@@ -11,6 +11,10 @@ export type Through = (binding: Pick<BindingFacts, 'agents' | 'approval'>) => bo
  */
 export const GRANTING_VERBS: ReadonlySet<string> = new Set(['bind', 'escalate', 'impersonate']);
 
+const NEVER = Number.POSITIVE_INFINITY;
+
+const hasEnded = ({ expiresAt }: BindingFacts, now: () => number): boolean => expiresAt !== NEVER && expiresAt <= now();
+
 /** A question about a resource, prepared once for many roles. */
 export class ResourceMatch {
   readonly verb: string;
@@ -18,8 +22,8 @@ export class ResourceMatch {
   readonly name: string;
   /** The elements of `resources` that match (P-12): itself, any, or any resource's subresource of that name. */
   readonly elements: readonly string[];
-  /** Epoch milliseconds: what has ended counts no more. */
-  readonly #now: number;
+  /** Epoch milliseconds: what has ended counts no more. Read only if a binding ends. */
+  readonly #now: () => number;
   readonly #through: Through | undefined;
   #longest: BindingFacts | undefined;
   #keys: readonly string[] | undefined;
@@ -32,7 +36,7 @@ export class ResourceMatch {
       readonly subresource: string;
       readonly name: string;
     },
-    now: number,
+    now: () => number,
     through?: Through,
   ) {
     const { resource, subresource } = question;
@@ -65,7 +69,7 @@ export class ResourceMatch {
   }
 
   counts(binding: BindingFacts): boolean {
-    if (binding.expiresAt <= this.#now) return false;
+    if (hasEnded(binding, this.#now)) return false;
     if (this.#through !== undefined) return this.#through(binding);
     return binding.approval !== 'review-always' || !(this.isAboutTokens || GRANTING_VERBS.has(this.verb));
   }
@@ -75,10 +79,10 @@ export class ResourceMatch {
    * allows the longest pass decides. The match remembers it, until one allows passes of any length.
    */
   settles(binding: BindingFacts): boolean {
+    if (binding.expiresAt === NEVER && binding.maxPassSeconds === NEVER) return true;
     if (!this.isAboutTokens) return true;
-    const end = this.#passEnd(binding);
-    if (this.#longest === undefined || end > this.#passEnd(this.#longest)) this.#longest = binding;
-    return end === Number.POSITIVE_INFINITY;
+    if (this.#longest === undefined || this.#passEnd(binding) > this.#passEnd(this.#longest)) this.#longest = binding;
+    return false;
   }
 
   /** The binding that allows the longest pass, of those that did not settle. */
@@ -87,7 +91,7 @@ export class ResourceMatch {
   }
 
   #passEnd({ expiresAt, maxPassSeconds }: BindingFacts): number {
-    return Math.min(expiresAt, this.#now + maxPassSeconds * 1000);
+    return Math.min(expiresAt, this.#now() + maxPassSeconds * 1000);
   }
 }
 
@@ -97,9 +101,9 @@ export class PathMatch {
   readonly path: string;
   readonly keys = PATH_KEYS;
   readonly longest = undefined;
-  readonly #now: number;
+  readonly #now: () => number;
 
-  constructor(question: { readonly verb: string; readonly path: string }, now: number) {
+  constructor(question: { readonly verb: string; readonly path: string }, now: () => number) {
     this.#now = now;
     this.verb = question.verb;
     this.path = question.path;
@@ -109,8 +113,8 @@ export class PathMatch {
     return role.allowsPath(this.verb, this.path);
   }
 
-  counts({ expiresAt }: BindingFacts): boolean {
-    return expiresAt > this.#now;
+  counts(binding: BindingFacts): boolean {
+    return !hasEnded(binding, this.#now);
   }
 
   settles(): boolean {

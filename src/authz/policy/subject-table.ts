@@ -64,11 +64,9 @@ export class SubjectTable {
     return entries;
   }
 
-  changedFor(users: readonly User[]): PolicyVersion {
+  changedFor(entries: readonly SubjectEntry[]): PolicyVersion {
     let version = this.#dropped;
-    for (const user of users) {
-      for (const { changed } of this.entriesOf(user)) version = later(version, changed);
-    }
+    for (const { changed } of entries) version = later(version, changed);
     return version;
   }
 
@@ -157,12 +155,16 @@ export function reasonFor(entries: readonly SubjectEntry[], namespace: string): 
   return reasonText(errors);
 }
 
+const ALWAYS: TimeSpan = { from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY };
+
 /** The span of time around `now` in which the same bindings of these subjects hold. */
-export function spanAround(entries: readonly SubjectEntry[], now: number): TimeSpan {
-  let [from, until] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+export function spanAround(entries: readonly SubjectEntry[], now: () => number): TimeSpan {
+  if (entries.every(({ ending }) => ending.size === 0)) return ALWAYS;
+  let { from, until } = ALWAYS;
+  const time = now();
   for (const { ending } of entries) {
     for (const { facts } of ending) {
-      if (facts.expiresAt <= now) from = Math.max(from, facts.expiresAt);
+      if (facts.expiresAt <= time) from = Math.max(from, facts.expiresAt);
       else until = Math.min(until, facts.expiresAt);
     }
   }
