@@ -1,5 +1,6 @@
 import type { Caller, Identity } from './caller.ts';
 import { PROFILE_GROUP, PROFILE_RESOURCE } from './clusters/profile-of-cluster.ts';
+import type { Decision, Grant } from './decision.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { bootstrapTokenKind, JOIN_SUBRESOURCE } from './kinds/bootstrap-token.ts';
 import { CLUSTER_GROUP, isClusters } from './kinds/cluster-spec.ts';
@@ -46,44 +47,6 @@ export const userpassQuestion = (cluster: string): ResourceQuestion => ({
 export interface PathQuestion {
   readonly verb: string;
   readonly path: string;
-}
-
-export interface Decision {
-  readonly allowed: boolean;
-  /** The binding that allowed it, for audit and for reviews. */
-  readonly binding?: string;
-  /** The content of that binding; absent when no binding was needed. */
-  readonly grant?: Grant;
-  /** How long a pass may last, if the question was about tokens; absent when nothing bounds it. */
-  readonly passBounds?: PassBounds;
-  /** Why some bindings could not be resolved, e.g. a role that does not exist; `""` otherwise (P-35). */
-  readonly reason: string;
-}
-
-/** Of the binding that allows the longest pass of all that allow one. A pass lasts until the earlier of the two. */
-export interface PassBounds {
-  /** When the binding ends, in epoch milliseconds; Infinity when it does not. */
-  readonly expiresAt: number;
-  /** Infinity when the binding has no such bound. */
-  readonly maxPassSeconds: number;
-}
-
-/** A binding: a role, and the subjects that it is granted to. */
-export interface Grant {
-  readonly kind: 'ClusterRoleBinding' | 'RoleBinding' | 'FleetRoleBinding';
-  /** The namespace of the object; `""` for one of the fleet. */
-  readonly namespace: string;
-  readonly name: string;
-  readonly roleRef: { readonly kind: string; readonly namespace: string; readonly name: string };
-  readonly subjects: readonly BoundSubject[];
-}
-
-/** A subject of a binding, as callers present it. */
-export interface BoundSubject {
-  readonly kind: 'user' | 'group';
-  readonly name: string;
-  /** The service account that the binding names; `name` is then its user name. */
-  readonly account?: { readonly namespace: string; readonly name: string };
 }
 
 export interface Authorizer {

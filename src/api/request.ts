@@ -1,5 +1,6 @@
 import type { Agent, Caller } from './caller.ts';
 import type { BodyStyle, StructShape } from './codec/shape.ts';
+import type { Decision } from './decision.ts';
 import type { SharedFrames } from './shared-frames.ts';
 
 /**
@@ -13,6 +14,8 @@ export interface ApiRequest {
   /** The agent that asks for the caller, if it is known that one does. */
   readonly agent?: Agent | undefined;
   readonly target: Target;
+  /** The decision that allowed the request; absent where the handler decides. */
+  readonly permission?: Decision | undefined;
   readonly query: Query;
   readonly body: RequestBody | undefined;
   /** Adds a `Warning` header; it is sent with errors too (W-05). */

@@ -1,12 +1,12 @@
 import {
   type Authorizer,
-  type Decision,
   namespaceAskedAbout,
   type PathQuestion,
   type ResourceQuestion,
 } from '../api/authorization.ts';
 import type { Identity, User } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
+import type { Decision } from '../api/decision.ts';
 import type { ApiRequest, Verb } from '../api/request.ts';
 import { ApiError, qualified, type StatusDetails } from '../api/status.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';

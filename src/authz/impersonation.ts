@@ -1,4 +1,4 @@
-import type { Authorizer, Decision, ResourceQuestion } from '../api/authorization.ts';
+import type { Authorizer, ResourceQuestion } from '../api/authorization.ts';
 import {
   ACCOUNT_PREFIX,
   ANONYMOUS,
@@ -10,6 +10,7 @@ import {
   UNAUTHENTICATED,
   type User,
 } from '../api/caller.ts';
+import type { Decision } from '../api/decision.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 
 /** The verb of the permission to act as another user, group, service account, uid or extra value. */

@@ -1,4 +1,4 @@
-import { NEEDS_APPROVAL } from '../api/decision-reason.ts';
+import { NEEDS_APPROVAL } from '../api/decision.ts';
 import { type ResourceAttributes, reviewAccess } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Agent, Caller } from '../api/caller.ts';
+import type { Decision } from '../api/decision.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
 import type { Secret } from '../observability/secret.ts';
@@ -65,6 +66,7 @@ export class Exchange implements ApiRequest {
   agent?: Agent; //                           set by the stage that makes a subrequest for an agent
   seat?: Seat; //                             flow control, check again
   decision?: AuditedDecision; //              impersonation, authorization, check again
+  permission?: Decision; //                   authorization, check again
   resourceRoute?: ResourceRoute; //           route
   negotiated?: NegotiatedAnswer; //           negotiation, form, content type
   mediaType = ''; //                          content type

@@ -224,7 +224,6 @@ export function createTokens({
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
     authorizer: policy,
-    permissionFor: (caller, question) => requirePermission(policy, caller, question),
     forward,
     issuesOwnTokens: issuesOwnTokensWith(forward),
     actorClaim: createActorClaim(actors),

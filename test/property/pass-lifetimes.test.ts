@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Decision, tokenQuestion } from '../../src/api/authorization.ts';
+import { tokenQuestion, userpassQuestion } from '../../src/api/authorization.ts';
 import { createCatalog } from '../../src/api/catalog.ts';
+import type { Decision } from '../../src/api/decision.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { CLUSTER_GROUP } from '../../src/api/kinds/cluster-spec.ts';
 import { type ObjectKey, storageKey } from '../../src/api/object-key.ts';
 import { ApiError } from '../../src/api/status.ts';
-import { requirePermission } from '../../src/authz/forbidden.ts';
 import { Fleet, person, role } from '../../src/authz/policy/rbac.fixture.ts';
 import { createIssueToken } from '../../src/handlers/token/issue-token.ts';
 import type { TokenInput } from '../../src/handlers/token/token-input.ts';
@@ -88,7 +88,6 @@ function issuing(fleet: Fleet) {
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
     authorizer: fleet.policy,
-    permissionFor: (caller, question) => requirePermission(fleet.policy, caller, question),
     forward: undefined,
     issuesOwnTokens: () => false,
     actorClaim: () => undefined,
@@ -164,20 +163,20 @@ it.each(WAYS)('no token outlives the longest binding that allows it: %s', async 
         };
         const isHandle = way === 'a handle';
         // Its permission is asked for when it is redeemed, and is the one of the approval that it has.
-        const decision: Decision | undefined = isHandle
-          ? fleet.policy.decidePass(jane, tokenQuestion(ACCOUNT), 'person')
-          : undefined;
+        const question = isPerson ? userpassQuestion('a') : tokenQuestion(ACCOUNT);
+        const decision: Decision = isHandle
+          ? fleet.policy.decidePass(jane, question, 'person')
+          : fleet.policy.decide(jane, question);
         const pass = { endsAt: NOW + 900_000, agent: undefined, mayIn: () => true, recordToken: async () => {} };
         const left =
-          decision?.allowed === true && 'approval' in decision && decision.approval === 'none'
+          decision.allowed && 'approval' in decision && decision.approval === 'none'
             ? longest(bindings, false)
             : longest(bindings, isHandle);
-        const answer =
-          isHandle && decision?.allowed !== true
-            ? new ApiError(403, 'Forbidden', '')
-            : await issueToken(input, decision && { permission: decision, pass }).catch(
-                (error: unknown) => error as Error,
-              );
+        const answer = !decision.allowed
+          ? new ApiError(403, 'Forbidden', '')
+          : await issueToken(input, { permission: decision, pass: isHandle ? pass : undefined }).catch(
+              (error: unknown) => error as Error,
+            );
         const most = Math.min(
           requested,
           SERVER_SECONDS,

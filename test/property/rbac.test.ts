@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Decision, PathQuestion, ResourceQuestion } from '../../src/api/authorization.ts';
+import type { PathQuestion, ResourceQuestion } from '../../src/api/authorization.ts';
 import type { Caller } from '../../src/api/caller.ts';
+import type { Decision } from '../../src/api/decision.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import type { VisibilityRule } from '../../src/api/visibility.ts';
 import { bindingId } from '../../src/authz/policy/binding-facts.ts';

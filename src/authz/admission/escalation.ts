@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Authorizer, PassBounds } from '../../api/authorization.ts';
+import type { Authorizer } from '../../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import type { PassBounds } from '../../api/decision.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX } from '../../api/kinds/access-request.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';

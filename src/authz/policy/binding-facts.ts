@@ -1,6 +1,6 @@
-import type { Grant, PassBounds } from '../../api/authorization.ts';
 import { type ClustersField, NAME_LABEL } from '../../api/clusters-field.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import type { Grant, PassBounds } from '../../api/decision.ts';
 import { validateDomainKeys } from '../../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';

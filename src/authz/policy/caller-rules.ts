@@ -1,4 +1,5 @@
-import type { CallerRules, PassBounds } from '../../api/authorization.ts';
+import type { CallerRules } from '../../api/authorization.ts';
+import type { PassBounds } from '../../api/decision.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';

@@ -1,4 +1,5 @@
-import type { Grant, GrantInCluster } from '../../api/authorization.ts';
+import type { GrantInCluster } from '../../api/authorization.ts';
+import type { Grant } from '../../api/decision.ts';
 import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
 import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';

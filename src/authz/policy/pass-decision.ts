@@ -1,5 +1,6 @@
-import type { Decision, PassDecision, PassHolder } from '../../api/authorization.ts';
-import { NEEDS_APPROVAL } from '../../api/decision-reason.ts';
+import type { PassDecision, PassHolder } from '../../api/authorization.ts';
+import type { Decision } from '../../api/decision.ts';
+import { NEEDS_APPROVAL } from '../../api/decision.ts';
 import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
 import type { PassApproval } from '../../api/kinds/pass-spec.ts';
 import type { Through } from './rule-index.ts';

@@ -1,4 +1,4 @@
-import type { Grant } from '../../api/authorization.ts';
+import type { Grant } from '../../api/decision.ts';
 import type { ApiObject } from '../../api/kind.ts';
 
 /** A change of a stored role or binding. */

@@ -2,12 +2,9 @@ import type {
   Authorizer,
   CallerRules,
   ClusterLabelChange,
-  Decision,
-  Grant,
   GrantFinder,
   GrantInCluster,
   PassAuthorizer,
-  PassBounds,
   PassDecision,
   PassHolder,
   PathQuestion,
@@ -15,6 +12,7 @@ import type {
   RuleLister,
 } from '../../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../../api/caller.ts';
+import type { Decision, Grant, PassBounds } from '../../api/decision.ts';
 import type { Kind } from '../../api/kind.ts';
 import type { ApprovalRule, ClusterVisibility, TimeSpan, VisibilityRule } from '../../api/visibility.ts';
 import { Cache } from '../../lib/cache.ts';

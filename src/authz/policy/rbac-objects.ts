@@ -1,5 +1,5 @@
-import type { BoundSubject } from '../../api/authorization.ts';
 import { accountUserName } from '../../api/caller.ts';
+import type { BoundSubject } from '../../api/decision.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { makeRequirement } from '../../objects/selectors/label-requirement.ts';

@@ -1,5 +1,6 @@
-import type { Decision, PathQuestion, ResourceQuestion } from '../../api/authorization.ts';
+import type { PathQuestion, ResourceQuestion } from '../../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../../api/caller.ts';
+import type { Decision } from '../../api/decision.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import type { ClusterLabels } from '../../api/visibility.ts';

@@ -1,4 +1,4 @@
-import type { PassBounds } from '../../api/authorization.ts';
+import type { PassBounds } from '../../api/decision.ts';
 import { type ClusterSelector, type ClusterView, labelText } from './cluster-selector.ts';
 import { type CompiledBinding, NO_LABEL } from './compiled-rbac.ts';
 import type { RoleKey } from './rbac-objects.ts';

@@ -1,5 +1,6 @@
-import type { Authorizer, BoundSubject, Grant } from '../../api/authorization.ts';
+import type { Authorizer } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
+import type { BoundSubject, Grant } from '../../api/decision.ts';
 import type { Kind } from '../../api/kind.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
 import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';

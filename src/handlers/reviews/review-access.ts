@@ -1,14 +1,14 @@
 import {
   ASKED_AT_ANOTHER_CLUSTER,
   clusterAskedAbout,
-  type Decision,
   isAskedAtAnotherCluster,
   isFilteredList,
   permissionAskedFor,
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import type { Identity, User } from '../../api/caller.ts';
-import { whyAllowed } from '../../api/decision-reason.ts';
+import type { Decision } from '../../api/decision.ts';
+import { whyAllowed } from '../../api/decision.ts';
 import { type FieldError, invalid, invalidValue, required, tooLong } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import {

@@ -1,4 +1,4 @@
-import { clusterQuestion, type Decision, type ResourceQuestion, userpassQuestion } from '../../api/authorization.ts';
+import { clusterQuestion, type ResourceQuestion, userpassQuestion } from '../../api/authorization.ts';
 import {
   accountGroups,
   accountUserName,
@@ -7,6 +7,7 @@ import {
   type Identity,
   type User,
 } from '../../api/caller.ts';
+import type { Decision } from '../../api/decision.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
   type GrantPath,

@@ -1,13 +1,12 @@
 import {
   ASKED_AT_ANOTHER_CLUSTER,
-  type BoundSubject,
   clusterQuestion,
-  type Grant,
   isAskedAtAnotherCluster,
   type PathQuestion,
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import { ACCOUNT_PREFIX, MASTERS, SERVICE_ACCOUNTS_GROUP } from '../../api/caller.ts';
+import type { BoundSubject, Grant } from '../../api/decision.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
   type GrantedSubject,

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Decision } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
+import type { Decision } from '../../api/decision.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { tokenRequestType } from '../../api/kinds/token-request.ts';
 import { kindPrefix, REGISTRY_PREFIX } from '../../api/object-key.ts';
@@ -115,7 +115,7 @@ interface Asked {
   readonly requireRightClock?: () => void;
   readonly willAnswer?: ApiRequest['willAnswer'];
   readonly trackAll?: boolean;
-  readonly permission?: Partial<Decision>;
+  readonly permission?: Decision | undefined;
 }
 
 async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
@@ -126,6 +126,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
   const warnings: string[] = [];
   const request = {
     target: { cluster: 'alpha', namespace: 'ci', name },
+    permission: 'permission' in asked ? asked.permission : { allowed: true, reason: '' },
     query: new URLSearchParams(query),
     body: {
       bytes: Buffer.from(JSON.stringify({ metadata, spec })),
@@ -148,7 +149,6 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     forward: undefined,
     ...ISSUERS,
     authorizer: { decide: () => ({ allowed: false, reason: '' }) },
-    permissionFor: () => ({ allowed: true, reason: '', ...asked.permission }),
     actorClaim: () => undefined,
     ...NO_PEOPLE,
     maxExpirationSeconds: 7200,
@@ -186,6 +186,14 @@ describe('the answer', () => {
     expect(text).toBe(encodeValue(json, shape, style));
     expect(text).toContain('"audiences":["a\\u003cb","c"]');
   });
+});
+
+test('a request that was not authorized gets no token', async () => {
+  const { signer, signed } = recorder();
+  for (const permission of [undefined, { allowed: false, reason: '' }]) {
+    await expect(ask(signer, { permission })).rejects.toThrow('was not authorized');
+  }
+  expect(signed).toEqual([]);
 });
 
 describe('time', () => {

@@ -100,9 +100,10 @@ async function ask({
     now: () => NOW,
     randomUUID: () => JTI,
   };
-  const handle = createTokenHandler((input) => personToken(parts, input, { permission: {} }));
+  const handle = createTokenHandler((input, grant) => personToken(parts, input, grant));
   const response = await handle({
     target: { name: cluster },
+    permission: { allowed: true, reason: '' },
     query: new URLSearchParams(query),
     body: { bytes: Buffer.from(JSON.stringify(body)), mediaType: 'application/json' },
     caller: callerNamed(name, groups, caller),

@@ -1,4 +1,4 @@
-import type { Decision } from '../../api/authorization.ts';
+import type { Decision } from '../../api/decision.ts';
 import type { GrantedTokenRequest, TokenRequest } from '../../api/kinds/token-request.ts';
 import type { ApiRequest } from '../../api/request.ts';
 
@@ -10,7 +10,7 @@ export interface TokenInput {
   readonly dryRun: boolean;
 }
 
-/** What allows a token: by default, that the caller may create it. */
+/** What allows a token. */
 export interface TokenGrant {
   /** The binding, and how long it allows a pass to last. */
   readonly permission: Pick<Decision, 'grant' | 'passBounds'>;
@@ -37,4 +37,10 @@ export interface PassUse {
  * The TokenRequest with what was granted. It resolves when the audit event is durable (A9), and so is the record of the
  * token, if it has one.
  */
-export type IssueToken = (input: TokenInput, grant?: TokenGrant) => Promise<GrantedTokenRequest>;
+export type IssueToken = (input: TokenInput, grant: TokenGrant) => Promise<GrantedTokenRequest>;
+
+/** That the caller may create the token, as the authorization of the request has decided. */
+export function permissionOf({ permission }: Pick<ApiRequest, 'permission'>): TokenGrant {
+  if (permission?.allowed !== true) throw new Error('a token is asked for by a request that was not authorized');
+  return { permission };
+}

@@ -1,6 +1,7 @@
-import { type Decision, isDecidedByHandler, isFilteredList, isTokenRequestList } from '../../api/authorization.ts';
+import { isDecidedByHandler, isFilteredList, isTokenRequestList } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
-import { whyAllowed } from '../../api/decision-reason.ts';
+import type { Decision } from '../../api/decision.ts';
+import { whyAllowed } from '../../api/decision.ts';
 import type { Target } from '../../api/request.ts';
 import { forbiddenFor } from '../../authz/forbidden.ts';
 import { impersonate } from '../../authz/impersonation.ts';
@@ -53,6 +54,7 @@ export const authorize: Stage = (x, { authorizer, resources }) => {
   const user = caller.as(question.cluster);
   record(x, decision, user);
   if (!decision.allowed) throw forbiddenFor(user, question, decision);
+  x.permission = decision;
 };
 
 /** A message of MCP: each request of a tool is authorized. */

@@ -1,6 +1,6 @@
 import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
 import { type Status, timeout } from '../../api/status.ts';
-import type { TokenInput } from '../../handlers/token/token-input.ts';
+import { permissionOf, type TokenInput } from '../../handlers/token/token-input.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Answer } from '../response/respond.ts';
 import { requireFreshState, requireLiveCaller } from './authentication-stages.ts';
@@ -30,7 +30,7 @@ export async function issueSubrequest(
   await runStages(CHECKS, x, parts);
   if (!x.deadline.isOpen) return hasEnded();
   x.willAnswer = (code) => parts.beforeRelease(x, code);
-  return parts.issueToken({ ...input, request: x });
+  return parts.issueToken({ ...input, request: x }, permissionOf(x));
 }
 
 function hasEnded(): never {
