@@ -17,19 +17,18 @@ with 2 for wrong usage. Results are written to stdout, messages to stderr. No co
 
 const CONNECTION = `## Connection flags
 
-All commands take these flags, before or after the command, unless they need no server. A flag takes precedence over its
-environment variable, and that over the stored login. The token of a login is only sent to the server of that login, and
-a token in a variable only to the server in \`CLUSTERPASS_SERVER\`, if that is set. Connections by https use the proxy of
-\`HTTPS_PROXY\` (http or https), except to the hosts and networks of \`NO_PROXY\` and to this machine.
+All commands but \`servers\`, \`logout\`, \`completion\`, \`serve\`, \`store\` and \`admin-token\` take these flags, before or
+after the command. A flag takes precedence over its variable, and that over the stored login. The token of a login is
+only sent to the server of that login, and a token in a variable only to the server in \`CLUSTERPASS_SERVER\`, if that is
+set. Connections by https use the proxy of \`HTTPS_PROXY\` (http or https), except to the hosts and networks of
+\`NO_PROXY\` and to this machine.
 
 `;
 
 /** A flag of so many commands, with one meaning, is described once. */
-const COMMON_FROM = 3;
+const COMMON_FROM = 2;
 
-const cell = (text: string): string => text.replaceAll('|', '\\|');
-
-function flagRow(flag: Flag): string {
+function flagItem(flag: Flag): string {
   const { flags: name, default: fallback, repeatable, variable } = flag;
   const notes = [
     docOf(flag),
@@ -37,39 +36,42 @@ function flagRow(flag: Flag): string {
     ...(fallback === undefined ? [] : [`Default: \`${fallback}\`.`]),
     ...(variable === undefined ? [] : [`Variable: \`${variable}\`.`]),
   ];
-  return `| \`${cell(name)}\` | ${cell(notes.join(' '))} |\n`;
+  return `- \`${name}\`: ${notes.join(' ')}\n`;
 }
 
-const flagTable = (rows: readonly string[]): string => `| Flag | Meaning |\n|---|---|\n${rows.join('')}\n`;
+const flagList = (items: readonly string[]): string => `${items.join('')}\n`;
 
-/** The rows of common flags. A flag with several meanings is described at each command. */
-function commonRows(commands: readonly Command[]): readonly string[] {
-  const rows = commands.flatMap(({ flags = [] }) => flags.map(flagRow));
-  const frequent = [...new Set(rows)].filter((row) => rows.filter((other) => other === row).length >= COMMON_FROM);
-  const nameOf = (row: string): string => row.split(' | ', 1)[0] ?? '';
-  return frequent.filter((row) => frequent.filter((other) => nameOf(other) === nameOf(row)).length === 1);
+/** The items of common flags. A flag with several meanings is described at each command. */
+function commonItems(commands: readonly Command[]): readonly string[] {
+  const items = commands.flatMap(({ flags = [] }) => flags.map(flagItem));
+  const frequent = [...new Set(items)].filter((item) => items.filter((other) => other === item).length >= COMMON_FROM);
+  const nameOf = (item: string): string => item.split(': ', 1)[0] ?? '';
+  return frequent.filter((item) => frequent.filter((other) => nameOf(other) === nameOf(item)).length === 1);
 }
 
 function section(command: Command, common: readonly string[]): string {
-  const { path, summary, details, arguments: args = [], examples, notRun, connects = true, aliases = [] } = command;
+  const { path, summary, details, arguments: args = [], examples, notRun, aliases = [] } = command;
   const usage = ['clusterpass', ...path, ...args.map(({ name }) => name)].join(' ');
   const others = aliases.map((alias) => `\`${[...path.slice(0, -1), alias].join(' ')}\``);
   return [
     `## ${path.join(' ')}\n\n\`${usage}\`: ${summary}${others.length === 0 ? '' : ` Alias: ${others.join(', ')}.`}\n\n`,
     details === undefined ? '' : `${details}\n\n`,
-    connects ? '' : 'Needs no server.\n\n',
     args.length === 0 ? '' : `${args.map(({ name, doc }) => `- \`${name}\`: ${doc}\n`).join('')}\n`,
     flagsText(command, common),
-    `\`\`\`sh\n${notRun === undefined ? '' : `# not run by the tests: ${notRun}\n`}${examples.join('\n')}\n\`\`\`\n\n`,
+    `\`\`\`sh\n${notRun === undefined ? '' : `# not tested: ${notRun}\n`}${examples.join('\n')}\n\`\`\`\n\n`,
   ].join('');
 }
 
+const withoutShort = (flags: string): string => flags.replace(/^-\w, /, '');
+
 function flagsText({ flags = [] }: Command, common: readonly string[]): string {
-  const rows = flags.map(flagRow);
-  const shared = flags.filter((_, index) => common.includes(rows[index] ?? '')).map(({ flags: name }) => `\`${name}\``);
-  const own = rows.filter((row) => !common.includes(row));
+  const items = flags.map(flagItem);
+  const shared = flags
+    .filter((_, index) => common.includes(items[index] ?? ''))
+    .map(({ flags: name }) => `\`${withoutShort(name)}\``);
+  const own = items.filter((item) => !common.includes(item));
   return [
-    own.length === 0 ? '' : flagTable(own),
+    own.length === 0 ? '' : flagList(own),
     shared.length === 0 ? '' : `[Common flags](#common-flags): ${shared.join(', ')}.\n\n`,
   ].join('');
 }
@@ -77,12 +79,12 @@ function flagsText({ flags = [] }: Command, common: readonly string[]): string {
 /** The text of docs/cli.md. */
 export function renderCliReference(): string {
   const commands = [...COMMANDS, ...LOCAL_COMMANDS];
-  const common = commonRows(commands);
+  const common = commonItems(commands);
   const list = commands.map(({ path }) => `[${path.join(' ')}](#${path.join('-')})`).join(',\n');
   return [
     `${HEAD}${list}.\n\n`,
-    `${CONNECTION}${flagTable(CONNECTION_FLAGS.map(flagRow))}`,
-    `## Common flags\n\nSeveral commands have these.\n\n${flagTable(common)}`,
+    `${CONNECTION}${flagList(CONNECTION_FLAGS.map(flagItem))}`,
+    `## Common flags\n\nSeveral commands have these.\n\n${flagList(common)}`,
     ...commands.map((command) => section(command, common)),
   ]
     .join('')

@@ -106,7 +106,7 @@ describeWithKubectl('the page about the installation in Kubernetes', () => {
     beforeAll(() => void buildRenderer(), 600_000);
     it.each(commands)('%s', (command, block) => {
       const found = rules.find(([pattern]) => pattern.test(command));
-      expect(found, 'no rule runs this command: mark its block as "not run by the tests"').toBeDefined();
+      expect(found, 'no rule runs this command: mark its block as "not tested"').toBeDefined();
       execute(block, () => found?.[1](command));
     });
     everyCommandWasRun('docs/install.md');

@@ -17,8 +17,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
   {
     path: ['auth', 'can-i'],
     summary: 'Check whether an action is allowed.',
-    details:
-      'Prints `yes` and exits with 0, or prints `no` and exits with 1. `--list` prints all allowed actions in a namespace.',
+    details: 'Prints `yes` and exits with 0, or prints `no` and exits with 1.',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
       { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
@@ -28,10 +27,10 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       subresource,
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
-      cluster('Check in this cluster. Required for objects inside clusters. If unset, checks the API of the fleet.'),
+      cluster('Check in this cluster. Required for objects inside clusters.'),
       {
         flags: '--list',
-        doc: 'Print all allowed actions.',
+        doc: 'Print all allowed actions in a namespace.',
         conflicts: ['--subresource', '--all-namespaces', '--quiet'],
       },
       { flags: '-q, --quiet', doc: 'Suppress output and only return the exit code.' },
@@ -47,9 +46,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     path: ['auth', 'why'],
     summary: 'Explain why an action is allowed or not.',
     details:
-      'Prints `yes` with the binding and the role that allow the action, or `no` with a role and a binding that ' +
-      'would allow it, as YAML to review and apply. Exits with 0 or 1. Questions about others need the permission ' +
-      'to `create` `subjectaccessreviews`; bindings of groups count for the groups that are named.',
+      'Prints `yes` with the binding and the role that allow it, or `no` with a role and a binding that would, ' +
+      'as YAML to review and apply. Exits with 0 or 1. Questions about others need `create` on ' +
+      '`subjectaccessreviews`.',
     arguments: [
       { name: '<VERB>', doc: '`get`, `list`, `create`...' },
       { name: '<TYPE>', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
@@ -61,9 +60,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       subresource,
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Ask about all namespaces.' },
-      cluster(
-        'Ask about this cluster. Required for objects inside clusters. If unset, asks about the API of the fleet.',
-      ),
+      cluster('Ask about this cluster. Required for objects inside clusters.'),
     ],
     examples: [
       'clusterpass auth why get clusters prod-eu-1',
@@ -75,9 +72,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     summary: 'List the clusters and service accounts that a user reaches.',
     details:
       'The clusters that the user may see, the service accounts of which it may request passes, and `userpass` ' +
-      'for passes for itself, as far as you may see them. Name the groups that are to count. The name of a ' +
-      'service account is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs the permission to ' +
-      '`create` `subjectreachreviews` (API group `clusterpass.dev`).',
+      'for passes for itself, as far as you may see them. Only groups that you name count. A service account ' +
+      'is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs `create` on `subjectreachreviews` ' +
+      '(`clusterpass.dev`).',
     arguments: [{ name: '<USER>', doc: 'Name of the user.' }],
     flags: [group, cluster('Only this cluster.'), noHeaders, output('`json`, `yaml`')],
     examples: ['clusterpass auth reach carl', 'clusterpass auth reach carl --group team-shop --cluster prod-eu-1'],
@@ -86,11 +83,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     path: ['auth', 'who-can'],
     summary: 'List the users, groups and service accounts that may do something.',
     details:
-      'With the binding and the role behind each. Without VERB and TYPE: who may see the cluster, or with ' +
-      '`--account` who may request passes of that account. You see the bindings that you may read. A cluster that ' +
-      'does not exist is an error, an unknown service account a warning, if you may get them. Needs the ' +
-      'permission to `create` `resourceaccessreviews` (API group `clusterpass.dev`), everywhere or in the ' +
-      'cluster.',
+      'With the binding and the role behind each, of the bindings that you may read. Without VERB and TYPE: ' +
+      'who may see the cluster, or with `--account` who may request passes of that account. Needs `create` on ' +
+      '`resourceaccessreviews` (`clusterpass.dev`), everywhere or in the cluster.',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
       { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
@@ -100,7 +95,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       subresource,
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Who may do it in all namespaces.' },
-      cluster('Ask about this cluster. If unset, asks about the API of the fleet.'),
+      cluster('Ask about this cluster. Required for objects inside clusters.'),
       { flags: '--account <namespace/name>', doc: 'Service account of the cluster, in place of VERB and TYPE.' },
       noHeaders,
       output('`json`, `yaml`'),

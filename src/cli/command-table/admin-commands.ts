@@ -7,9 +7,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['register'],
     summary: 'Register a cluster from a kubeconfig.',
     details:
-      'Reads address and CA of a context, and version and identity of the cluster (the UID of the namespace ' +
-      '`kube-system`, stored in the annotation `clusterpass.dev/cluster-id`), and creates the cluster, without ' +
-      'the identity if it cannot be read. The credentials in the kubeconfig are not sent to Clusterpass.',
+      'Reads address and CA of a context, and from the cluster its version and identity (the UID of the ' +
+      'namespace `kube-system`, stored in the annotation `clusterpass.dev/cluster-id`), if it can be read. The ' +
+      'credentials in the kubeconfig are not sent to Clusterpass.',
     arguments: [{ name: '<NAME>', doc: 'Name of the new cluster.' }],
     flags: [
       {
@@ -33,17 +33,17 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['trust'],
     summary: 'Write the authentication configuration with which a cluster accepts passes.',
     details:
-      'Writes an `AuthenticationConfiguration` for the flag `--authentication-config` of kube-apiserver. The CA ' +
-      'in it is that of `--certificate-authority` or of the login, else the root that the issuer presents, if ' +
-      'this machine trusts it and it is not a public CA.\n\n`--refresh` makes an API server read the key set again: ' +
-      'after `clusterpass keys revoke` the server refreshes the clusters that it can reach, and kube-apiserver ' +
-      'accepts tokens of the other keys that it has in memory. With `--file`, on the machine of the API server, ' +
-      'it changes a comment in that file, which is read again in about 20 seconds. With a cluster, it sends a ' +
-      'token that no key verifies; the keys are then read again if they are older than an hour.\n\n`--webhook` ' +
-      'writes files with which an API server asks Clusterpass for each pass, so that a revocation reaches it: a ' +
-      'kubeconfig for its webhook, and the token and the permission of an account that may only review passes of ' +
-      'this cluster. It prints what else is to be done.\n\nWith `--people` the cluster accepts passes for people, ' +
-      'too: names and groups have the prefix of `--people-prefix` of the server.',
+      'Writes an `AuthenticationConfiguration` for the flag `--authentication-config` of kube-apiserver. The ' +
+      'CA in it is that of `--certificate-authority` or of the login, else the root that the issuer presents, ' +
+      'if this machine trusts it and it is not a public CA.\n\n`--refresh` makes an API server read the key ' +
+      'set again: after `clusterpass keys revoke` the server refreshes only the clusters that it can reach. ' +
+      'With `--file`, on the machine of the API server, it changes a comment in that file, which is read again ' +
+      'in about 20 seconds. With a cluster, it sends a token that no key verifies; keys older than an hour are ' +
+      'then read again.\n\n`--webhook` writes files with which an API server asks Clusterpass for each pass, ' +
+      'so that a revocation reaches it: a kubeconfig for its webhook, and the token and the permission of an ' +
+      'account that may only review passes of this cluster. It prints what else is to be done.\n\nWith ' +
+      '`--people` the cluster accepts passes for people, too: names and groups have the prefix of ' +
+      '`--people-prefix` of the server.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.', isCluster: true }],
     flags: [
       { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
@@ -63,10 +63,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['confirm'],
     summary: 'Confirm the addresses and the CA of a cluster.',
     details:
-      'Needs the verb `confirm` on clusters. With `--confirm-endpoints` of the server, a change of addresses or ' +
-      'CA waits until it is confirmed, and a credential (`spec.authInfo.controller`) is sent only to what is ' +
-      'confirmed. The command prints what it confirms and what that replaces: check it. To withdraw a change, ' +
-      'write the previous endpoints.',
+      'Needs the verb `confirm` on clusters. With `--confirm-endpoints` of the server, a change of addresses ' +
+      'or CA waits until it is confirmed, and a credential (`spec.authInfo.controller`) is sent only to what ' +
+      'is confirmed. Check what the command prints. To withdraw a change, write the previous endpoints.',
     arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.', isCluster: true }],
     flags: [
       {
@@ -80,7 +79,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   {
     path: ['keys', 'list'],
     summary: 'List the signing keys.',
-    details: 'Shows public data only. Private keys never leave the server.',
+    details: 'Shows public data only.',
     flags: [output('`json`, `yaml`, `name`')],
     examples: ['clusterpass keys list'],
   },
@@ -108,9 +107,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['keys', 'revoke'],
     summary: 'Revoke a signing key and all tokens signed with it.',
     details:
-      'The server refuses tokens of the key at once and no longer publishes it; the next key takes the place of ' +
-      'the current one. Clusters accept the tokens until they read the keys again: those that the server probes ' +
-      'at once and an hour later, the others with `clusterpass trust --refresh`.',
+      'The server refuses tokens of the key at once; the next key takes the place of the current one. Clusters ' +
+      'accept the tokens until they read the keys again: those that the server probes at once and an hour ' +
+      'later, the others with `clusterpass trust --refresh`.',
     arguments: [{ name: '<KEY>', doc: 'ID of the key.' }],
     flags: [dryRun],
     examples: ['clusterpass keys revoke RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc'],

@@ -6,9 +6,8 @@ export const AGENT_COMMANDS: readonly Command[] = [
     path: ['mcp'],
     summary: 'Serve the Model Context Protocol on stdin and stdout, for an agent.',
     details:
-      'An agent starts it and calls its tools: find clusters, explain access, request passes ([agents.md](agents.md)). Each ' +
-      'call is a request of the API with your login, so an agent can do nothing that you may not. No tool returns a token. ' +
-      'Stdout has messages only, logs are on stderr. Ends at the end of its input.',
+      'For tools that find clusters, explain access and request passes ([agents.md](agents.md)), with your ' +
+      'login and its permissions. No tool returns a token. Logs are on stderr. Ends at the end of its input.',
     flags: [
       { flags: '--read-only', doc: 'Only the tools that change nothing.' },
       {

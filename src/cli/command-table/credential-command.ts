@@ -10,13 +10,13 @@ export const CREDENTIAL: Command = {
   summary: 'Give kubectl a token, as an exec credential plugin.',
   details:
     'Writes only an ExecCredential to stdout. Tokens are cached in `$XDG_CACHE_HOME/clusterpass` or ' +
-    '`~/.cache/clusterpass` (mode 0600) until four fifths of their lifetime are over, which is the ' +
-    '`expirationTimestamp` for kubectl. Processes that start together share one request. A cached token older ' +
-    'than a minute is first checked at the server (or at a cluster that issues its own tokens), and replaced if ' +
-    'it is refused; without an answer in two seconds it is used. `login`, `logout` and `pass revoke` remove what ' +
-    'they end.\n\nFor controllers ([inventory.md](inventory.md)): the cluster can come from ' +
-    '`spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`. With `--token-file` nothing is cached on disk. ' +
-    'The exit code is 2 for wrong flags, variables or `KUBERNETES_EXEC_INFO`, and 1 for any other failure.',
+    '`~/.cache/clusterpass` (mode 0600) for four fifths of their lifetime, which is the ' +
+    '`expirationTimestamp` for kubectl. Processes that start together share one request. A cached token ' +
+    'older than a minute is first checked at the server (or at a cluster that issues its own tokens), and ' +
+    'replaced if it is refused; without an answer in two seconds it is used. `login`, `logout` and `pass ' +
+    'revoke` remove what they end.\n\nFor controllers ([inventory.md](inventory.md)): the cluster can come ' +
+    'from `spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`. With `--token-file` nothing is cached ' +
+    'on disk. The exit code is 2 for wrong flags, variables or `KUBERNETES_EXEC_INFO`.',
   flags: [
     cluster('Cluster of the service account. Defaults to the cluster of the ClusterProfile, if there is one.'),
     { ...namespace, doc: 'Namespace of the service account.' },

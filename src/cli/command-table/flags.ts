@@ -17,12 +17,12 @@ export const TLS_FLAGS: readonly Flag[] = [
 export const CONNECTION_FLAGS: readonly Flag[] = [
   {
     flags: '-s, --server <URL>',
-    doc: 'Address of the server, or its name (`clusterpass login --name`). Defaults to the current server of `clusterpass servers`; for `get clusters`, `describe cluster`, `kubeconfig` and `exec`, to all servers with a login.',
+    doc: 'Address or name of the server. Defaults to the current server (`clusterpass servers`); for `get clusters`, `describe cluster`, `kubeconfig` and `exec`, to all servers with a login.',
     variable: 'CLUSTERPASS_SERVER',
   },
   {
     flags: '--token <token>',
-    doc: 'Bearer token. Visible in the process list to other users of this machine: prefer `--token-file`.',
+    doc: 'Bearer token. Other users of this machine can see it: prefer `--token-file`.',
     variable: 'CLUSTERPASS_TOKEN',
   },
   {
@@ -52,7 +52,7 @@ export const docOf = ({ doc, conflicts = [] }: Flag): string =>
 
 export const output = (formats: string): Flag => ({
   flags: '-o, --output <format>',
-  doc: `Output format. One of: ${formats}.`,
+  doc: `Output format: ${formats}.`,
 });
 
 export const namespace: Flag = { flags: '-n, --namespace <namespace>', doc: 'Namespace of the request.' };
@@ -81,12 +81,12 @@ export const dryRunWithClient: Flag = {
 export const noHeaders: Flag = { flags: '--no-headers', doc: "Don't print headers." };
 
 /** How a command connects to a cluster that is not Clusterpass. */
-export const kubeconfigFlags = (of: 'hub' | 'cluster'): readonly Flag[] => [
+export const kubeconfigFlags: readonly Flag[] = [
   {
     flags: '--kubeconfig <file>',
     doc:
-      `Kubeconfig of the ${of}. Defaults to the cluster of the pod, else to the first file of \`$KUBECONFIG\`, else to ` +
-      '`~/.kube/config`. Its user has a token or a client certificate: exec plugins are not supported.',
+      'Kubeconfig of the cluster or hub. Defaults to the cluster of the pod, else to the first file of `$KUBECONFIG`, ' +
+      'else to `~/.kube/config`. Its user has a token or a client certificate: exec plugins are not supported.',
   },
   { flags: '--context <context>', doc: 'Context of the kubeconfig. Defaults to the current context.' },
 ];

@@ -7,9 +7,9 @@ export const JOIN_COMMANDS: readonly Command[] = [
     path: ['create', 'bootstrap-token'],
     summary: 'Create a token with which one new cluster registers itself.',
     details:
-      'Writes only the token to stdout; the server stores its digest. It works once, with `clusterpass join`, for ' +
-      'a name that matches the pattern; the cluster gets the given labels, and is registered with the permissions ' +
-      'that you have then: `create` of `bootstraptokens` and of `clusters`, and what the labels require.',
+      'Writes only the token to stdout. It works once, with `clusterpass join`, for a name that matches the ' +
+      'pattern. The cluster gets the given labels, and is registered with the permissions that you have then: ' +
+      '`create` on `bootstraptokens` and `clusters`, and what the labels require.',
     arguments: [
       { name: '[NAME]', doc: 'Name of the token, by which it is listed and deleted. Defaults to a random one.' },
     ],
@@ -33,13 +33,13 @@ export const JOIN_COMMANDS: readonly Command[] = [
     path: ['join'],
     summary: 'Register the cluster in which the command runs, with a bootstrap token.',
     details:
-      'Runs in a pod or with a kubeconfig of the cluster. `--token-file` or `CLUSTERPASS_TOKEN` is the bootstrap ' +
-      'token. Sends name, address, CA and identity of the cluster (the UID of the namespace `kube-system`), and ' +
-      'no credential. In a pod, the address is that of the ConfigMap `cluster-info` in `kube-public`, which ' +
-      'kubeadm writes; other clusters need `--address`. Repeated, it changes nothing.',
+      'Runs in a pod or with a kubeconfig of the cluster. `--token-file` or `CLUSTERPASS_TOKEN` is the ' +
+      'bootstrap token. Sends name, address, CA and identity of the cluster (the UID of the namespace ' +
+      '`kube-system`), and no credential. In a pod, the address is that of the ConfigMap `cluster-info` in ' +
+      '`kube-public`, which kubeadm writes; other clusters need `--address`. Repeated, it changes nothing.',
     arguments: [{ name: '<NAME>', doc: 'Name of the cluster. Must match the pattern of the token.' }],
     flags: [
-      ...kubeconfigFlags('cluster'),
+      ...kubeconfigFlags,
       {
         flags: '--address <URL>',
         doc: 'Address of the API server for clients outside of the cluster. Defaults to that of the kubeconfig.',
@@ -64,14 +64,14 @@ export const JOIN_COMMANDS: readonly Command[] = [
     path: ['mirror'],
     summary: 'Copy namespaces, service accounts and Pods of a cluster to Clusterpass.',
     details:
-      'Runs in the cluster, or beside it with a kubeconfig, and keeps copies of the three kinds in Clusterpass: ' +
-      'names, UIDs and, of a Pod, its account and node. A token can then be bound to a Pod that exists, and ends ' +
-      'with it or its account. Copies have the annotation `clusterpass.dev/mirrored-from`, the identity of the ' +
-      'cluster (the UID of `kube-system`); other objects are never changed. If the kubeconfig leads to another ' +
-      'cluster than the registered one, nothing is written.',
+      'Runs in the cluster, or beside it with a kubeconfig, and copies names, UIDs and, of a Pod, its account ' +
+      'and node. A token can then be bound to a Pod that exists, and ends with it or its account. Copies have ' +
+      'the annotation `clusterpass.dev/mirrored-from`, the identity of the cluster (the UID of `kube-system`); ' +
+      'other objects are never changed. If the kubeconfig leads to another cluster than the registered one, ' +
+      'nothing is written.',
     flags: [
       cluster('Name of the cluster in Clusterpass. Required.'),
-      ...kubeconfigFlags('cluster'),
+      ...kubeconfigFlags,
       { flags: '--without-pods', doc: 'Leave out Pods: no permission to read them is needed.' },
       ...loopFlags({
         flags: '--dry-run <none|client>',

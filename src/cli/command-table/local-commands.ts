@@ -16,10 +16,10 @@ const ROTATE_ADMIN_TOKEN: Command = {
   path: ['admin-token', 'rotate'],
   summary: 'Replace the admin token of a data directory.',
   details:
-    'Writes a new token to `admin.token` in the data directory (`--data-dir`, as a flag, environment variable or in a file ' +
-    '(`--config`); see [options.md](options.md)). Run it on the machine of the server, as its user or as root. A running ' +
-    'server accepts the new token within five seconds, and from then on refuses the old one; open watches of the old one ' +
-    'end. To withdraw the token until the next start, remove the file.',
+    'Writes a new token to `admin.token` in the data directory (`--data-dir`, as a flag, environment ' +
+    'variable or in a file (`--config`); see [options.md](options.md)). Run it on the machine of the server, ' +
+    'as its user or as root. Within five seconds a running server accepts the new token, refuses the old one ' +
+    'and ends its watches. To withdraw the token until the next start, remove the file.',
   serverOptions: 'admin-token',
   connects: false,
   examples: ['clusterpass admin-token rotate --data-dir /var/lib/clusterpass'],

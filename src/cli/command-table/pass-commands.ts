@@ -10,9 +10,9 @@ export const PASS_COMMANDS: readonly Command[] = [
     path: ['pass', 'request'],
     summary: 'Ask for a pass of a service account, for a purpose and some minutes.',
     details:
-      'Prints the handle of the pass, and writes a kubeconfig that redeems it: no token is stored before kubectl ' +
-      'needs it. Needs the permission to `create` `serviceaccounts/token` in the cluster. The binding that gives ' +
-      'it decides whether an approval is needed. Nothing that the pass gives outlives it.',
+      'Prints the handle of the pass, and writes a kubeconfig that redeems it: no token is stored before ' +
+      'kubectl needs it. Needs `create` on `serviceaccounts/token` in the cluster; the binding that gives it ' +
+      'decides whether an approval is needed. No token outlives the pass.',
     flags: [
       { ...cluster('The cluster. Required.'), field: /spec\.cluster/ },
       {
@@ -37,7 +37,7 @@ export const PASS_COMMANDS: readonly Command[] = [
       },
       output('`json`, `yaml`, `name`'),
     ],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: ["clusterpass pass request --cluster prod-eu-1 --account ci/builder --purpose 'INC-4711: read the logs'"],
   },
   {
@@ -58,22 +58,21 @@ export const PASS_COMMANDS: readonly Command[] = [
   {
     path: ['pass', 'show'],
     summary: 'Show passes: what they are for, what was decided, and the ids of their tokens.',
-    details:
-      'A pass that was revoked no longer exists; the audit log has it. Others are shown for an hour after their end.',
+    details: 'Passes are shown for an hour after their end, but not when they were revoked; the audit log has those.',
     arguments: handle,
     flags: [output('`json`, `yaml`')],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: ['clusterpass pass show pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
   },
   {
     path: ['pass', 'approve'],
     summary: 'Approve passes.',
     details:
-      'A pass that needs a `review` is approved by another person, with the permission to `approve` `passes` in its ' +
-      'cluster; one that needs a `confirm` by its requester.',
+      'A `review` needs another person, with `approve` on `passes` in the cluster; a `confirm` needs the ' +
+      'requester.',
     arguments: handle,
     flags: [message, dryRun],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: ['clusterpass pass approve pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
   },
   {
@@ -81,17 +80,17 @@ export const PASS_COMMANDS: readonly Command[] = [
     summary: 'Deny passes.',
     arguments: handle,
     flags: [message, dryRun],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: ["clusterpass pass deny pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep -m 'use the staging cluster'"],
   },
   {
     path: ['pass', 'revoke'],
     summary: 'End passes, and revoke the tokens that were issued for them.',
     details:
-      'Your own; with the permission to `delete` `passes`, all of them. The kubeconfig and the cached tokens of a pass ' +
+      'Your own; with the permission to `delete` `passes`, all of them. Kubeconfig and cached tokens of a pass ' +
       'on this machine are deleted.',
     arguments: handle,
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: ['clusterpass pass revoke pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
   },
 ];

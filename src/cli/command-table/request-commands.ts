@@ -10,10 +10,9 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     path: ['request', 'create'],
     summary: 'Ask for access to a cluster, for some time.',
     details:
-      'With `--account` for passes of a service account, with VERB and TYPE for a permission of Clusterpass about ' +
-      'the cluster (none in the cluster itself), and with neither to see the cluster. An approver grants the ' +
-      'request or denies it. Prints its name. Needs the permission to `create` `accessrequests` (API group ' +
-      '`clusterpass.dev`).',
+      'With `--account` for passes of a service account, with VERB and TYPE for a permission of Clusterpass ' +
+      'about the cluster (none in the cluster itself), and with neither to see the cluster. Prints the name of ' +
+      'the request. Needs `create` on `accessrequests` (`clusterpass.dev`).',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
       { name: '[TYPE]', doc: 'Resource, or `TYPE/NAME`.' },
@@ -46,7 +45,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
       dryRun,
       output('`json`, `yaml`, `name`'),
     ],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: [
       "clusterpass request create --cluster prod-eu-1 --account ci/builder --reason 'INC-4711: hangs' --duration 2h",
       "clusterpass request create --cluster prod-eu-1 --reason 'I am on call this week'",
@@ -69,28 +68,28 @@ export const REQUEST_COMMANDS: readonly Command[] = [
   {
     path: ['request', 'show'],
     summary: 'Show requests: what they are for, why, and what was decided.',
-    details: 'Finished requests are shown until they are deleted (`--access-request-retention` of the server).',
+    details: 'Finished requests are kept for `--access-request-retention` of the server.',
     arguments: name,
     flags: [output('`json`, `yaml`')],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: ['clusterpass request show jane-x7k2p'],
   },
   {
     path: ['request', 'approve'],
     summary: 'Approve requests of others.',
     details:
-      'The requester has the access at once, until the time that the command prints. Needs the permission to `approve` ' +
-      '`accessrequests` in the cluster, and the permission that is granted. Requesters cannot approve their own requests.',
+      'The requester, who must be another person, has the access at once, until the time that the command ' +
+      'prints. Needs `approve` on `accessrequests` in the cluster, and the permission that is granted.',
     arguments: name,
     flags: [
       message('A message to the requester.'),
       {
         flags: '--uid <uid>',
-        doc: 'Approve the request only if it has this UID (`request show`). Its requester can delete it and create another one of its name.',
+        doc: 'Approve only the request with this UID (`request show`), not a later one of its name.',
       },
       dryRun,
     ],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: [
       'clusterpass request approve jane-x7k2p',
       "clusterpass request approve jane-x7k2p -m 'until the fix is out'",
@@ -101,18 +100,18 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     summary: 'Deny requests of others.',
     arguments: name,
     flags: [message('Why.'), dryRun],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: ["clusterpass request deny jane-x7k2p -m 'ask for the staging cluster'"],
   },
   {
     path: ['request', 'withdraw'],
     summary: 'Withdraw requests, and end the access of approved ones.',
     details:
-      'Your own, or those that you may approve. Passes that were issued before stay valid: the command says until ' +
-      'when those with a record do, and how to revoke them.',
+      'Your own, or those that you may approve. Passes that were issued before stay valid: the command says ' +
+      'until when, as far as they are tracked, and how to revoke them.',
     arguments: name,
     flags: [message('Why.'), dryRun],
-    notRun: 'the names of the page do not exist',
+    notRun: 'example names',
     examples: ['clusterpass request withdraw jane-x7k2p'],
   },
 ];

@@ -6,22 +6,21 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['login'],
     summary: 'Log in with an identity provider or a token, and store the login.',
     details:
-      'You sign in at an identity provider: that of the flags, else the one that the server names for its console ' +
-      '(`--console-oidc-issuer`), which is printed. It is not used if your login at another server has the same ' +
-      'provider: set the flags if you trust both servers. The sign-in is in a browser on this machine ' +
-      '(authorization code flow with PKCE; the provider must allow the redirect URI `http://127.0.0.1/callback` ' +
-      'with any port), or on any machine (`--device`). A browser is opened only if stderr is a terminal. The ' +
-      'server gets the ID token, which one process at a time refreshes shortly before it expires. A login of ' +
-      'another person, client or provider, or with a token, revokes the refresh token of the one that it replaces.\n\nWithout a ' +
-      'provider, a token must be given. The token is tested, then stored in `logins.json` (mode 0600) in ' +
-      '`$XDG_CONFIG_HOME/clusterpass` or `~/.config/clusterpass`. A token is only sent to its own server.\n\nLog in ' +
-      'to several servers to see their clusters in one list: `get clusters`, `describe cluster`, `kubeconfig` and ' +
-      '`exec` without `--server` are for all of them; every other command is for the current server, that of the ' +
-      'last login until `clusterpass servers use` ([passes.md](passes.md#several-servers)).',
+      "You sign in at the identity provider of the flags, else at that of the server's console " +
+      '(`--console-oidc-issuer`), which is printed; if your login at another server has the same provider, the ' +
+      'flags are required. The sign-in is in a browser on this machine (authorization code flow with PKCE; the ' +
+      'provider must allow the redirect URI `http://127.0.0.1/callback` with any port), or on any machine ' +
+      '(`--device`). A browser is opened only if stderr is a terminal. The server gets the ID token, which one ' +
+      'process at a time refreshes before it expires. A login that replaces one of another person, client or ' +
+      'provider revokes the refresh token of that one; so does a login with a token.\n\nWithout a provider, a ' +
+      'token is required. It is tested, stored in `logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` ' +
+      'or `~/.config/clusterpass`, and only sent to its own server.\n\nWith several logins, `get clusters`, ' +
+      '`describe cluster`, `kubeconfig` and `exec` are for all servers; other commands are for the current ' +
+      'one, that of the last login until `clusterpass servers use` ([passes.md](passes.md#several-servers)).',
     flags: [
       {
         flags: '--name <name>',
-        doc: "Your name for the server, for `--server` and before names of clusters (`eu/prod-1`). Defaults to the name of the login before, else the host. `''` removes it.",
+        doc: "Your name for the server, for `--server` and names of clusters (`eu/prod-1`). Defaults to that of the login before, else the host. `''` removes it.",
       },
       {
         flags: '--issuer-url <URL>',
@@ -35,15 +34,15 @@ export const SESSION_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--client-secret-file <file>',
-        doc: 'File with the client secret, if the client has one. A provider that the server names does not get it: set `--issuer-url`, too.',
+        doc: 'File with the client secret, if the client has one. Needs `--issuer-url`, too.',
       },
       {
         flags: '--scopes <scopes>',
-        doc: 'Comma-separated scopes to request besides `openid`. Defaults to those of `profile`, `email`, `groups` and `offline_access` that the provider supports.',
+        doc: 'Comma-separated scopes besides `openid`. Defaults to those of `profile`, `email`, `groups` and `offline_access` that the provider supports.',
       },
       {
         flags: '--prompt <prompt>',
-        doc: "The `prompt` parameter of OpenID Connect. Defaults to `consent` if `offline_access` is requested, because some providers give no refresh token otherwise. `''` sends none.",
+        doc: "The `prompt` parameter of OpenID Connect. Defaults to `consent` if `offline_access` is requested, for the sake of refresh tokens. `''` sends none.",
       },
       {
         flags: '--issuer-certificate-authority <file>',
@@ -62,7 +61,6 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'clusterpass login --server https://clusterpass.example.com',
       'clusterpass login --server https://clusterpass.example.com --device',
       'clusterpass login --server https://clusterpass.example.com --issuer-url https://id.example.com --client-id clusterpass',
-      'clusterpass login --server https://clusterpass.example.com --token-file ./token',
       'cat token | clusterpass login --server https://clusterpass.example.com --token-file - --certificate-authority ca.crt',
       'clusterpass login --server https://eu.example.com --name eu --issuer-url https://id.example.com --client-id clusterpass',
     ],
@@ -70,7 +68,6 @@ export const SESSION_COMMANDS: readonly Command[] = [
   {
     path: ['servers'],
     summary: 'List the servers that you are logged in to.',
-    details: 'With the name of each, for `--server` and before names of clusters.',
     connects: false,
     flags: [output('`json`, `yaml`, `name`')],
     examples: ['clusterpass servers', 'clusterpass servers -o json'],
@@ -78,9 +75,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
   {
     path: ['servers', 'use'],
     summary: 'Choose the current server.',
-    details:
-      'Commands for one server use it if neither `--server` nor `CLUSTERPASS_SERVER` is set. The next login, at any ' +
-      'server, changes it.',
+    details: 'Commands for one server use it without `--server` and `CLUSTERPASS_SERVER`. The next login changes it.',
     arguments: [{ name: '<NAME>', doc: 'Name or address of a server that you are logged in to.' }],
     connects: false,
     notRun: 'it needs a login of this name',
@@ -90,9 +85,9 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['logout'],
     summary: 'Remove a login and its cached passes.',
     details:
-      'Revokes the refresh token at the provider, ends your passes of this server, and deletes their kubeconfigs. ' +
-      'The login is that of `--server`, `CLUSTERPASS_SERVER` or the current server. If one login is left, it ' +
-      'becomes the current one; of several none does.',
+      'Revokes the refresh token at the provider, ends your passes of this server, and deletes their ' +
+      'kubeconfigs. The login is that of `--server`, `CLUSTERPASS_SERVER` or the current server. One that is ' +
+      'left alone becomes the current one.',
     connects: false,
     flags: [
       { flags: '-s, --server <URL>', doc: 'Name or address of the server whose login is removed.' },

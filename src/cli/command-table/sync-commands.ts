@@ -10,7 +10,7 @@ const SYNC_FLAGS: readonly Flag[] = [
   },
   {
     flags: '--prune-window <duration>',
-    doc: 'Time in which deletions count together. Without `--once`, nothing is deleted for this long after the start: a restart must not begin to count again.',
+    doc: 'Time in which deletions count together. Without `--once`, nothing is deleted for this long after the start.',
     default: '10m',
   },
   ...loopFlags(dryRunWithClient),
@@ -27,7 +27,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
       'changed; what others changed in an own one is changed back. A caller that lost its permissions sees an ' +
       'empty fleet: `--max-delete` keeps that from emptying the hub.',
     flags: [
-      ...kubeconfigFlags('hub'),
+      ...kubeconfigFlags,
       { flags: '-n, --namespace <namespace>', doc: 'Namespace of the profiles. Required.' },
       { flags: '-l, --selector <selector>', doc: 'Label selector of the clusters.' },
       {
@@ -53,18 +53,17 @@ export const SYNC_COMMANDS: readonly Command[] = [
     path: ['sync', 'import'],
     summary: 'Register the clusters of a hub, and keep them up to date.',
     details:
-      'Reads Cluster API clusters, ManagedClusters of Open Cluster Management or ClusterProfiles, and applies a ' +
-      'Cluster for each, with the annotation `clusterpass.dev/imported-from`; others are never changed. Labels ' +
-      'are copied only with `--copy-label`: they decide who reaches a cluster. Only address and CA are read, of ' +
-      'Cluster API from the Secret `NAME-kubeconfig` (`--without-ca` needs no permission for Secrets). With ' +
-      '`--prune` a cluster that is gone from the hub is deleted with everything inside it; one that cannot be ' +
-      'read stays.',
+      'Reads Cluster API clusters, ManagedClusters of Open Cluster Management or ClusterProfiles, and applies ' +
+      'a Cluster for each, with the annotation `clusterpass.dev/imported-from`; others are never changed. Only ' +
+      'address and CA are read, of Cluster API from the Secret `NAME-kubeconfig` (`--without-ca` needs no ' +
+      'permission for Secrets). With `--prune` a cluster that is gone from the hub is deleted with everything ' +
+      'inside it; one that cannot be read stays.',
     flags: [
       { flags: '--from <capi|ocm|clusterprofile>', doc: 'What to read in the hub. Required.' },
-      ...kubeconfigFlags('hub'),
+      ...kubeconfigFlags,
       {
         flags: '--hub-name <name>',
-        doc: 'Name of the hub in the annotation, different for each hub. Defaults to the host of its address. Required in a Pod without `--kubeconfig`, where that host is the same in many clusters.',
+        doc: 'Name of the hub in the annotation, different for each hub. Defaults to the host of its address. Required in a Pod without `--kubeconfig`.',
       },
       { flags: '--hub-namespace <namespace>', doc: 'Namespace to read. Not with `--from ocm`.' },
       { flags: '-A, --all-namespaces', doc: 'Read all namespaces.' },

@@ -16,8 +16,8 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'List the clusters that you may see.',
     details:
       'With several logins, and neither `--server` nor a token, the list has the clusters of all servers, with ' +
-      'the column `SERVER` (in JSON and YAML the annotation `clusterpass.dev/server`, with `-o name` ' +
-      '`SERVER/NAME`). A server that fails is named on stderr, and the exit code is 1.',
+      'the column `SERVER` (in JSON and YAML the annotation `clusterpass.dev/server`). A server that fails is ' +
+      'named on stderr, with exit code 1.',
     arguments: [
       {
         name: '[NAME...]',
@@ -40,8 +40,7 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'Show details of a cluster.',
     details:
       'Labels, endpoints, conditions, issuer, default audience, maximum lifetime of tokens, the RBAC rule that ' +
-      'lets you see the cluster, and the first 20 service accounts for which you may create tokens. With several ' +
-      'logins it is searched at all servers.',
+      'shows you the cluster, and the first 20 service accounts for which you may create tokens.',
     arguments: [
       { name: '<NAME...>', doc: 'Names of clusters. `SERVER/NAME` is the cluster of one server.', isCluster: true },
     ],
@@ -50,8 +49,7 @@ export const USER_COMMANDS: readonly Command[] = [
   {
     path: ['create', 'token'],
     summary: 'Request a pass: a token of a service account, or of yourself.',
-    details:
-      'Writes only the token to stdout. The server may issue a token with a longer or shorter lifetime than requested.',
+    details: 'Writes only the token to stdout. The server may grant another lifetime than requested.',
     arguments: [{ name: '[NAME]', doc: 'Service account. Required without `--as-me`.' }],
     flags: [
       cluster('Cluster of the service account.'),
@@ -78,7 +76,7 @@ export const USER_COMMANDS: readonly Command[] = [
       { flags: '--for-cluster', doc: "Warn if the cluster's API server does not accept the audiences." },
       {
         flags: '--tracked',
-        doc: 'Store a record of the token until it expires, for `token list`. The default where that is possible; with this flag, the request fails where it is not.',
+        doc: 'Store a record of the token until it expires, for `token list`, or fail. Without the flag, it is stored where possible.',
         field: /metadata\.annotations\[clusterpass\.dev\/tracked\]/,
       },
       { flags: '--no-tracked', doc: 'Store no record.' },
@@ -110,10 +108,9 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['token', 'list'],
     summary: 'List unexpired tracked tokens.',
     details:
-      'Tokens that are neither expired nor revoked. `clusterpass create token` and the console track tokens, ' +
-      'unless that is declined; tokens of kubectl, `clusterpass credential` and other clients are tracked with ' +
-      '`--track-all-tokens` of the server. Without permission to list `issuedtokens` you see those that you ' +
-      'requested.',
+      'Tracked are tokens of `clusterpass create token` and of the console, unless that is declined; with ' +
+      '`--track-all-tokens` of the server all. Without permission to list `issuedtokens` you see those that ' +
+      'you requested.',
     flags: [
       ...tokenSelection,
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
@@ -130,11 +127,11 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['token', 'revoke'],
     summary: 'Revoke passes before they expire.',
     details:
-      'Takes IDs of tokens (the claim `jti`, also as `JTI=...` of an audit log), or a token on stdin, of which ' +
-      'only the ID is sent. You may revoke tracked tokens that you requested; others need the permission to ' +
-      '`delete` `issuedtokens`. Clusterpass and verifiers that ask it refuse the token from then on. A cluster or ' +
-      'a verifier that uses the key set accepts it until it expires; the command says until when.\n\nIn place of ' +
-      'IDs, flags select tracked tokens; those that match all of them are revoked.',
+      'Takes IDs of tokens (the claim `jti`, also as `JTI=...` of an audit log), a token on stdin, of which ' +
+      'only the ID is sent, or flags that select tracked tokens. You may revoke tracked tokens that you ' +
+      'requested; others need `delete` on `issuedtokens`. Clusterpass and verifiers that ask it refuse the ' +
+      'token from then on. Clusters and verifiers with the key set accept it until it expires; the command ' +
+      'says until when.',
     arguments: [{ name: '[JTI|-...]', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
     flags: [
       ...tokenSelection,
@@ -156,18 +153,18 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['kubeconfig'],
     summary: 'Write a kubeconfig with contexts for Clusterpass, or for every cluster that you may see.',
     details:
-      'Without `--as` and `--as-me`: a context `clusterpass` for the API of the fleet, and `clusterpass/CLUSTER` ' +
-      'for that of each cluster at Clusterpass, with your own login; with several logins `clusterpass@SERVER`, ' +
-      'and `clusterpass@SERVER/CLUSTER` for a name that two servers have.\n\nContexts are added to the first file ' +
-      'of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other programs are never changed; a name ' +
-      'that is in use is an error. Own entries are recognized by an extension: a context that you renamed keeps ' +
-      'its name and your settings. No secret is written: kubectl runs `clusterpass credential` with your login or ' +
-      'the variables of its environment. The address is the first endpoint whose `clientCIDR` contains the local ' +
-      'address of the connection to the server. A context whose address or CA has changed is left as it is, with ' +
-      'exit code 1, until `--accept-changes`. Accounts are tested in up to 500 clusters with a dry run; failures ' +
-      'are warnings.\n\nWith several logins, and neither `--server` nor a token, contexts of all servers are ' +
-      'written; a cluster whose name another server has gets `SERVER/NAME`. Nothing is changed or pruned for a ' +
-      'server that fails.',
+      'Without `--as` and `--as-me`: a context `clusterpass` for the API of the fleet, and ' +
+      '`clusterpass/CLUSTER` for that of each cluster at Clusterpass, with your own login; with several logins ' +
+      '`clusterpass@SERVER`, and `clusterpass@SERVER/CLUSTER` for a name that two servers have.\n\nContexts ' +
+      'are added to the first file of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other ' +
+      'programs are never changed; a name that is in use is an error. A context that you renamed keeps its ' +
+      'name and your settings. No secret is written: kubectl runs `clusterpass credential` with your login or ' +
+      'the variables of its environment. The address is the first endpoint whose `clientCIDR` contains the ' +
+      'local address of the connection to the server. A context whose address or CA has changed is left as it ' +
+      'is, with exit code 1, until `--accept-changes`. Accounts are tested in up to 500 clusters with a dry ' +
+      'run; failures are warnings.\n\nWith several logins, and neither `--server` nor a token, contexts of all ' +
+      'servers are written; a cluster whose name another server has gets `SERVER/NAME`. Nothing is changed or ' +
+      'pruned for a server that fails.',
     flags: [
       {
         flags: '--as <namespace/name>',
@@ -198,12 +195,12 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--prune',
-        doc: 'Remove contexts of clusters that you no longer see, and, without `--server`, a token and a selection, those of servers that you are not logged in to. Each is named. Without `--as`, nothing else is done.',
+        doc: 'Remove contexts of clusters that you no longer see, and, without `--server`, a token and a selection, those of servers without a login. Without `--as`, nothing else is done.',
       },
       { flags: '-w, --watch', doc: 'Keep running, and update the file when clusters change.' },
       {
         flags: '--exec-command <command>',
-        doc: 'Program that kubectl runs for a token. Defaults to `clusterpass` or `kubectl-clusterpass` if the PATH leads to this program, else its path.',
+        doc: 'Program that kubectl runs for a token. Defaults to this one.',
       },
     ],
     examples: [
@@ -219,10 +216,10 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['kubectl'],
     summary: 'Run kubectl at Clusterpass, with your login.',
     details:
-      'For everything that is an object. Runs the `kubectl` on your PATH with a temporary kubeconfig (mode 0600) ' +
-      'that has no secret: kubectl gets its token from `clusterpass credential`. Each server with a login is a ' +
-      'context, `clusterpass@SERVER`. Flags of `clusterpass` stand before the first argument; the rest is for ' +
-      'kubectl, whose exit code is that of the command. Needs an https server ([kubectl.md](kubectl.md)).',
+      'Runs the `kubectl` on your PATH with a temporary kubeconfig (mode 0600) without a secret: kubectl gets ' +
+      'its token from `clusterpass credential`. Each login is a context, `clusterpass@SERVER`. Flags of ' +
+      '`clusterpass` stand before the first argument; the rest is for kubectl, whose exit code is that of the ' +
+      'command. Needs an https server ([kubectl.md](kubectl.md)).',
     arguments: [{ name: '<ARGS...>', doc: 'Arguments of kubectl.' }],
     passesArguments: true,
     flags: [cluster('At the API of this cluster: its namespaces, service accounts, Pods and Secrets.')],
@@ -236,15 +233,14 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['exec'],
     summary: 'Run a command for every cluster that a selector matches.',
     details:
-      'Requests a token for each cluster, and runs the command once for each, in parallel, as soon as its token ' +
-      'is there. `KUBECONFIG` is a file with address, CA and token of the cluster (mode 0600, removed at the ' +
-      'end), `CLUSTERPASS_CLUSTER` its name, `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output ' +
-      'starts with the name of its cluster. A cluster that fails does not hold up the others: its error is ' +
-      'printed at the end, and the exit code is 1. Commands have no terminal; an interrupt, and the timeout, end ' +
-      'them with their children. While the output is not read, commands wait, and their time does not pass. A ' +
-      'token that expires before its command starts is requested again.\n\nWith several logins the clusters of all ' +
-      'servers are selected, and lines start with `SERVER/NAME`. A name that two servers have must be given as ' +
-      '`SERVER/NAME`, and so must any name while a server fails.',
+      'Runs the command once for each cluster, in parallel, as soon as its token is there. `KUBECONFIG` is a ' +
+      'file with address, CA and token of the cluster (mode 0600, removed at the end), `CLUSTERPASS_CLUSTER` ' +
+      'its name, `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts with the name of ' +
+      'its cluster. Errors of clusters are printed at the end, with exit code 1. Commands have no terminal; an ' +
+      'interrupt, and the timeout, end them with their children. While the output is not read, commands wait, ' +
+      'and their time does not pass.\n\nWith several logins the clusters of all servers are selected, and ' +
+      'lines start with `SERVER/NAME`. A name that two servers have must be given as `SERVER/NAME`, and so ' +
+      'must any name while a server fails.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     runsCommand: true,
     flags: [

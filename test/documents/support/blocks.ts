@@ -24,7 +24,7 @@ export interface Block {
   readonly text: string;
   /** The name in its first line, `# keycloak.yaml`, or behind the language: it is that file. Undefined for others. */
   readonly file: string | undefined;
-  /** From the first line of commands that the tests do not run: `# not run by the tests: it needs a cluster`. */
+  /** From the first line of commands that the tests do not run: `# not tested: it needs a cluster`. */
   readonly notRun: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export function blocksOf(page: string): Block[] {
     }
     const text = body.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
     const file = name === '' ? /^# (\S+\.\w+)\n/.exec(text)?.[1] : name;
-    blocks.push({ page, section, language, text, file, notRun: /^# not run by the tests: (.+)\n/.exec(text)?.[1] });
+    blocks.push({ page, section, language, text, file, notRun: /^# not tested: (.+)\n/.exec(text)?.[1] });
   }
   return blocks;
 }
