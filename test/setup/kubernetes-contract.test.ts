@@ -18,7 +18,8 @@ const FACTS = new RegExp(FACT, 'g');
 /** `P-10..P-19` and `K-11 to K-20` stand for all ids in the range. */
 const RANGES = new RegExp(`(${FACT})(?:\\.\\.| to )(${FACT})`, 'g');
 const DECISIONS = /\bdecision (\d+)\b/gi;
-const ROW = /^\| (\S+) \|.* \|$/gm;
+/** A decision is a row of a table, a fact an item of a list. */
+const ROW = /^(?:\| (?=\d+ \|)|- )([\w-]+)/gm;
 
 const idsIn = (text: string): Set<string> => {
   const ids = new Set(text.match(FACTS));
