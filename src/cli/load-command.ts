@@ -21,6 +21,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'describe cluster': async () => (await import('./commands/describe-cluster.ts')).run,
   exec: async () => (await import('./commands/exec.ts')).run,
   'get clusters': async () => (await import('./commands/get-clusters.ts')).run,
+  grant: async () => (await import('./commands/grant.ts')).run,
   join: async () => (await import('./commands/join.ts')).join,
   'keys list': async () => (await import('./commands/keys.ts')).listKeys,
   'keys revoke': async () => (await import('./commands/keys.ts')).revokeKey,

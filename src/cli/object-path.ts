@@ -2,6 +2,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { apiVersionOf, type Kind } from '../api/kind.ts';
 import { clusterPrefix } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
+import { isStatus, type StatusError } from '../client/errors.ts';
 import { CliError } from './command.ts';
 import { pathSegment } from './path-segment.ts';
 
@@ -28,6 +29,17 @@ export function requireCluster(kind: Kind, { cluster }: ObjectScope): void {
 export function objectPath(client: Client, kind: Kind, scope: ObjectScope, name: string): string {
   const segment = pathSegment(name);
   return `${collectionPath(client, kind, scope)}/${segment}`;
+}
+
+/** The 404 for an object; undefined also for callers who may not get it (403), and learn nothing about it. */
+export async function absenceOf(client: Client, path: string): Promise<StatusError | undefined> {
+  try {
+    await client.request('GET', path);
+  } catch (error) {
+    if (isStatus(error, 404)) return error;
+    if (!isStatus(error, 403)) throw error;
+  }
+  return undefined;
 }
 
 /** Finds a kind by a name that kubectl accepts: `clusters`, `Cluster`, `sa`, `clusters.clusterregistry.k8s.io`. */

@@ -238,7 +238,7 @@ describe('clusterpass describe cluster', () => {
       /^Issuer: +http:\/\/127\.0\.0\.1:\d+\/orchestrator\/prod-1$/m,
       /^Default audience: +http:\/\/127\.0\.0\.1:\d+\/orchestrator\/prod-1$/m,
       /^Longest lifetime: +24h \(86400 seconds\)$/m,
-      /^Visible because: +RBAC: allowed by ClusterRoleBinding "jane-sees" of ClusterRole "jane-sees" to User "jane"$/m,
+      /^Visible because: +RBAC: allowed by FleetRoleBinding "jane-sees" of ClusterRole "jane-sees" to User "jane"$/m,
       /^ {2}10\.0\.0\.0\/8 +https:\/\/10\.0\.0\.1:6443$/m,
       /^ {2}Ready +True +<unknown> +\d+y\d*d? +Fine +all \?\[31mred\?\[0m$/m,
     ]) {

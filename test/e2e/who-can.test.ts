@@ -600,6 +600,43 @@ describe('clusterpass auth why', () => {
   });
 });
 
+describe('clusterpass grant', () => {
+  const args = ['grant', 'jill', '--role', 'clusterpass:viewer', '-l', 'env=dev'];
+
+  it('says who gains what and where, and writes one binding that granting again changes', async () => {
+    const dryRun = await admin.ok([...args, '--for', '8h']);
+    expect(dryRun).toMatch(/^User jill gets ClusterRole clusterpass:viewer until \S+Z in 1 cluster: beta\n/);
+    expect(dryRun).toMatch(
+      /\nfleetrolebinding\.clusterpass\.dev\/jill-\S+ not changed \(server dry run\): add --apply/,
+    );
+    const jill = await Person.as(server, 'jill');
+    const visible = () => jill.run(['get', 'clusters', '-o', 'name']).then(({ stdout }) => stdout);
+    expect(await visible()).toBe('');
+
+    expect(await admin.ok([...args, '--for', '8h', '--apply'])).toMatch(/ applied\n$/);
+    expect(await visible()).toBe('cluster.clusterregistry.k8s.io/beta\n');
+    const again = await admin.run([...args, '--apply', '-o', 'json']);
+    expect(again.stderr).toContain('without an end in 1 cluster: beta\nIt has that role already in 1 cluster: beta\n');
+    const elsewhere = await admin.ok([...args.slice(0, -2), '--cluster', 'alpha']);
+    expect(elsewhere).toMatch(/without an end in 1 cluster: alpha\nfleetrolebinding/);
+    const { metadata, spec } = JSON.parse(again.stdout);
+    const stored = (await server.call('GET', `${FLEET_BINDINGS}/${metadata.name}`)).json;
+    expect(stored.spec).toEqual(spec);
+    expect(spec).not.toHaveProperty('expiresAt');
+    await remove(server, `${FLEET_BINDINGS}/${metadata.name}`);
+    await jill.leave();
+  });
+
+  it('refuses what the server refuses, and a role that does not exist', async () => {
+    expect(await admin.fails([...args, '--max-pass', '59s'])).toMatch(/--max-pass: Invalid value/);
+    expect(await admin.fails(['grant', 'jill', '--role', 'absent', '-l', 'env=dev'])).toMatch(/"absent" not found/);
+    expect(await admin.fails(['grant', 'jill', '--role', 'clusterpass:viewer', '--cluster', 'absent'])).toMatch(
+      /"absent" not found/,
+    );
+    expect(await owner.fails([...args, '--apply'])).toMatch(/Forbidden/);
+  });
+});
+
 describe('a failed read is not taken for a result', () => {
   const review = json(201, { status: { subjects: [] } });
   const failure = status(500, 'InternalError', 'the store is down');

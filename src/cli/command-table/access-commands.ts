@@ -106,4 +106,56 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       'clusterpass auth who-can --cluster prod-eu-1 --account ci/builder',
     ],
   },
+  {
+    path: ['grant'],
+    summary: 'Grant a role in some clusters, by a FleetRoleBinding.',
+    details:
+      'Prints who would gain what and where, after a dry run at the server; `--apply` then writes the binding, and ' +
+      '`--output` prints it. Its name follows from the subject, the role and where it holds: granting the same again ' +
+      'changes that binding, e.g. when it ends. Needs the permission to `create` and `patch` `fleetrolebindings` ' +
+      '(API group `clusterpass.dev`), and what is granted; with the permission to `create` `subjectreachreviews` ' +
+      'it says in which clusters the subject has the access already.',
+    arguments: [{ name: '[USER]', doc: 'The user. In its place: `--group` or `--service-account`.' }],
+    flags: [
+      { flags: '--group <group>', doc: 'A group.', conflicts: ['--service-account'] },
+      {
+        flags: '--service-account <namespace/name>',
+        doc: 'A service account of the clusters.',
+        field: /spec\.subjects\[\d+\]\.\w+/,
+      },
+      {
+        flags: '--role <role>',
+        doc: 'Name of a ClusterRole, or `Role/NAME` for the Role in `--namespace`. Required.',
+        field: /spec\.roleRef\.\w+/,
+      },
+      { ...cluster('The only cluster in which it holds.'), conflicts: ['--selector'], field: /spec\.clusters\.names/ },
+      {
+        flags: '-l, --selector <selector>',
+        doc: 'It holds in the clusters with these labels, now and later.',
+        field: /spec\.clusters\.selector[\w.[\]]*/,
+      },
+      {
+        flags: '-n, --namespace <namespace>',
+        doc: 'The only namespace in which it holds. If unset, all of them.',
+        field: /spec\.namespaces/,
+      },
+      {
+        flags: '--for <duration>',
+        doc: 'It ends after this time, e.g. `8h`. If unset, never.',
+        field: /spec\.expiresAt/,
+      },
+      {
+        flags: '--max-pass <duration>',
+        doc: 'The longest pass through it, e.g. `15m`.',
+        field: /spec\.maxPassSeconds/,
+      },
+      { flags: '--apply', doc: 'Write the binding.' },
+      output('`json`, `yaml`'),
+    ],
+    examples: [
+      'clusterpass grant jane --role clusterpass:viewer -l env=dev',
+      'clusterpass grant --group team-shop --role clusterpass:token-creator -n shop --cluster prod-eu-1 --for 8h',
+      'clusterpass grant jane --role clusterpass:token-creator -n shop -l env=dev --max-pass 15m -o yaml',
+    ],
+  },
 ];

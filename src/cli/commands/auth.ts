@@ -15,12 +15,12 @@ import {
   type SubjectAccessReviewStatus,
 } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
-import { isStatus, type StatusError } from '../../client/errors.ts';
+import type { StatusError } from '../../client/errors.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { objectPath } from '../object-path.ts';
+import { absenceOf, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 import { type AskedAction, askedAction, checkCluster } from '../resource-attributes.ts';
@@ -251,15 +251,4 @@ function grantCell(reference: GrantPath['binding']): string {
   if (reference === undefined) return '<none>';
   const { kind, namespace = '', name } = reference;
   return terminalSafe(namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`);
-}
-
-/** The 404 for an object; undefined also for callers who may not get it (403), and learn nothing about it. */
-async function absenceOf(client: Client, path: string): Promise<StatusError | undefined> {
-  try {
-    await client.request('GET', path);
-  } catch (error) {
-    if (isStatus(error, 404)) return error;
-    if (!isStatus(error, 403)) throw error;
-  }
-  return undefined;
 }

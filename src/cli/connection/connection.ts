@@ -170,8 +170,12 @@ export function notLoggedIn(
   return `${problem}${problem.endsWith('?') ? '' : '.'} ${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
 }
 
+/** Of one command, so that a server cannot fill the memory of one that runs for long. */
+const MAX_WARNINGS = 1_000;
+
 export async function clientOptions(context: Context, connection: Connection, fetch?: Fetch) {
   const { server, productName } = connection;
+  const warned = new Set<string>();
   return {
     server,
     tokenProvider: tokenFor(connection),
@@ -179,7 +183,12 @@ export async function clientOptions(context: Context, connection: Connection, fe
     productName,
     fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection, context.env))),
     userAgent: `clusterpass/${context.version}`,
-    onWarning: (text: string): void => context.err.write(`Warning: ${terminalSafe(text)}\n`),
+    // Each one once, as kubectl: a write repeats those of its dry run.
+    onWarning: (text: string): void => {
+      if (warned.has(text) || warned.size === MAX_WARNINGS) return;
+      warned.add(text);
+      context.err.write(`Warning: ${terminalSafe(text)}\n`);
+    },
   };
 }
 

@@ -1,0 +1,85 @@
+import { expect, it } from 'vitest';
+import { Invocation } from '../command.ts';
+import { bindingOf } from './grant.ts';
+
+const NOW = Date.parse('2026-11-20T10:00:00.900Z');
+const view = { role: 'clusterpass:viewer', selector: 'env=dev' };
+
+const bound = (args: readonly string[], options: object, now = NOW) =>
+  bindingOf(new Invocation(args, options as Readonly<Record<string, unknown>>), now);
+
+it.each([
+  [
+    'a user, by labels',
+    ['jane'],
+    view,
+    {
+      subjects: [{ kind: 'User', name: 'jane' }],
+      roleRef: { kind: 'ClusterRole', name: 'clusterpass:viewer' },
+      clusters: { selector: { matchLabels: { env: 'dev' } } },
+    },
+  ],
+  [
+    'a group, in one namespace of one cluster, with times',
+    [],
+    { group: 'shop', role: 'Role/deployer', cluster: 'prod-eu-1', namespace: 'shop', for: '8h', maxPass: '15m' },
+    {
+      subjects: [{ kind: 'Group', name: 'shop' }],
+      roleRef: { kind: 'Role', name: 'deployer' },
+      clusters: { names: ['prod-eu-1'] },
+      namespaces: ['shop'],
+      expiresAt: '2026-11-20T18:00:00Z',
+      maxPassSeconds: 900,
+    },
+  ],
+  [
+    'a service account',
+    [],
+    { ...view, serviceAccount: 'ci/builder' },
+    {
+      subjects: [{ kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }],
+      roleRef: { kind: 'ClusterRole', name: 'clusterpass:viewer' },
+      clusters: { selector: { matchLabels: { env: 'dev' } } },
+    },
+  ],
+])('the FleetRoleBinding for %s', (_name, args, options, spec) => {
+  expect(bound(args, options)).toEqual({
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'FleetRoleBinding',
+    metadata: { name: expect.stringMatching(/^[a-z0-9-]+-[0-9a-f]{8}$/) },
+    spec,
+  });
+});
+
+it('has the same name for another time, and another name for another grant', () => {
+  const { name } = bound(['jane'], view).metadata;
+  expect(name).toMatch(/^jane-clusterpass-viewer-env-dev-/);
+  expect(bound(['jane'], { ...view, for: '8h', maxPass: '15m' }, NOW + 1000).metadata.name).toBe(name);
+  const others = [
+    bound(['JANE'], view),
+    bound([], { ...view, group: 'jane' }),
+    bound(['jane'], { ...view, role: 'cluster-admin' }),
+    bound(['jane'], { ...view, selector: 'env=prod' }),
+    bound(['jane'], { ...view, namespace: 'shop' }),
+    bound(['jane'], { ...view, selector: undefined, cluster: 'dev' }),
+  ].map(({ metadata }) => metadata.name);
+  expect(new Set([name, ...others]).size).toBe(7);
+});
+
+it('an empty namespace is left to the server, which refuses it, and not taken for all of them', () => {
+  expect(bound(['jane'], { ...view, namespace: '' }).spec).toMatchObject({ namespaces: [''] });
+});
+
+it.each([
+  [[], view, 'name one of USER, --group and --service-account'],
+  [['jane'], { ...view, group: 'shop' }, 'name one of USER, --group and --service-account'],
+  [['jane'], { selector: 'env=dev' }, '--role is required'],
+  [['jane'], { role: 'r' }, '--cluster or --selector is required'],
+  [['jane'], { role: 'r', selector: 'env in dev' }, '--selector: cannot read "env in dev"'],
+  [['jane'], { ...view, role: 'Role/r' }, 'a Role needs --namespace'],
+  [[], { ...view, serviceAccount: 'ci' }, '--service-account: "ci" is not a service account in the form'],
+  [['jane'], { ...view, for: '0s' }, '--for must be above zero'],
+  [['jane'], { ...view, for: 'tomorrow' }, '--for: "tomorrow" is not a duration'],
+])('wrong usage: %j %j', (args, options, message) => {
+  expect(() => bound(args, options)).toThrow(message);
+});
