@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -408,48 +407,11 @@ func durationOf(given flags, variable string) (int64, error) {
 	if text == "0" || text == "0s" {
 		return 0, nil
 	}
-	milliseconds, ok := parseDuration(text)
-	if !ok || milliseconds <= 0 {
+	duration, err := time.ParseDuration(text)
+	if err != nil || duration <= 0 || duration%time.Millisecond != 0 {
 		return 0, misused("%s: %s is not a duration such as 10m, 1h30m or 90s", source, quote(text))
 	}
-	return int64(math.Ceil(milliseconds / 1000)), nil
-}
-
-// parseDuration parses a duration in milliseconds. time.ParseDuration accepts more: signs, microseconds, ".5h".
-func parseDuration(text string) (float64, bool) {
-	if text == "" || len(text) > 40 {
-		return 0, false
-	}
-	total := 0.0
-	for text != "" {
-		digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-		if whole, fraction, ok := strings.Cut(text, "."); ok && digits > 0 && len(whole) == digits {
-			digits += 1 + len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))
-			if text[digits-1] == '.' {
-				return 0, false
-			}
-		}
-		number, err := strconv.ParseFloat(text[:digits], 64)
-		if err != nil {
-			return 0, false
-		}
-		text = text[digits:]
-		switch {
-		case strings.HasPrefix(text, "ms"):
-			total, text = total+number, text[2:]
-		case strings.HasPrefix(text, "s"):
-			total, text = total+number*1_000, text[1:]
-		case strings.HasPrefix(text, "m"):
-			total, text = total+number*60_000, text[1:]
-		case strings.HasPrefix(text, "h"):
-			total, text = total+number*3_600_000, text[1:]
-		default:
-			return 0, false
-		}
-	}
-	// Fractions of a unit are subject to floating-point rounding.
-	rounded := math.Floor(total + 0.5)
-	return rounded, rounded < 1<<53 && math.Abs(rounded-total) < 1e-3
+	return int64(math.Ceil(duration.Seconds())), nil
 }
 
 func isLabel(text string) bool {

@@ -3,7 +3,7 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import type { JsonMap, JsonValue } from '../lib/json.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { fieldRules, plainObject, storedManagers } from '../objects/managed-fields.ts';
-import { applyConfig } from '../objects/patches/apply/apply-config.ts';
+import { applyConfig, BEFORE_FIRST_APPLY } from '../objects/patches/apply/apply-config.ts';
 import { applyConflict } from '../objects/patches/apply/conflict-error.ts';
 import { type Managers, NO_MANAGERS } from '../objects/patches/apply/managers.ts';
 
@@ -31,7 +31,9 @@ export function mergeManifest(kind: Kind, manifest: ApiObject, current: ApiObjec
   const applied = applyConfig(rules, { ...input, force: true });
   const { value } = decodeValue(applied.object as JsonValue, kind, 'Ignore', live === undefined ? {} : { known: live });
   const takenOver = conflicts.length === 0 ? undefined : withoutSummary(applyConflict(conflicts).message);
-  return { object: value, managers: applied.managers, takenOver };
+  // The folder made an object without managers: a file that sets no field leaves none. It had no fields before.
+  const ofFields = [...applied.managers].filter(([, { name }]) => managers.size > 0 || name !== BEFORE_FIRST_APPLY);
+  return { object: value, managers: new Map(ofFields), takenOver };
 }
 
 /** Without `Apply failed with 2 conflicts: `. */

@@ -3,9 +3,10 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { TcpProxy } from '../chaos/tcp-proxy.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
+import { FLEET_BINDINGS } from './support/bindings.ts';
 import { addCluster, bindRole, PUBLIC_LIST, setRole, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
-import { CLUSTERS, RBAC } from './support/paths.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { type Server, tokenOf } from './support/server.ts';
 import { Watch, type WatchEvent } from './support/watch.ts';
@@ -242,7 +243,7 @@ describeWithEtcd('B12: replicas while etcd is in trouble', () => {
       stopped?.signal('SIGSTOP');
       onTestFinished(() => stopped?.signal('SIGCONT'));
       await delay(100);
-      await Promise.all([remove(at, path), remove(at, `${RBAC}/clusterrolebindings/see`)]);
+      await Promise.all([remove(at, path), remove(at, `${FLEET_BINDINGS}/see`)]);
       const expectRefused = async (server: Server, where: string): Promise<void> => {
         const answers = Array.from({ length: QUESTIONS }, () => Promise.all([isIn(server, token), sees(server)]));
         for (const [tokenIsIn, janeSees] of await Promise.all(answers))

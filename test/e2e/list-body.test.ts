@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import { addCluster, grantClusters, listAs, namesIn, PUBLIC_LIST, revisionOf } from './support/fleet.ts';
+import { addCluster, grantClusters, listAs, namesIn, PUBLIC_LIST, revisionOf, settled } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, tokenOf } from './support/server.ts';
@@ -141,6 +141,7 @@ describe('N-09: gzip', () => {
     const note = 'x'.repeat(100_000);
     await addCluster(server, 'large-1', { annotations: { note } });
     await addCluster(server, 'large-2', { annotations: { note } });
+    await settled(server);
   });
 
   it('compresses bodies of more than 131072 bytes, with Content-Encoding', async () => {

@@ -1,6 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus } from './support/expect-status.ts';
-import { addCluster, grantClusters, PUBLIC_LIST, relabel, removeCluster, revisionNow, touch } from './support/fleet.ts';
+import {
+  addCluster,
+  grantClusters,
+  PUBLIC_LIST,
+  relabel,
+  removeCluster,
+  revisionNow,
+  settled,
+  touch,
+} from './support/fleet.ts';
 import { inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
@@ -23,6 +32,7 @@ describe('events', () => {
     await grantClusters(server, 'vera', 'vera');
     await grantClusters(server, 'lister', 'lister', { verbs: ['list'] });
     await grantClusters(server, 'watcher', 'watcher', { verbs: ['watch'] });
+    await settled(server);
   });
 
   const open = (query: string, user?: string, path = PUBLIC_LIST): Promise<Watch> =>
@@ -177,6 +187,7 @@ describe('events', () => {
     });
 
     it('V-11: a future version: no event until it is reached', async () => {
+      await settled(server);
       const future = (await revisionNow(server)) + 3;
       const watch = await open(`&resourceVersion=${future}`);
       const versions: number[] = [];

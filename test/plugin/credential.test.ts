@@ -107,7 +107,7 @@ const VALID: readonly (readonly [name: string, given: Case])[] = [
   ['-n=', { args: ['--cluster=own', '-n=team', '--service-account=x'] }],
   ['audiences', { args: ['--cluster', 'own', '--audience', 'a', '--audience=b'], env: { CLUSTERPASS_AUDIENCE: 'c' } }],
   ['the audience in a variable', { cluster: 'own', env: { CLUSTERPASS_AUDIENCE: 'c' } }],
-  ...['20m', '1h30m', '1.5h', '1500ms', '0', '0s', '90.001s'].map(
+  ...['20m', '1h30m', '1.5h', '1.h', '.5h', '+5m', '1500ms', '0', '0s', '90.001s'].map(
     (duration) => [`--duration ${duration}`, { cluster: 'own', args: ['--duration', duration] }] as const,
   ),
   ['the duration in a variable', { cluster: 'own', env: { CLUSTERPASS_DURATION: '20m' } }],
@@ -187,7 +187,7 @@ const MISUSED: readonly (readonly [name: string, given: Case])[] = [
   ['no account', { cluster: 'own', env: { CLUSTERPASS_AS: '' } }],
   ['no name', { cluster: 'own', args: ['-n', 'team'] }],
   ['a wrong name', { cluster: 'own', args: ['-n', 'team', '--service-account', 'X'] }],
-  ...['', 'x', '0m', '-1m', '1', '1.h', '.5h', '1us', '1m ', '0.0001s', '9'.repeat(41), `${'9'.repeat(30)}h`].map(
+  ...['', 'x', '0m', '-1m', '1', '1us', '1m ', '0.0001s', '9'.repeat(41), `${'9'.repeat(30)}h`].map(
     (text) => [`--duration ${text}`, { cluster: 'own', args: [`--duration=${text}`] }] as const,
   ),
   ['CLUSTERPASS_DURATION', { cluster: 'own', env: { CLUSTERPASS_DURATION: 'x' } }],

@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { clustersOf } from '../../../src/api/clusters-field.ts';
 import { FLEET_BINDINGS, fleetBinding } from './bindings.ts';
 import { CLUSTERS, RBAC } from './paths.ts';
@@ -87,6 +87,19 @@ export async function rebind(server: Server, name: string, clusters: string | nu
   const body = [{ op: 'replace', path: '/spec/clusters', value }];
   const headers = { 'Content-Type': 'application/json-patch+json' };
   await succeed(server.call('PATCH', `${FLEET_BINDINGS}/${name}`, { body, headers }));
+}
+
+/** Waits for the writes to the status of bindings, which take place within a second, for tests of exact revisions. */
+export async function settled(server: Server): Promise<void> {
+  // Not expect.poll, which works in tests only.
+  await vi.waitFor(async () => {
+    const clusters = (await server.call('GET', CLUSTERS)).json.items.length;
+    const { items } = (await server.call('GET', FLEET_BINDINGS)).json;
+    for (const { spec, status } of items) {
+      expect(status).toBeDefined();
+      if (spec.clusters.all === true) expect(status.clusters).toBe(clusters);
+    }
+  }, 10_000);
 }
 
 export async function unbind(server: Server, name: string): Promise<void> {
