@@ -14,26 +14,24 @@ For operators: every option of the server. An option can be set in three places;
 
 An unknown flag or key, or an invalid value, prevents the start with a message that names it. An unknown
 \`CLUSTERPASS_*\` variable is a warning. Durations are written as in Go: \`24h\`, \`5m\`, \`90s\`, \`1h30m\`. Relative
-paths are relative to the working directory.
+paths are relative to the working directory. Without a default an option is unset, and a switch off.
 
-| Flag | Default | Meaning |
-|---|---|---|
 `;
 
-function defaultOf(option: Option): string {
+function defaultOf(option: Option): string | undefined {
   const { default: text, defaultText } = option;
   if (defaultText !== undefined) return defaultText;
-  if (text === undefined) return 'none';
-  return placeholderOf(option) === undefined ? 'off' : `\`${text}\``;
+  return text === undefined || placeholderOf(option) === undefined ? undefined : `\`${text}\``;
 }
 
-function row(name: OptionName): string {
+function item(name: OptionName): string {
   const option: Option = OPTIONS[name];
   const flag = [flagOf(name), placeholderOf(option)].join(' ').trim();
-  return `| \`${flag}\` | ${defaultOf(option)} | ${option.doc} |\n`;
+  const fallback = defaultOf(option);
+  return `- \`${flag}\`: ${option.doc}${fallback === undefined ? '' : ` Default: ${fallback}.`}\n`;
 }
 
 /** The text of docs/options.md. */
 export function renderOptionsReference(): string {
-  return HEAD + OPTION_NAMES.map(row).join('');
+  return HEAD + OPTION_NAMES.map(item).join('');
 }
