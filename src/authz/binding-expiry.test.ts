@@ -79,6 +79,14 @@ describe('a binding with an end', () => {
     expect(world.policy.changedAt(jane)).toBe(world.revision);
   });
 
+  test('has no end any more when a finalizer keeps it: no watch is 410 for that, and the leader is done with it', () => {
+    const { clock, world, jane } = fleet();
+    const { metadata, ...rest } = ending('temporary', 'ClusterRole/all', ['User:jane']);
+    clock.now = END;
+    world.put({ ...rest, metadata: { ...metadata, deletionTimestamp: '2026-11-16T18:00:00Z' } });
+    expect([world.policy.changedAt(jane), [...world.policy.endingBindings()]]).toEqual([world.revision, []]);
+  });
+
   test('can be given more time, also after it has ended, which changes the rules of its subjects', () => {
     const { clock, world, jane } = fleet();
     const may = () => world.policy.decide(jane, ask({ verb: 'get' })).allowed;

@@ -103,9 +103,9 @@ export class CompiledBinding {
     this.requiredLabels = requiredLabelsOf(facts.reach);
   }
 
-  /** Whether it ends by itself. */
+  /** Whether it ends by itself. One that holds nowhere does not: a finalizer may keep it long after its end. */
   get ends(): boolean {
-    return this.facts.expiresAt !== Number.POSITIVE_INFINITY;
+    return this.facts.reach.kind !== 'nowhere' && this.facts.expiresAt !== Number.POSITIVE_INFINITY;
   }
 
   get resolutionError(): string | undefined {
