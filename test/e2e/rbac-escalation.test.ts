@@ -201,6 +201,19 @@ describe('escalation', () => {
       expect((await as('admin', 'POST', 'clusterrolebindings', binding('absent'))).code).toBe(201);
     });
 
+    it('a binding whose role is gone cannot be applied without that verb, and is answered at once', async () => {
+      const name = fresh();
+      const applied = (who: string, to: string) =>
+        fleet(who, 'PATCH', `/${name}?fieldManager=m`, fleetBinding({ name, to: [group(to)], role: 'absent' }), APPLY);
+      expect((await applied('admin', 'friends')).code).toBe(201);
+      expectStatus(await applied('lead', 'others'), {
+        code: 404,
+        reason: 'NotFound',
+        message: `clusterroles.${RBAC_GROUP} "absent" not found`,
+        details: { name: 'absent', group: RBAC_GROUP, kind: 'clusterroles' },
+      });
+    });
+
     it.each([
       ['lead', 'env=dev', 201],
       ['euLead', 'env=dev', 403],

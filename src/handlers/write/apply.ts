@@ -45,9 +45,10 @@ export async function applyObject(parts: WriteParts, request: ApiRequest, kind: 
     try {
       return creates ? await create(apply) : await update(apply);
     } catch (error) {
-      const reason = error instanceof ApiError ? error.status.reason : undefined;
-      // Others can create and delete the object between the read and the write.
-      const hasChanged = creates ? reason === 'AlreadyExists' : reason === 'NotFound' && exists;
+      const { reason, details } = error instanceof ApiError ? error.status : {};
+      // Others can create and delete the object between the read and the write. The role of a binding is another one.
+      const isAboutIt = details?.kind === kind.resource && details.name === apply.objectKey.name;
+      const hasChanged = creates ? reason === 'AlreadyExists' : reason === 'NotFound' && exists && isAboutIt;
       if (!hasChanged) throw error;
     }
     await pauseAfter(conflicts, request);
