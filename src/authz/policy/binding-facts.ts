@@ -3,7 +3,7 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { Grant, PassBounds } from '../../api/decision.ts';
 import { validateDomainKeys } from '../../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
-import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
+import { AGENTS_ALLOW, SpecSchema } from '../../api/kinds/fleet-role-binding-spec.ts';
 import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import type { PassApproval } from '../../api/kinds/pass-spec.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
@@ -19,6 +19,7 @@ import {
   readSelector,
   readSubjects,
   type Subject,
+  unknownKey,
 } from './rbac-objects.ts';
 
 /** What a pass through a binding needs: `confirm` and `review` hold for agents, `review-always` for every caller. */
@@ -124,13 +125,18 @@ function readApproval(spec: unknown): BindingFacts['approval'] | undefined {
 }
 
 function readMaxPassSeconds(spec: unknown): number | undefined {
-  const seconds = field(spec, 'maxPassSeconds') ?? Number.POSITIVE_INFINITY;
+  const seconds = field(spec, 'maxPassSeconds');
+  if (seconds === undefined) return Number.POSITIVE_INFINITY;
   return typeof seconds === 'number' && seconds > 0 ? seconds : undefined;
 }
+
+const FIELDS: readonly string[] = Object.keys(SpecSchema.properties);
 
 /** Where the binding of this spec holds. */
 function readReach(spec: unknown): Reach {
   const nowhere = (at: string, why: string): Reach => ({ kind: 'nowhere', reason: `spec.${at}: ${why}` });
+  const unknown = unknownKey(spec, FIELDS);
+  if (unknown !== undefined) return nowhere(unknown, 'unknown field');
   const namespaces = field(spec, 'namespaces');
   if (namespaces !== undefined && !(isStrings(namespaces) && namespaces.length > 0)) {
     return nowhere('namespaces', 'not a list of names');

@@ -63,6 +63,11 @@ describe('A29: a stored binding that the API would refuse holds nowhere', () => 
     ['approval', { by: 'requester' }],
     ['maxPassSeconds', '900'],
     ['maxPassSeconds', -1],
+    ['expiresat', '2026-11-16T18:00:00Z'],
+    ['maxPassSeconds', null],
+    ['namespace', 'ci'],
+    ['clusters', { selector: { matchLabels: { env: 'dev' }, matchlabels: { zone: 'a' } } }],
+    ['clusters', { selector: { matchExpressions: [{ key: 'env', operator: 'Exists', value: 'dev' }] } }],
   ])('because of spec.%s: %j', (field, value) => {
     const fleet = new Fleet().put(role('r', getPods), {
       ...whole,

@@ -114,6 +114,7 @@ const OPERATORS: ReadonlyMap<unknown, LabelOperator> = new Map([
 /** Strict: a requirement that is left out of a selector widens it. */
 export function readSelector(value: unknown): LabelSelector {
   if (!isJsonObject(value)) throw new TypeError('not a selector');
+  requireKnown(value, ['matchLabels', 'matchExpressions']);
   const matchLabels = field(value, 'matchLabels') ?? {};
   if (!isJsonObject(matchLabels)) throw new TypeError('not a map');
   const labels = Object.entries(matchLabels).map(([key, text]) => makeRequirement(key, '=', stringsOf([text])));
@@ -123,6 +124,7 @@ export function readSelector(value: unknown): LabelSelector {
 }
 
 function readExpression(value: unknown): Requirement {
+  requireKnown(value, ['key', 'operator', 'values']);
   const key = field(value, 'key');
   const operator = OPERATORS.get(field(value, 'operator'));
   const values = stringsOf(field(value, 'values') ?? []);
@@ -130,6 +132,15 @@ function readExpression(value: unknown): Requirement {
   const needsValues = operator === 'in' || operator === 'notin';
   if (needsValues !== values.length > 0) throw new TypeError('the operator and the number of values disagree');
   return makeRequirement(key, operator, values);
+}
+
+/** A field that no reader knows: it may be a restriction, misspelled. */
+export const unknownKey = (value: unknown, known: readonly string[]): string | undefined =>
+  isJsonObject(value) ? Object.keys(value).find((key) => !known.includes(key)) : undefined;
+
+function requireKnown(value: unknown, known: readonly string[]): void {
+  const unknown = unknownKey(value, known);
+  if (unknown !== undefined) throw new TypeError(`unknown field ${unknown}`);
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
