@@ -56,7 +56,7 @@ export interface ApiObject {
  *   `format`   `date-time`, `byte` (base64)
  *   `keepNull` on fields: an explicit null is not the same as absence
  *   `refused`  on objects: unknown fields that must not be true, with the reason
- *   `strict`   on objects of custom resources: unknown fields and nulls are errors in every mode
+ *   `strict`   on objects of custom resources: unknown fields, nulls and keys sent twice are errors in every mode
  *   `notKept`  on objects: fields that are dropped with a warning: names, or `others` for all that are not declared
  *   `computed` on fields of such objects: they are dropped, too, and `withComputedFields` sets them in answers
  *   `patchStrategy: 'merge'`, `patchMergeKey` on arrays: how strategic merge patch and server-side apply change them

@@ -68,9 +68,13 @@ it('reads JSON as JSON', async () => {
     `\t${JSON.stringify({ ...object, metadata: { name: 'n', annotations: { 'clusterpass.dev/in-cluster': 'a' } } }, null, '\t')}`,
   );
   await write('b.json', '{"apiVersion": "v1",}');
+  await write('c.json', '{"spec":{"clusters":{"names":["a"]},"clusters":{"all":true}}}');
   const { manifests, problems } = await readManifests(folder, { catalog });
   expect(manifests).toMatchObject([{ objectKey: { cluster: 'a', namespace: '', name: 'n' } }]);
-  expect(problems).toMatchObject([{ file: 'b.json', document: 1 }]);
+  expect(problems).toMatchObject([
+    { file: 'b.json', document: 1 },
+    { file: 'c.json', document: 1, message: 'duplicate field "spec.clusters"' },
+  ]);
 });
 
 it('S-10: reads the manifest of a whole pod, and says what was dropped', async () => {

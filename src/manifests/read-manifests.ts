@@ -7,6 +7,7 @@ import { parseJson } from '../api/codec/parse-json.ts';
 import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
 import { toPlain } from '../api/codec/tree.ts';
 import { decodeUtf8 } from '../api/codec/utf8.ts';
+import { duplicatesIn } from '../api/codec/violations.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../api/domain-keys.ts';
 import { invalid } from '../api/field-error.ts';
@@ -115,11 +116,19 @@ async function readText(path: string): Promise<string> {
 
 /** Parsed as request bodies are. */
 function documentsIn(path: string, text: string): { document: number; line: number; parse: () => JsonValue }[] {
-  if (path.endsWith('.json')) return [{ document: 1, line: 1, parse: () => toPlain(parseJson(Buffer.from(text))) }];
+  if (path.endsWith('.json')) return [{ document: 1, line: 1, parse: () => parseUnique(text) }];
   return splitDocuments(text).map(({ content, ...position }) => ({
     ...position,
     parse: () => parseYaml(content, position.line),
   }));
+}
+
+/** As in YAML, a key that is there twice is an error. */
+function parseUnique(text: string): JsonValue {
+  const root = parseJson(Buffer.from(text));
+  const duplicates = duplicatesIn(root);
+  if (duplicates.length > 0) throw new Error(duplicates.join(', '));
+  return toPlain(root);
 }
 
 interface DocumentText {

@@ -262,6 +262,43 @@ describe('escalation', () => {
       expect((await applied('lead', undefined)).code).toBe(200);
     });
 
+    it('a FleetRoleBinding is never read from a key that is sent twice: the last one may be the wider one', async () => {
+      const name = fresh();
+      const body = fleetBinding({ name, to: [group('friends')], role: 'token-maker', clusters: 'env=prod' });
+      const twice = JSON.stringify(body).replace('"clusters":', '"clusters":{"names":["alpha"]},"clusters":');
+      const send = (method: string, path: string, text: string, type: string) =>
+        server.call(method, `${FLEET_BINDINGS}${path}fieldValidation=Ignore`, {
+          body: text,
+          headers: { 'Content-Type': type },
+        });
+      expect((await fleet('admin', 'POST', '', body)).code).toBe(201);
+      const apply = APPLY['Content-Type'];
+      const answers = [
+        await send('POST', '?', twice.replace(name, fresh()), 'application/json'),
+        await send(
+          'POST',
+          '?',
+          `spec: {}\n${Object.entries(JSON.parse(twice))
+            .map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+            .join('')}`,
+          'application/yaml',
+        ),
+        await send('PATCH', `/${name}?fieldManager=m&`, twice, apply),
+        await send(
+          'PATCH',
+          `/${name}?`,
+          '{"spec":{"maxPassSeconds":100,"maxPassSeconds":90000}}',
+          PATCH['Content-Type'],
+        ),
+      ];
+      expect(answers.map(({ code, json }) => [code, json.message])).toEqual([
+        [400, expect.stringContaining('duplicate field "spec.clusters"')],
+        [400, expect.stringContaining('key "spec" already set in map')],
+        [400, expect.stringContaining('key "clusters" already set in map')],
+        [400, expect.stringContaining('duplicate field "spec.maxPassSeconds"')],
+      ]);
+    });
+
     it('F-08: the kind of a subject is one of three', async () => {
       const { metadata, roleRef } = binding('token-maker');
       const subjects = [{ kind: 'Robot', name: 'r2' }];

@@ -150,10 +150,12 @@ function decodeSource<T extends object>(
   if (type.style === 'builtin') checkRegistered(source, sent, type, options, refuse);
 
   const { root, dropped } = keepPart(source.root, type.shape);
-  const { value, reader, violations } = read({ ...source, root }, type);
+  const { value, reader, violations, duplicates } = read({ ...source, root }, type);
   if (reader.goError !== undefined) throw refuse(reader.goError);
   if (mode === 'Strict' && violations.length > 0) throw refuse(strictText(source, violations));
   if (type.style === 'custom') checkCustom(sent, type, value, reader);
+  // The last one counts, and may be the wider one.
+  if (type.shape.isStrict && duplicates.length > 0) throw refuse(strictText(source, duplicates));
   if (reader.tooLong.length > 0) throw invalid(type, nameIn(value), reader.tooLong);
   return { value: value as T, violations: mode === 'Ignore' ? [] : violations, dropped };
 }
@@ -217,6 +219,8 @@ interface Read {
   readonly value: object;
   readonly reader: SchemaReader;
   readonly violations: readonly string[];
+  /** Those of a custom resource. */
+  readonly duplicates: readonly string[];
 }
 
 function read(source: Source, { style, shape, kind, ...type }: BodyType): Read {
@@ -224,6 +228,7 @@ function read(source: Source, { style, shape, kind, ...type }: BodyType): Read {
   for (const line of source.yaml ?? []) violations.add(line);
   const isCustom = style === 'custom';
   if (isCustom && source.unique === undefined) reportDuplicates(source.root, undefined, violations);
+  const duplicates = [...violations.list];
   const inMetadata: string[] = [];
   const inSchema: string[] = [];
   const reader = new SchemaReader({
@@ -241,7 +246,7 @@ function read(source: Source, { style, shape, kind, ...type }: BodyType): Read {
   value.kind = kind;
   value.apiVersion = apiVersionOf(type);
   if (shape.byName.has('metadata')) value.metadata ??= {};
-  return { value, reader, violations: violations.list };
+  return { value, reader, violations: violations.list, duplicates };
 }
 
 function sortInto(inMetadata: string[], inSchema: string[]): (path: Path) => void {

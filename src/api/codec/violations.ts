@@ -91,3 +91,10 @@ export function reportDuplicates(node: JsonNode, at: Path | undefined, violation
     reportDuplicates(node.values[index] ?? null, here, violations);
   }
 }
+
+/** The duplicate keys of a tree, as texts. */
+export function duplicatesIn(root: JsonNode): readonly string[] {
+  const violations = new Violations();
+  reportDuplicates(root, undefined, violations);
+  return violations.list;
+}

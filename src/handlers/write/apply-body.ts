@@ -4,7 +4,7 @@ import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
 import { type JsonNode, toPlain } from '../../api/codec/tree.ts';
 import { decodeUtf8, requireUnicode } from '../../api/codec/utf8.ts';
-import { reportDuplicates, Violations } from '../../api/codec/violations.ts';
+import { duplicatesIn } from '../../api/codec/violations.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { COMPUTED_ANNOTATIONS, MANIFEST_ANNOTATION } from '../../api/domain-keys.ts';
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
@@ -61,9 +61,8 @@ function parse({ bytes, mediaType }: SentBody): Parsed {
   if (bytes.length === 0) return { root: null, duplicates: [] };
   try {
     const root = parseJson(bytes);
-    const violations = new Violations();
-    reportDuplicates(root, undefined, violations);
-    if (violations.list.length === 0 || mediaType === APPLY_JSON) return { root, duplicates: violations.list };
+    const duplicates = duplicatesIn(root);
+    if (duplicates.length === 0 || mediaType === APPLY_JSON) return { root, duplicates };
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
     if (mediaType === APPLY_JSON) throw badRequest(`error decoding JSON: ${error.message}`);

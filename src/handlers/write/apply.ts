@@ -148,9 +148,10 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
 }
 
 /** AP-18. Each warning is sent once, however often the merge runs. */
-function reportDuplicates({ request, options, configuration: { duplicates } }: Apply): void {
-  if (duplicates.length === 0 || options.fieldValidation === 'Ignore') return;
-  if (options.fieldValidation === 'Strict') {
+function reportDuplicates({ request, kind, options, configuration: { duplicates } }: Apply): void {
+  const mode = kind.shape.isStrict ? 'Strict' : options.fieldValidation;
+  if (duplicates.length === 0 || mode === 'Ignore') return;
+  if (mode === 'Strict') {
     throw badRequest(
       `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${duplicates.join('\n  ')}`,
     );

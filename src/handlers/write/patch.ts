@@ -3,6 +3,7 @@ import { decodeValue } from '../../api/codec/decode.ts';
 import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
+import { duplicatesIn } from '../../api/codec/violations.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { objectKeyOf } from '../../api/object-key.ts';
 import { type ApiRequest, type ApiResponse, type SentBody, sentBody } from '../../api/request.ts';
@@ -112,6 +113,9 @@ export function readPatch(
 function parsePatch({ warn }: ApiRequest, kind: Kind, { bytes, mediaType }: SentBody): JsonValue {
   try {
     const sent = parseJson(bytes);
+    // The last one counts, and may be the wider one.
+    const duplicates = kind.shape.isStrict ? duplicatesIn(sent) : [];
+    if (duplicates.length > 0) throw badRequest(`error decoding patch: ${duplicates.join(', ')}`);
     if (mediaType !== STRATEGIC) return toPlain(sent);
     // Its directives about lists that are not kept (the containers of a pod) cannot be checked without their schema.
     const { root, dropped } = keepPart(sent, kind.shape, { isPatch: true });
