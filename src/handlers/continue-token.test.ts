@@ -35,6 +35,12 @@ describe('a sealed token can be opened', () => {
     expect(tokens.open(tokens.seal(one, SCOPE), SCOPE)).toEqual(one);
   });
 
+  test('without a revision of the rules that is none: a binding has ended, and is still stored', () => {
+    const { rulesRevision: _, ...others } = state;
+    const sealed = tokens.seal({ ...state, rulesRevision: Number.POSITIVE_INFINITY }, SCOPE);
+    expect(tokens.open(sealed, SCOPE)).toEqual(others);
+  });
+
   test('whatever the key of the last item', () => {
     fc.assert(
       fc.property(fc.integer({ min: -1 }), fc.string({ unit: 'grapheme' }), fc.string(), (revision, after, scope) => {

@@ -137,7 +137,8 @@ function fromBase64url(token: string): Buffer | undefined {
 }
 
 function stateText({ revision, after, remaining, rulesRevision }: ContinueState): string {
-  return JSON.stringify({ revision, after, remaining, rulesRevision });
+  // Infinity while a binding that has ended is still stored: the next page is counted again.
+  return JSON.stringify({ revision, after, remaining, ...(Number.isFinite(rulesRevision) && { rulesRevision }) });
 }
 
 /** JSON.parse ignores trailing spaces. */
