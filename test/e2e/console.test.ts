@@ -225,7 +225,7 @@ describeWithBrowser('the console', () => {
     expect(await namesShown(page)).toContain('prod-eu-1');
     await page.getByRole('link', { name: 'prod-eu-1' }).click();
     await page.getByText('devi-sees-prod-eu').waitFor();
-    await admin('DELETE', `${RBAC}/clusterrolebindings/devi-sees-prod-eu`);
+    await admin('DELETE', `${FLEET_BINDINGS}/devi-sees-prod-eu`);
     await page.getByText('Cluster not found').waitFor();
     await page.getByRole('link', { name: 'Clusters' }).first().click();
     await page.getByText('7 clusters').waitFor();
@@ -401,8 +401,8 @@ describeWithBrowser('the console', () => {
     const manifest = await page.locator('.access-result pre').innerText();
     for (const document of parseAllDocuments(manifest)) {
       const { kind, metadata } = document.toJS();
-      const path = `${RBAC}/namespaces/${metadata.namespace}/${kind.toLowerCase()}s`;
-      await admin('POST', path, document.toJS());
+      const ofNamespace = `${RBAC}/namespaces/${metadata.namespace}/${kind.toLowerCase()}s`;
+      await admin('POST', kind === 'FleetRoleBinding' ? FLEET_BINDINGS : ofNamespace, document.toJS());
     }
     await page.getByRole('button', { name: 'Check' }).click();
     await page.getByText('Yes, you can get a pass for shop/deployer in prod-eu-1').waitFor();
