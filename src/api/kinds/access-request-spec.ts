@@ -21,7 +21,6 @@ export const REQUEST_PHASES = ['Pending', 'Approved', 'Denied', 'Withdrawn', 'Ex
 
 /** What people decide about a request: the types of conditions that the subresource `approval` takes. */
 export const DECISIONS = ['Approved', 'Denied', 'Withdrawn'] as const;
-export type RequestDecision = (typeof DECISIONS)[number];
 
 interface RequestedAttributes {
   verb?: string;
@@ -37,7 +36,7 @@ export interface AccessRequestSpec extends ApprovalSpec {
   reason?: string;
 }
 
-export interface AccessRequestStatus extends ApprovalStatus<(typeof REQUEST_PHASES)[number]> {
+interface AccessRequestStatus extends ApprovalStatus<(typeof REQUEST_PHASES)[number]> {
   withdrawnBy?: RequestUser;
 }
 

@@ -101,7 +101,7 @@ function metadataErrors(
   return errors;
 }
 
-/** The binding selects the cluster by its name, as the value of a label. */
+/** The name is the value of a label of the object: approvers see it by its cluster. */
 function clusterErrors(cluster: string): FieldError[] {
   if (cluster === '') return [required('spec.cluster', 'the name of the cluster')];
   const problems = isDns1123Subdomain(cluster);

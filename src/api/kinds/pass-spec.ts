@@ -20,12 +20,6 @@ export type PassApproval = 'none' | 'confirm' | 'review';
 /** What people decide about a pass: the types of conditions that the subresource `approval` takes. */
 export const PASS_DECISIONS = ['Approved', 'Denied'] as const;
 
-/** The condition of a pass that has ended. */
-export const ENDED = 'Ended';
-
-/** Why a pass has ended, if its tokens have to be revoked. */
-export const REVOKED = 'Revoked';
-
 /** On every Pass: what it needs. Approvers see only those that need a review. */
 export const PASS_APPROVAL_LABEL = 'clusterpass.dev/approval';
 

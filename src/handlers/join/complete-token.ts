@@ -5,7 +5,7 @@ import type { ApiRequest } from '../../api/request.ts';
 import { forbidden } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Completion } from '../write/write-parts.ts';
-import type { JoinParts } from './join-parts.ts';
+import type { JoinParts } from './join-cluster.ts';
 
 const DEFAULT_LIFETIME_MS = 3_600_000;
 const MAX_LIFETIME_MS = 24 * 3_600_000;

@@ -1,4 +1,5 @@
-import { FOREIGN_ACCOUNT, type User } from '../../api/caller.ts';
+import { FOREIGN_ACCOUNT, type Identity, type User } from '../../api/caller.ts';
+import type { Catalog } from '../../api/catalog.ts';
 import { CLUSTER_ID_ANNOTATION, JOINED_ANNOTATION } from '../../api/domain-keys.ts';
 import { checkEach, type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
 import type { ApiObject } from '../../api/kind.ts';
@@ -8,10 +9,29 @@ import { fleetKey, storageKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, conflict, forbidden, ignoreNotFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
+import type { PublicView } from '../../objects/stored-object.ts';
+import type { ObjectWriter } from '../../objects/writer.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
+import type { Views } from '../views.ts';
 import { readObject } from '../write/read-body.ts';
 import { writeResponse } from '../write/write-parts.ts';
-import type { JoinParts } from './join-parts.ts';
+
+/** What the handlers of bootstrap tokens share. */
+export interface JoinParts {
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly writer: ObjectWriter;
+  readonly views: Views;
+  readonly publicView: PublicView;
+  readonly productName: string;
+  /** @throws ApiError 403 for a creator who may not register this cluster. */
+  readonly checkJoin: (creator: Identity, cluster: ApiObject) => void;
+  /** Throws while the clock is known to be wrong: a bootstrap token says when it expires. */
+  readonly requireRightClock: () => void;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
 
 /**
  * A bootstrap token registers its cluster: `POST bootstraptokens/NAME/cluster`, with a Cluster as the body. A write of

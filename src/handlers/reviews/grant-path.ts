@@ -29,18 +29,22 @@ export const mayReadBinding = (
   { kind, namespace, name }: Pick<Grant, 'kind' | 'namespace' | 'name'>,
 ): boolean => authorizer.decide(caller, question(BINDINGS[kind], namespace, name)).allowed;
 
-/** Whether the caller may read all bindings without a namespace, whatever their names. */
-export const mayReadFleetBindings = (authorizer: Pick<Authorizer, 'decide'>, caller: Caller): boolean =>
-  [clusterRoleBindingKind, fleetRoleBindingKind].every(
-    (kind) => authorizer.decide(caller, question(kind, '', '')).allowed,
-  );
-
-/** Whether the caller may read all RoleBindings of a namespace (`""`: of all namespaces). */
-export const mayReadRoleBindings = (
+/**
+ * What a review of bindings says to a caller who may not read all of them: those of the fleet and, unless `namespace`
+ * is undefined, the RoleBindings of a namespace (`""`: of all namespaces).
+ */
+export function hiddenBindings(
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
-  namespace: string,
-): boolean => authorizer.decide(caller, question(roleBindingKind, namespace, '')).allowed;
+  namespace: string | undefined,
+): string[] {
+  const mayRead = (kind: Kind, of = ''): boolean => authorizer.decide(caller, question(kind, of, '')).allowed;
+  const mayReadAll =
+    mayRead(clusterRoleBindingKind) &&
+    mayRead(fleetRoleBindingKind) &&
+    (namespace === undefined || mayRead(roleBindingKind, namespace));
+  return mayReadAll ? [] : ['bindings that you may not read are left out'];
+}
 
 /** The binding and the role of a grant, as references. */
 export function grantPath({ kind, namespace, name, roleRef }: Grant): GrantPath {
@@ -53,9 +57,6 @@ export function grantPath({ kind, namespace, name, roleRef }: Grant): GrantPath 
     },
   };
 }
-
-/** Of a review that leaves out bindings, for callers who may not read all of them. */
-export const HIDDEN = 'bindings that you may not read are left out';
 
 /** The part of a status that says whether the answer is complete, and why it is not. */
 export const completeness = (problems: readonly string[]): { incomplete: boolean; evaluationError?: string } => ({

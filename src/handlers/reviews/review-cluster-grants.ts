@@ -2,15 +2,7 @@ import { clusterQuestion } from '../../api/authorization.ts';
 import type { ClusterGrant, ClusterGrantReview } from '../../api/kinds/cluster-grant-review.ts';
 import { badRequest } from '../../api/status.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import {
-  completeness,
-  grantPath,
-  HIDDEN,
-  mayReadBinding,
-  mayReadFleetBindings,
-  mayReadRoleBindings,
-  shownSubject,
-} from './grant-path.ts';
+import { completeness, grantPath, hiddenBindings, mayReadBinding, shownSubject } from './grant-path.ts';
 import type { Review } from './review.ts';
 
 /** Bounds one response. */
@@ -43,8 +35,7 @@ export const reviewClusterGrants: Review = async ({ authorizer }, request, sent)
       change: before === after ? '' : after ? 'Begins' : 'Ends',
     });
   }
-  const isHidden = !mayReadFleetBindings(authorizer, caller) || !mayReadRoleBindings(authorizer, caller, '');
-  const problems = [...(isHidden ? [HIDDEN] : []), ...(isShortened ? [SHORTENED] : [])];
+  const problems = [...hiddenBindings(authorizer, caller, ''), ...(isShortened ? [SHORTENED] : [])];
   return {
     metadata: {},
     spec,

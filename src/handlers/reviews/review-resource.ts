@@ -14,15 +14,7 @@ import {
   resourceAccessReviewType,
 } from '../../api/kinds/grant-reviews.ts';
 import { TimeSlice } from '../../lib/time-slice.ts';
-import {
-  completeness,
-  grantPath,
-  HIDDEN,
-  mayReadBinding,
-  mayReadFleetBindings,
-  mayReadRoleBindings,
-  shownSubject,
-} from './grant-path.ts';
+import { completeness, grantPath, hiddenBindings, mayReadBinding, shownSubject } from './grant-path.ts';
 import type { Review } from './review.ts';
 import { attributeErrors, questionIn } from './review-access.ts';
 
@@ -60,10 +52,8 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   if (!subjects.some(({ kind, name }) => kind === 'Group' && name === MASTERS)) {
     subjects.push({ kind: 'Group', name: MASTERS });
   }
-  const isHidden =
-    !mayReadFleetBindings(authorizer, caller) ||
-    (namespace !== '' && !mayReadRoleBindings(authorizer, caller, namespace));
-  const problems = [...(isHidden ? [HIDDEN] : []), ...(isKnown ? [] : [NOT_SEEN]), ...(isShortened ? [SHORTENED] : [])];
+  const hidden = hiddenBindings(authorizer, caller, namespace === '' ? undefined : namespace);
+  const problems = [...hidden, ...(isKnown ? [] : [NOT_SEEN]), ...(isShortened ? [SHORTENED] : [])];
   return {
     metadata: {},
     spec,
