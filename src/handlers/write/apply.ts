@@ -25,7 +25,7 @@ import { checkHiddenFields } from './check-hidden-fields.ts';
 import { mirroredUid } from './mirrored-uid.ts';
 import { preserveUnseenFields } from './preserve-hidden-fields.ts';
 import { checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
-import { admitWrite, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
+import { admitWrite, createStored, partOf, seesWhole, updateStored, type WriteParts } from './write-parts.ts';
 
 /** The media types of server-side apply. */
 export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];
@@ -64,54 +64,38 @@ interface Apply {
   readonly objectKey: ObjectKey;
 }
 
-async function create(apply: Apply): Promise<ApiResponse> {
-  const { parts, request, kind, options, objectKey } = apply;
+function create(apply: Apply): Promise<ApiResponse> {
+  const { parts, request, kind, options } = apply;
   const { object, managers } = merged(apply, undefined);
   const { resourceVersion: _, ...metadata } = object.metadata;
   const admit = admitWrite(parts, request, kind);
-  const completion = parts.completion(request, kind);
-  const create = {
-    dryRun: options.dryRun,
-    applied: () => storedEntries(kind, managers),
-    uid: mirroredUid(kind, object),
-    derive: completion?.derive,
-    // AP-08: creating takes the verb `create`; `patch` is not enough.
-    admit: (prepared: ApiObject, old: ApiObject | undefined) => {
-      parts.checkCreate(request);
-      admit(prepared, old);
-    },
-    quota: completion?.quota,
-  };
-  const created = await parts.writer.create(kind, objectKey, { ...object, metadata }, create);
-  if (!options.dryRun) completion?.created(created);
-  await parts.warnOfBinding(request, kind, created);
-  return writeResponse(parts, request, kind, created, { code: 201 });
-}
-
-async function update(apply: Apply): Promise<ApiResponse> {
-  const { parts, request, kind, options, objectKey } = apply;
-  let before: ApiObject | undefined;
-  let managers: Managers = new Map();
-  const updated = await parts.writer.update(
+  return createStored(
+    parts,
+    request,
     kind,
-    objectKey,
-    (current) => {
-      before = current;
-      const result = merged(apply, current);
-      managers = result.managers;
-      return result.object;
-    },
+    { ...object, metadata },
     {
       dryRun: options.dryRun,
-      part: partOf(request),
       applied: () => storedEntries(kind, managers),
-      admit: admitWrite(parts, request, kind),
-      request,
+      // AP-08: creating takes the verb `create`; `patch` is not enough.
+      admit: (prepared, old) => {
+        parts.checkCreate(request);
+        admit(prepared, old);
+      },
     },
   );
-  if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
-  await parts.warnOfBinding(request, kind, updated, before);
-  return writeResponse(parts, request, kind, updated, { code: 200, before });
+}
+
+function update(apply: Apply): Promise<ApiResponse> {
+  const { parts, request, kind, options } = apply;
+  let managers: Managers = new Map();
+  const change = (current: ApiObject): ApiObject => {
+    const result = merged(apply, current);
+    managers = result.managers;
+    return result.object;
+  };
+  const applied = () => storedEntries(kind, managers);
+  return updateStored(parts, request, kind, change, { dryRun: options.dryRun, applied });
 }
 
 /** The merge, and the checks that follow it, in their order (AP-19). */

@@ -20,7 +20,7 @@ import { APPLY_TYPES, applyObject } from './apply.ts';
 import { checkHiddenFields, withoutLastApplied } from './check-hidden-fields.ts';
 import { preserveUnseenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
-import { admitWrite, managerOf, partOf, seesWhole, type WriteParts, writeResponse } from './write-parts.ts';
+import { managerOf, partOf, seesWhole, updateStored, type WriteParts } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 
@@ -56,27 +56,12 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   if (APPLY_TYPES.includes(sentBody(request.body).mediaType)) return applyObject(parts, request, kind);
   const { options, patched } = readPatch(parts, request, kind);
   if (isLarge(request)) await nextTick();
-  const objectKey = objectKeyOf(request, kind);
-  let before: ApiObject | undefined;
-  const object = await parts.writer.update(
-    kind,
-    objectKey,
-    (current) => {
-      before = current;
-      return patched(current);
-    },
-    {
-      dryRun: options.dryRun,
-      manager: managerOf(request, options),
-      warn: request.warn,
-      part: partOf(request),
-      admit: admitWrite(parts, request, kind),
-      request,
-    },
-  );
-  if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
-  await parts.warnOfBinding(request, kind, object, before);
-  return writeResponse(parts, request, kind, object, { code: 200, before });
+  const { dryRun } = options;
+  return updateStored(parts, request, kind, patched, {
+    dryRun,
+    manager: managerOf(request, options),
+    warn: request.warn,
+  });
 }
 
 /** The patch of the body, which is no apply, as a function of the current object. */

@@ -6,7 +6,7 @@ import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
 import { checkSameObject, isLarge, preconditionsIn, readObject } from './read-body.ts';
-import { admitWrite, managerOf, partOf, type WriteParts, writeResponse } from './write-parts.ts';
+import { managerOf, updateStored, type WriteParts } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const options = parseUpdateOptions(request.query);
@@ -15,28 +15,13 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
   checkSameObject(sent, kind, objectKey);
   if (isLarge(request)) await nextTick();
   const preconditions = preconditionsIn(sent);
-  let before: ApiObject | undefined;
-  const object = await parts.writer.update(
-    kind,
-    objectKey,
-    (current) => {
-      before = current;
-      if (preconditions.resourceVersion === undefined) checkUnconditionalUpdate(kind, objectKey.name);
-      return preserveHiddenFields(parts, kind, sent, current, looksPublic);
-    },
-    {
-      dryRun: options.dryRun,
-      manager: managerOf(request, options),
-      warn: request.warn,
-      part: partOf(request),
-      preconditions,
-      admit: admitWrite(parts, request, kind),
-      request,
-    },
-  );
-  if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
-  await parts.warnOfBinding(request, kind, object, before);
-  return writeResponse(parts, request, kind, object, { code: 200, before });
+  const change = (current: ApiObject): ApiObject => {
+    if (preconditions.resourceVersion === undefined) checkUnconditionalUpdate(kind, objectKey.name);
+    return preserveHiddenFields(parts, kind, sent, current, looksPublic);
+  };
+  const { dryRun } = options;
+  const manager = managerOf(request, options);
+  return updateStored(parts, request, kind, change, { dryRun, manager, warn: request.warn, preconditions });
 }
 
 /** Z-05: an update of a custom resource needs a resourceVersion. Here `details.kind` is the resource. */

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isDecidedByHandler } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import { CONFIRMED_FIELD } from '../../api/clusters/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
+import { objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { isPrint } from '../../lib/text.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
@@ -13,6 +15,7 @@ import type { Admit, ObjectWriter } from '../../objects/writer.ts';
 import type { WriteOptions } from '../options/write-options.ts';
 import { shapedObject } from '../representation.ts';
 import { representationFor, type Views } from '../views.ts';
+import { mirroredUid } from './mirrored-uid.ts';
 
 /** What the writing handlers share. */
 export interface WriteParts {
@@ -75,6 +78,60 @@ export function admitWrite(parts: WriteParts, { caller, target }: ApiRequest, ki
   return (object, old) => parts.checkAdmission(caller, kind, object, old, target.cluster);
 }
 
+type Creation = Pick<Parameters<ObjectWriter['create']>[3], 'dryRun' | 'manager' | 'applied' | 'warn' | 'admit'>;
+
+/** Creates the object that a request sends. */
+export async function createStored(
+  parts: WriteParts,
+  request: ApiRequest,
+  kind: Kind,
+  sent: ApiObject,
+  options: Creation,
+): Promise<ApiResponse> {
+  const completion = parts.completion(request, kind);
+  // The pipeline has not authorized it; a completion would.
+  if (completion === undefined && isDecidedByHandler(request.target)) {
+    throw new Error(`no handler authorizes the creation of ${kind.resource}`);
+  }
+  const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
+    admit: admitWrite(parts, request, kind),
+    ...options,
+    uid: mirroredUid(kind, sent),
+    derive: completion?.derive,
+    quota: completion?.quota,
+  });
+  request.nameObject(object.metadata.name ?? '');
+  if (!options.dryRun) completion?.created(object);
+  await parts.warnOfBinding(request, kind, object);
+  return writeResponse(parts, request, kind, object, { code: 201 });
+}
+
+type Update = Pick<Parameters<ObjectWriter['update']>[3], 'dryRun' | 'manager' | 'applied' | 'warn' | 'preconditions'>;
+
+/** Changes the object of a request, or its status. */
+export async function updateStored(
+  parts: WriteParts,
+  request: ApiRequest,
+  kind: Kind,
+  change: (current: ApiObject) => ApiObject,
+  options: Update,
+): Promise<ApiResponse> {
+  const objectKey = objectKeyOf(request, kind);
+  let before: ApiObject | undefined;
+  const object = await parts.writer.update(
+    kind,
+    objectKey,
+    (current) => {
+      before = current;
+      return change(current);
+    },
+    { ...options, part: partOf(request), admit: admitWrite(parts, request, kind), request },
+  );
+  if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
+  await parts.warnOfBinding(request, kind, object, before);
+  return writeResponse(parts, request, kind, object, { code: 200, before });
+}
+
 /** Whether the caller sees the whole object, not only its public view. */
 export function seesWhole(
   { views }: Pick<WriteParts, 'views'>,
@@ -124,7 +181,7 @@ const MAX_LABEL_LENGTH = 63;
 function warnOfLongName({ warn }: ApiRequest, kind: Kind, { metadata: { name = '' } }: ApiObject): void {
   if (!isClusters(kind) || name.length <= MAX_LABEL_LENGTH) return;
   warn(
-    `the name has ${name.length} characters: bindings by name, access requests and handles name clusters by labels, which ` +
-      `hold ${MAX_LABEL_LENGTH}`,
+    `the name has ${name.length} characters: access requests and handles name clusters by labels, which hold ` +
+      `${MAX_LABEL_LENGTH}`,
   );
 }
