@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
+import { settled } from './support/fleet.ts';
 import { createParents, details, KINDS, type KindCase, kindCase, objectOf, qualified } from './support/kinds.ts';
 import { create } from './support/objects.ts';
 import { envelope, message, type Proto } from './support/protobuf.ts';
@@ -328,6 +329,13 @@ describe('dry run', () => {
   /** Every object with its version. Not the version of the list: the server itself stores the time now and then. */
   const stored = async (of: KindCase): Promise<object[]> => (await server.call('GET', of.path)).json.items;
 
+  /** With the status that the leader writes to a binding, so that nothing else changes it. */
+  const createSettled = async (of: KindCase, name: string) => {
+    await create(server, of.path, objectOf(of, { name }));
+    await settled(server);
+    return (await server.call('GET', named(of, name))).json;
+  };
+
   describe.each(KINDS)('Z-04: a dry run on $kind', (of) => {
     it('of create runs all checks and stores nothing', async () => {
       const before = await stored(of);
@@ -345,7 +353,7 @@ describe('dry run', () => {
     });
 
     it('of update and patch has the result in the response', async () => {
-      const made = await create(server, of.path, objectOf(of, { name: 'stays' }));
+      const made = await createSettled(of, 'stays');
       const body = { ...made, ...of.changed };
       const put = await server.call('PUT', `${named(of, 'stays')}${DRY}`, { body });
       expect(put.code, put.text).toBe(200);
@@ -360,7 +368,7 @@ describe('dry run', () => {
     });
 
     it('of delete has the response of a deletion', async () => {
-      const made = await create(server, of.path, objectOf(of, { name: 'kept' }));
+      const made = await createSettled(of, 'kept');
       const asked = [
         await server.call('DELETE', `${named(of, 'kept')}${DRY}`),
         await server.call('DELETE', named(of, 'kept'), { body: { dryRun: ['All'] } }),
