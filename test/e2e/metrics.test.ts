@@ -173,7 +173,7 @@ describe('the dashboard and the alerts', () => {
       // `up` is Prometheus' own.
       if (!expr.includes('up{')) expect(names.length, alert).toBeGreaterThan(0);
       for (const name of names) expect(metrics, `${alert}: ${name}`).toContain(name);
-      expect(operations).toContain(`| \`${alert}\` |`);
+      expect(operations).toContain(`- \`${alert}\`:`);
     }
   });
 

@@ -204,7 +204,6 @@ export const USER_COMMANDS: readonly Command[] = [
       },
     ],
     examples: [
-      'clusterpass kubeconfig --as ci/builder',
       "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
       'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
       'clusterpass kubeconfig --as-me',
@@ -271,7 +270,6 @@ export const USER_COMMANDS: readonly Command[] = [
       'clusterpass exec -l env=dev --as-me -- kubectl get nodes',
       'clusterpass exec -l env=dev --as ci/builder --stdin -- kubectl apply -f - < manifest.yaml',
       'clusterpass exec --cluster prod-eu-1 --cluster prod-us-1 --as ci/builder -- kubectl get nodes',
-      'clusterpass exec --all --as ci/builder --parallel 50 -- kubectl version',
     ],
   },
 ];
