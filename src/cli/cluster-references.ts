@@ -1,6 +1,5 @@
-import { fieldSelectorFor } from '../api/field-selector-text.ts';
 import type { Cluster } from '../client/types.ts';
-import { isClusterType } from './clusters.ts';
+import { isClusterType, publicCluster } from './clusters.ts';
 import { CliError } from './command.ts';
 import type { NamedServer } from './connection/all-servers.ts';
 import { serverUrl } from './connection/connection.ts';
@@ -52,10 +51,8 @@ export const namesAt = (server: NamedServer, references: readonly ClusterReferen
 
 /** The clusters with these names that the caller may see. */
 export async function clustersNamed({ client }: NamedServer, names: readonly string[]): Promise<readonly Cluster[]> {
-  const lists = await Promise.all(
-    names.map((name) => client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) })),
-  );
-  return lists.flatMap(({ items }) => items);
+  const found = await Promise.all(names.map((name) => publicCluster(client, name)));
+  return found.filter((cluster) => cluster !== undefined);
 }
 
 /** The name of a cluster in a list of several servers. */

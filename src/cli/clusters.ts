@@ -1,4 +1,5 @@
 import { CONFIRMED_FIELD } from '../api/clusters/confirmed-endpoint.ts';
+import { fieldSelectorFor } from '../api/field-selector-text.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain } from '../api/names.ts';
 import type { Client } from '../client/create-client.ts';
@@ -22,6 +23,10 @@ export function clusterPath(name: string): string {
 
 export const getCluster = async (client: Client, name: string): Promise<Cluster> =>
   (await client.request<Cluster>('GET', clusterPath(name), { expects: 'object' })).value;
+
+/** The public view of a cluster, which has what the server computes; undefined if the caller may not list it. */
+export const publicCluster = async (client: Pick<Client, 'listClusters'>, name: string): Promise<Cluster | undefined> =>
+  (await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) })).items[0];
 
 /** Refuses names that no server of ours sends: a script could take a line feed for the end of a name. */
 export function checkedNames(clusters: readonly Cluster[]): readonly Cluster[] {

@@ -1,15 +1,11 @@
 import { createCatalog } from '../api/catalog.ts';
 import { SUBRESOURCES } from '../api/subresources.ts';
-import type { NonResourceAttributes, ResourceAttributes } from '../client/access-reviews.ts';
+import type { ResourceAttributes, ReviewedAction } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { isClusterType } from './clusters.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
 import { checkClusterName } from './connection/one-server.ts';
 import { findKind, requireCluster } from './object-path.ts';
-
-export type AskedAction =
-  | { readonly resourceAttributes: ResourceAttributes }
-  | { readonly nonResourceAttributes: NonResourceAttributes };
 
 /** What VERB and TYPE ask about: resources, or a path of the server that starts with `/`. As in kubectl. */
 export function askedAction(
@@ -19,7 +15,7 @@ export function askedAction(
   verb: string,
   type: string,
   name: string | undefined,
-): AskedAction {
+): ReviewedAction {
   if (!type.startsWith('/')) {
     return { resourceAttributes: attributesOf(context, invocation, client, verb, type, name) };
   }

@@ -22,12 +22,16 @@ export function givenTokenSelector(invocation: Invocation): string | undefined {
 
 /** The field selector of tokens of a service account; undefined when nothing is selected. */
 export function tokenSelector({ cluster, namespace, name, requester }: SelectedTokens): string | undefined {
-  const wanted: Readonly<Record<string, string | undefined>> = {
+  return fieldSelectorOf({
     'spec.cluster': cluster,
     'spec.serviceAccount.namespace': namespace,
     'spec.serviceAccount.name': name,
     'spec.requestedBy.username': requester,
-  };
+  });
+}
+
+/** The field selector of the fields that have a value; undefined when none has. */
+export function fieldSelectorOf(wanted: Readonly<Record<string, string | undefined>>): string | undefined {
   const parts = Object.entries(wanted).flatMap(([field, value]) =>
     value === undefined ? [] : [fieldSelectorFor(field, value)],
   );

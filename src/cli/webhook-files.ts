@@ -1,5 +1,6 @@
 import { Document, stringify } from 'yaml';
 import { TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
+import { clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { WEBHOOK_SECONDS } from '../api/pass-audience.ts';
 import type { PeopleTrust } from './trust-configuration.ts';
 
@@ -28,24 +29,17 @@ export function webhookFiles({ cluster, issuer, certificateAuthority, token }: W
   return {
     'webhook.yaml': commented(
       ` For the API server of the cluster ${cluster}: --authentication-token-webhook-config-file. It contains a secret.`,
-      {
-        apiVersion: 'v1',
-        kind: 'Config',
-        clusters: [
-          {
-            name: 'clusterpass',
-            cluster: {
-              server: `${issuer}/apis/authentication.k8s.io/v1/tokenreviews/passes`,
-              ...(certificateAuthority === undefined
-                ? {}
-                : { 'certificate-authority-data': Buffer.from(certificateAuthority).toString('base64') }),
-            },
-          },
-        ],
-        users: [{ name: user, user: { token } }],
-        contexts: [{ name: 'webhook', context: { cluster: 'clusterpass', user } }],
-        'current-context': 'webhook',
-      },
+      kubeconfigOf([
+        {
+          name: 'clusterpass',
+          userName: user,
+          cluster: clusterFields(
+            `${issuer}/apis/authentication.k8s.io/v1/tokenreviews/passes`,
+            certificateAuthority && Buffer.from(certificateAuthority).toString('base64'),
+          ),
+          user: { token },
+        },
+      ]),
     ),
     'tokens.csv': `${token},${user},${user}\n`,
     'clusterpass.yaml': [

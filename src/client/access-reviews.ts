@@ -2,6 +2,7 @@ import type { GrantedSubject, ReachedCluster } from '../api/kinds/grant-reviews.
 import { REACH_STATUS, wrongTypeIn } from './answer-types.ts';
 import type { Client } from './create-client.ts';
 import { endlessListCheck } from './list-pages.ts';
+import type { RequestOptions } from './transport.ts';
 
 export interface UserInfo {
   readonly username?: string;
@@ -59,67 +60,54 @@ interface SubjectReachReviewStatus {
 export const clusterPrefix = ({ productName }: Client, cluster: string | undefined): string =>
   cluster === undefined || cluster === '' ? '' : `/${productName}/${encodeURIComponent(cluster)}`;
 
-async function review<T>(
+const AUTHORIZATION = 'authorization.k8s.io/v1';
+export const CLUSTERPASS = 'clusterpass.dev/v1alpha1';
+
+/** What a review is about. */
+export type ReviewedAction =
+  | { readonly resourceAttributes: ResourceAttributes }
+  | { readonly nonResourceAttributes: NonResourceAttributes };
+
+/** Sends a review, of the fleet or of a cluster, and returns its status. */
+export async function review<T extends object>(
   client: Client,
   cluster: string | undefined,
-  group: string,
-  kind: string,
+  [apiVersion, kind]: readonly [apiVersion: string, kind: string],
   spec: object,
-): Promise<T> {
-  const path = `${clusterPrefix(client, cluster)}/apis/${group}/v1/${kind.toLowerCase()}s`;
-  const body = { apiVersion: `${group}/v1`, kind, ...spec };
-  return (await client.request<T>('POST', path, { body })).value;
+  options: Pick<RequestOptions, 'signal'> = {},
+): Promise<Partial<T>> {
+  const path = `${clusterPrefix(client, cluster)}/apis/${apiVersion}/${kind.toLowerCase()}s`;
+  const body = { apiVersion, kind, spec };
+  return (await client.request<{ status?: Partial<T> }>('POST', path, { body, ...options })).value.status ?? {};
 }
 
 /** SelfSubjectReview: who the caller is. */
-export const reviewSelf = (client: Client, cluster?: string): Promise<{ status?: { userInfo?: UserInfo } }> =>
-  review(client, cluster, 'authentication.k8s.io', 'SelfSubjectReview', {});
+export async function reviewSelf(client: Client, cluster?: string): Promise<{ status?: { userInfo?: UserInfo } }> {
+  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  const path = `${clusterPrefix(client, cluster)}/apis/${body.apiVersion}/selfsubjectreviews`;
+  return (await client.request<{ status?: { userInfo?: UserInfo } }>('POST', path, { body })).value;
+}
 
 /** SelfSubjectAccessReview: whether the caller may do something, in a cluster or (undefined) in the fleet. */
-export async function reviewAccess(
+export const reviewAccess = (
   client: Client,
   cluster: string | undefined,
-  spec: { resourceAttributes: ResourceAttributes } | { nonResourceAttributes: NonResourceAttributes },
-): Promise<SubjectAccessReviewStatus> {
-  const { status } = await review<{ status?: SubjectAccessReviewStatus }>(
-    client,
-    cluster,
-    'authorization.k8s.io',
-    'SelfSubjectAccessReview',
-    { spec },
-  );
-  return status ?? {};
-}
+  spec: ReviewedAction,
+): Promise<SubjectAccessReviewStatus> => review(client, cluster, [AUTHORIZATION, 'SelfSubjectAccessReview'], spec);
 
 /** SubjectAccessReview: whether a user with these groups may do something. */
-export async function reviewSubjectAccess(
+export const reviewSubjectAccess = (
   client: Client,
   cluster: string | undefined,
-  spec: { user?: string; groups?: readonly string[] } & (
-    | { resourceAttributes: ResourceAttributes }
-    | { nonResourceAttributes: NonResourceAttributes }
-  ),
-): Promise<SubjectAccessReviewStatus> {
-  const { status } = await review<{ status?: SubjectAccessReviewStatus }>(
-    client,
-    cluster,
-    'authorization.k8s.io',
-    'SubjectAccessReview',
-    { spec },
-  );
-  return status ?? {};
-}
+  spec: { user?: string; groups?: readonly string[] } & ReviewedAction,
+): Promise<SubjectAccessReviewStatus> => review(client, cluster, [AUTHORIZATION, 'SubjectAccessReview'], spec);
 
 /** ResourceAccessReview: who may do something. */
-export async function reviewResourceAccess(
+export const reviewResourceAccess = (
   client: Client,
   cluster: string | undefined,
-  spec: { resourceAttributes: ResourceAttributes } | { nonResourceAttributes: NonResourceAttributes },
-): Promise<ResourceAccessReviewStatus> {
-  const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/resourceaccessreviews`;
-  const { value } = await client.request<{ status?: ResourceAccessReviewStatus }>('POST', path, { body: { spec } });
-  return value.status ?? {};
-}
+  spec: ReviewedAction,
+): Promise<ResourceAccessReviewStatus> => review(client, cluster, [CLUSTERPASS, 'ResourceAccessReview'], spec);
 
 interface ReachReview {
   readonly status?: SubjectReachReviewStatus;
@@ -151,17 +139,9 @@ export async function reviewReach(
 }
 
 /** SelfSubjectRulesReview: all that the caller may do in a namespace. */
-export async function reviewRules(
+export const reviewRules = (
   client: Client,
   cluster: string | undefined,
   namespace: string,
-): Promise<SubjectRulesReviewStatus> {
-  const { status } = await review<{ status?: SubjectRulesReviewStatus }>(
-    client,
-    cluster,
-    'authorization.k8s.io',
-    'SelfSubjectRulesReview',
-    { spec: { namespace } },
-  );
-  return status ?? {};
-}
+): Promise<SubjectRulesReviewStatus> =>
+  review(client, cluster, [AUTHORIZATION, 'SelfSubjectRulesReview'], { namespace });

@@ -1,6 +1,6 @@
 import type { AuditEventReview, AuditEventSummary } from '../api/kinds/audit-event-review.ts';
 import type { ClusterGrant } from '../api/kinds/cluster-grant-review.ts';
-import { clusterPrefix } from './access-reviews.ts';
+import { CLUSTERPASS, review } from './access-reviews.ts';
 import type { Client } from './create-client.ts';
 
 export interface ClusterGrantReviewStatus {
@@ -17,18 +17,6 @@ export interface AuditEventReviewStatus {
   readonly since?: string;
 }
 
-async function review<T>(
-  client: Client,
-  cluster: string | undefined,
-  resource: string,
-  spec: object,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/${resource}`;
-  const { value } = await client.request<{ status: T }>('POST', path, { body: { spec }, signal });
-  return value.status;
-}
-
 /** ClusterGrantReview: the bindings that hold in a cluster, and what other labels would change. */
 export const reviewClusterGrants = (
   client: Client,
@@ -36,7 +24,7 @@ export const reviewClusterGrants = (
   labels?: Readonly<Record<string, string>>,
   signal?: AbortSignal,
 ): Promise<ClusterGrantReviewStatus> =>
-  review(client, cluster, 'clustergrantreviews', labels === undefined ? {} : { labels }, signal);
+  review(client, cluster, [CLUSTERPASS, 'ClusterGrantReview'], labels === undefined ? {} : { labels }, { signal });
 
 /** AuditEventReview: the last events, of the fleet or of one cluster. */
 export const reviewAuditEvents = (
@@ -44,4 +32,4 @@ export const reviewAuditEvents = (
   cluster: string | undefined,
   spec: NonNullable<AuditEventReview['spec']>,
   signal?: AbortSignal,
-): Promise<AuditEventReviewStatus> => review(client, cluster, 'auditeventreviews', spec, signal);
+): Promise<AuditEventReviewStatus> => review(client, cluster, [CLUSTERPASS, 'AuditEventReview'], spec, { signal });

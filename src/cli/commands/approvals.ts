@@ -1,4 +1,3 @@
-import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
@@ -12,15 +11,15 @@ import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
 import { asList, printerFor } from '../output/printer.ts';
-import { cellsOf, renderTable } from '../output/table.ts';
-import { tokenSelector } from '../token-selection.ts';
+import { objectTable } from '../output/table.ts';
+import { fieldSelectorOf, tokenSelector } from '../token-selection.ts';
 
 export const listApprovables =
   (of: Approvable): Run =>
   async (context, invocation) => {
     const format = invocation.text('output');
     const print = await printerFor(format);
-    const fieldSelector = fieldSelectorOf(of, invocation);
+    const fieldSelector = givenSelector(of, invocation);
     const client = await connect(context, invocation);
     const requests = await listObjects(client, of, fieldSelector);
     if (print !== undefined) {
@@ -32,24 +31,20 @@ export const listApprovables =
       return 0;
     }
     const columns = of.kind.columns.filter(({ priority }) => format === 'wide' || priority === 0);
-    const headers = invocation.isOff('headers') ? [] : [columns.map(({ name }) => name.toUpperCase())];
-    context.out.write(renderTable([...headers, ...requests.map((each) => cellsOf(columns, each, context.now()))]));
+    context.out.write(objectTable(columns, requests, { headers: !invocation.isOff('headers'), now: context.now() }));
     return 0;
   };
 
-function fieldSelectorOf({ phases }: Approvable, invocation: Invocation): string {
+function givenSelector({ phases }: Approvable, invocation: Invocation): string | undefined {
   const phase = invocation.text('phase');
   if (phase !== undefined && !phases.includes(phase)) {
     throw new UsageError(`--phase: ${JSON.stringify(phase)} must be one of ${phases.join(', ')}`);
   }
-  const wanted: Readonly<Record<string, string | undefined>> = {
+  return fieldSelectorOf({
     'spec.cluster': invocation.text('cluster'),
     'spec.requestedBy.username': invocation.text('requester'),
     'status.phase': phase,
-  };
-  return Object.entries(wanted)
-    .flatMap(([field, value]) => (value === undefined ? [] : [fieldSelectorFor(field, value)]))
-    .join(',');
+  });
 }
 
 interface ObjectList {
@@ -57,8 +52,8 @@ interface ObjectList {
 }
 
 /** In one page: the server bounds the objects of each caller. */
-async function listObjects(client: Client, of: Approvable, fieldSelector: string): Promise<ApiObject[]> {
-  const query = fieldSelector === '' ? {} : { fieldSelector };
+async function listObjects(client: Client, of: Approvable, fieldSelector: string | undefined): Promise<ApiObject[]> {
+  const query = fieldSelector === undefined ? {} : { fieldSelector };
   const { value } = await client.request<ObjectList>('GET', of.path, { query, expects: 'list' });
   return value.items.map((item) => ({ ...item, ...of.type }));
 }

@@ -6,6 +6,7 @@ import { serviceAccountKind } from '../../api/kinds/core.ts';
 import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';
 import {
   type ResourceAttributes,
+  type ReviewedAction,
   reviewAccess,
   reviewReach,
   reviewResourceAccess,
@@ -23,7 +24,7 @@ import { connect } from '../connection/connection.ts';
 import { absenceOf, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
-import { type AskedAction, askedAction, checkCluster } from '../resource-attributes.ts';
+import { askedAction, checkCluster } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
 import { whyAllowed } from '../why-allowed.ts';
 
@@ -109,7 +110,7 @@ const NO_GROUPS = `--group was not given: bindings of groups other than ${AUTHEN
 const isAboutOthers = (invocation: Invocation): boolean =>
   invocation.text('user') !== undefined || invocation.list('group').length > 0;
 
-function ask(client: Client, invocation: Invocation, asked: AskedAction): Promise<SubjectAccessReviewStatus> {
+function ask(client: Client, invocation: Invocation, asked: ReviewedAction): Promise<SubjectAccessReviewStatus> {
   const cluster = invocation.text('cluster');
   if (!isAboutOthers(invocation)) return reviewAccess(client, cluster, asked);
   const user = invocation.text('user') ?? '';
@@ -160,7 +161,7 @@ export const whoCan: Run = async (context, invocation) => {
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
   return 0;
 
-  function asked(askedVerb: string): AskedAction {
+  function asked(askedVerb: string): ReviewedAction {
     if (invocation.text('account') !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
     return askedAction(context, invocation, client, askedVerb, type ?? '', name);
   }

@@ -1,11 +1,11 @@
 import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
-import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { clusterReferences } from '../cluster-references.ts';
+import { publicCluster } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -49,12 +49,12 @@ interface Details {
 
 async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Details> {
   const { name } = full.metadata;
-  const [{ items }, reason, accounts] = await Promise.all([
-    client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) }),
+  const [listed, reason, accounts] = await Promise.all([
+    publicCluster(client, name),
     whyVisible(client, name),
     client.usableAccounts(name),
   ]);
-  return { cluster: items[0] ?? full, reason, accounts };
+  return { cluster: listed ?? full, reason, accounts };
 }
 
 async function whyVisible(client: Client, name: string): Promise<string> {

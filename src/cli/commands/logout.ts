@@ -1,6 +1,11 @@
+import type { ApiObject } from '../../api/kind.ts';
+import { isOpenPhase } from '../../api/kinds/approval.ts';
+import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { reviewSelf } from '../../client/access-reviews.ts';
 import { quantity } from '../../lib/quantity.ts';
+import { approvablePath, PASSES } from '../approvable.ts';
 import { CliError, type Context, type Run } from '../command.ts';
-import { givenServer, notLoggedIn, serverAt } from '../connection/connection.ts';
+import { clientFor, connectionOfLogin, givenServer, notLoggedIn, serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 import { serverNames } from '../connection/server-names.ts';
@@ -41,9 +46,30 @@ export const run: Run = async (context, invocation) => {
 
 /** Passes that were requested with the login end with it. One that cannot be reached ends by itself, within minutes. */
 async function endPasses(context: Context, logins: Logins, server: string): Promise<void> {
-  const { revokeOwnPasses } = await import('../own-passes.ts');
   const ended = await revokeOwnPasses(context, logins, server).catch(() => 0);
   if (ended > 0) context.out.write(`Ended ${quantity(ended, 'pass', 'passes')} of ${server}.\n`);
+}
+
+/** A logout must not wait for a server that does not answer. */
+const TIMEOUT_MS = 3_000;
+
+/** Ends the live passes that were requested with this login, and returns their number. */
+async function revokeOwnPasses(context: Context, logins: Logins, server: string): Promise<number> {
+  const client = await clientFor(context, connectionOfLogin(context, logins, server));
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const { value } = await client.request<{ items: ApiObject[] }>('GET', PASSES.path, { expects: 'list', signal });
+  if (value.items.length === 0) return 0;
+  const { status } = await reviewSelf(client);
+  const own = value.items.filter((pass) => {
+    const { requestedBy, client: agent } = passSpec(pass);
+    const isOfLogin = agent === undefined || agent.id === 'login';
+    const isLive = isOpenPhase(passStatus(pass).phase);
+    return isLive && isOfLogin && requestedBy?.username === status?.userInfo?.username;
+  });
+  for (const { metadata } of own) {
+    await client.request('DELETE', approvablePath(PASSES, metadata.name ?? ''), { signal });
+  }
+  return own.length;
 }
 
 function selectedServer(server: string | undefined, found: Logins): string {

@@ -1,17 +1,18 @@
 import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
-import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';
 import { StatusError } from '../../client/errors.ts';
 import type { TrackedToken } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import { publicCluster } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, connect, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { dryRunNote, dryRunOf } from '../dry-run.ts';
 import { asList, printerFor } from '../output/printer.ts';
-import { cellsOf, renderTable } from '../output/table.ts';
+import { objectTable } from '../output/table.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
 import { givenTokenSelector } from '../token-selection.ts';
 
@@ -26,9 +27,8 @@ export const listTokens: Run = async (context, invocation) => {
   if (print !== undefined) context.out.write(print(asList(tokens)));
   else if (tokens.length === 0) context.err.write(`No resources found. ${ONLY_TRACKED}\n`);
   else {
-    const { columns } = issuedTokenKind;
-    const headers = invocation.isOff('headers') ? [] : [columns.map(({ name }) => name.toUpperCase())];
-    context.out.write(renderTable([...headers, ...tokens.map((token) => cellsOf(columns, token, context.now()))]));
+    const shown = { headers: !invocation.isOff('headers'), now: context.now() };
+    context.out.write(objectTable(issuedTokenKind.columns, tokens, shown));
     context.err.write(`${ONLY_TRACKED}\n`);
   }
   return 0;
@@ -104,8 +104,7 @@ async function clustersThatAsk(client: Client, { audiences = [] }: TokenFacts): 
   const found = new Map<string, string>();
   for (const audience of audiences) {
     for (const { issuer, cluster } of issuersFor(audience)) {
-      const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', cluster) });
-      const annotations = items[0]?.metadata.annotations ?? {};
+      const annotations = (await publicCluster(client, cluster))?.metadata.annotations ?? {};
       const asks = annotations[TOKEN_CHECKS_ANNOTATION] === 'webhook';
       if (asks && annotations[COMPUTED_ANNOTATIONS.audience] === issuer) found.set(audience, cluster);
     }
@@ -120,8 +119,7 @@ function stillAccepted({ audiences = [], expiresAt }: TokenFacts, asking: Readon
   const soon = clusters === '' ? '' : ` ${clusters}, which asks Clusterpass, within about ${WEBHOOK_SECONDS} seconds.`;
   const others = audiences.filter((audience) => !asking.has(audience));
   if (audiences.length > 0 && others.length === 0) return `${refused}${soon}`;
-  const until =
-    expiresAt === undefined ? 'until it expires' : `until ${new Date(expiresAt * 1000).toISOString().slice(0, 19)}Z`;
+  const until = expiresAt === undefined ? 'until it expires' : `until ${toTimestamp(expiresAt * 1000)}`;
   const who =
     others.length === 0
       ? 'Clusters and services'

@@ -4,11 +4,10 @@ import { join, resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
 import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
-import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { getCluster } from '../clusters.ts';
+import { getCluster, publicCluster } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
@@ -72,10 +71,10 @@ interface Issuer {
 async function issuerOf(client: Client, name: string): Promise<Issuer> {
   // Fails if the cluster does not exist: a typo must not end up in a trusted issuer.
   const cluster = await getCluster(client, name);
-  const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
-  const annotations = items[0]?.metadata.annotations ?? {};
+  const listed = await publicCluster(client, name);
+  const annotations = listed?.metadata.annotations ?? {};
   const issuer = annotations[COMPUTED_ANNOTATIONS.issuer];
-  if (items.length > 0 && issuer === undefined) {
+  if (listed !== undefined && issuer === undefined) {
     throw new CliError(`${terminalSafe(name)} issues its own tokens: there is nothing to configure`);
   }
   if (issuer === undefined || !isIssuer(issuer)) {

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { TokenProvider } from '../../client/transport.ts';
+import { sha256 } from '../../lib/sha256.ts';
 import { CliError, type Context } from '../command.ts';
 import { withLock } from '../files/file-lock.ts';
 import { configFolder } from '../files/folders.ts';
@@ -37,7 +37,7 @@ const loginNeeded = (server: string, why: string): CliError =>
   new CliError(`${why}: run clusterpass login --server ${server}`);
 
 const lockFile = ({ env }: Context, server: string): string =>
-  join(configFolder(env), `refresh-${createHash('sha256').update(server).digest('hex').slice(0, 16)}`);
+  join(configFolder(env), `refresh-${sha256(server).slice(0, 16)}`);
 
 /** Refreshes the token under a lock, or waits for the process that holds the lock and uses its token. */
 async function refreshOnce(

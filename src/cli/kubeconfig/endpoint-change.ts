@@ -16,7 +16,7 @@ export interface EndpointChange {
 /**
  * What changed between the destination in a file and the wanted one; empty if nothing did. `accepted` identifies all
  * endpoints of the cluster when the file was written: another address of the same endpoints is no change, because the
- * machine may have moved to another network. It is undefined in files that 0.1.0 or another program wrote.
+ * machine may have moved to another network. It is undefined in files that another program wrote.
  */
 export function endpointChanges(
   present: Destination,

@@ -1,11 +1,11 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, passAccount, passSpec } from '../../api/kinds/pass-spec.ts';
 import { kubeconfigOf, parseKubeconfig, passContext } from '../../api/kubeconfig.ts';
 import type { Client } from '../../client/create-client.ts';
+import { publicCluster } from '../clusters.ts';
 import { CliError, type Context } from '../command.ts';
 import type { Connection } from '../connection/connection.ts';
 import { deletePassCredentials } from '../connection/credential-cache.ts';
@@ -34,8 +34,7 @@ export async function writePassKubeconfig(
   // It becomes a file name and an argument of a program.
   if (!isHandle(handle)) throw new CliError('the server did not answer with a pass');
   const { cluster: name, ...account } = passAccount(passSpec(pass));
-  const { items } = await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) });
-  const [cluster] = items;
+  const cluster = await publicCluster(client, name);
   if (cluster === undefined) {
     throw new CliError(`no kubeconfig for ${handle}: your roles do not allow you to see the cluster ${name}`);
   }
