@@ -3,6 +3,11 @@
 /** A cluster name has no slash, so the issuer of people is the issuer of no cluster. */
 export const PEOPLE_PATH = '/people';
 
+export const MCP_PATH = '/mcp';
+
+/** The audience of tokens for the MCP endpoint: its address (RFC 8707). It excludes all others (MC-43). */
+export const mcpAudienceOf = (baseUrl: string): string => `${baseUrl}${MCP_PATH}`;
+
 /** How long a cluster that asks for each pass accepts a revoked one: `clusterpass trust --webhook` prints its flags. */
 export const WEBHOOK_SECONDS = 15;
 

@@ -40,7 +40,8 @@ export function createIssuedTokenAuthenticator({
     },
     async authenticateMcp(token) {
       if (mcpAudience === undefined) return undefined;
-      return callerOf(await verifier.verify(token, [mcpAudience]));
+      const verified = await verifier.verify(token, [mcpAudience]);
+      return verified?.claims.aud.length === 1 ? callerOf(verified) : undefined;
     },
   };
 }

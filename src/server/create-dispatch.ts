@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
+import { mcpAudienceOf } from '../api/pass-audience.ts';
 import { createAdmission } from '../authz/admission/admission.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission/check-access-request.ts';
 import { checkJoin } from '../authz/admission/check-join.ts';
@@ -170,6 +171,7 @@ function passParts(
     issueToken,
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+    mcpAudience: mcpAudienceOf(issuers.baseUrl),
     issuesOwnTokens: issuesOwnTokensWith(forward),
     randomBytes,
   };
@@ -222,6 +224,7 @@ export function createTokens({
     peopleIssuerOf: issuers.peopleIssuerFor,
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+    mcpAudience: mcpAudienceOf(issuers.baseUrl),
     authorizer: policy,
     forward,
     issuesOwnTokens: issuesOwnTokensWith(forward),

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { mcpAudienceOf } from '../api/pass-audience.ts';
 import { type Authenticator, createAuthenticator } from '../authn/authenticator.ts';
 import { type BootstrapTokenParts, createBootstrapTokenAuthenticator } from '../authn/bootstrap-token-authenticator.ts';
 import {
@@ -12,7 +13,6 @@ import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
 import { createPeopleAuthenticator } from '../authn/people-authenticator.ts';
 import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
-import { mcpResource } from '../http/mcp/mcp-endpoint.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { PersonClaims } from '../tokens/person-claims.ts';
@@ -53,7 +53,7 @@ export async function openAuthenticator({
   bootstrapTokens,
   logger,
 }: AuthenticatorParts): Promise<OpenedAuthenticator> {
-  const mcpAudience = mcpResource(issuers.baseUrl);
+  const mcpAudience = mcpAudienceOf(issuers.baseUrl);
   const closers: (() => void)[] = [];
   const opened = <T extends { close(): void }>(source: T): T => {
     closers.push(() => source.close());

@@ -83,6 +83,7 @@ async function openWorld(file: string) {
     },
     clusterOfIssuer: () => undefined,
     clusterOfPeopleIssuer: () => undefined,
+    mcpAudience: 'https://pass.example/mcp',
     issuesOwnTokens: () => forwarding.isOn,
     randomBytes,
     refusalOf: () => new ApiError(403, 'Forbidden', ''),

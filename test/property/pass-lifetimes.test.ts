@@ -87,6 +87,7 @@ function issuing(fleet: Fleet) {
     peopleIssuerOf: issuers.peopleIssuerFor,
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+    mcpAudience: 'https://pass.example/mcp',
     authorizer: fleet.policy,
     forward: undefined,
     issuesOwnTokens: () => false,

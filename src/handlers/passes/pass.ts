@@ -23,6 +23,7 @@ import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { Approvable, ApprovalParts, Ending, Grant, Granting } from '../approvals/approvable.ts';
 import { checkNotDeleted } from '../approvals/decide.ts';
 import { warnOfAccepted } from '../revoked-tokens.ts';
+import type { ForeignAudienceParts } from '../token/foreign-audiences.ts';
 import type { IssueToken } from '../token/token-input.ts';
 
 /** Passes that have ended are listed for that long. */
@@ -49,13 +50,11 @@ interface PassLimits {
 }
 
 /** What the handlers of passes share. */
-export interface PassParts extends ApprovalParts {
+export interface PassParts extends ApprovalParts, ForeignAudienceParts {
   readonly rules: PassRules;
   readonly limits: PassLimits;
   readonly revocations: Revocations;
   readonly issueToken: IssueToken;
-  readonly clusterOfIssuer: (issuer: string) => string | undefined;
-  readonly clusterOfPeopleIssuer: (issuer: string) => string | undefined;
   /** Whether the cluster issues its own tokens. */
   readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
   readonly randomBytes: (size: number) => Uint8Array;

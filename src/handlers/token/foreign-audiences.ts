@@ -5,6 +5,8 @@ export interface ForeignAudienceParts {
   /** The cluster of this fleet whose issuer, and so whose API audience, is exactly this text. */
   readonly clusterOfIssuer: (issuer: string) => string | undefined;
   readonly clusterOfPeopleIssuer: (issuer: string) => string | undefined;
+  /** The audience of tokens for `/mcp`. It excludes all others (MC-43). */
+  readonly mcpAudience: string;
 }
 
 /**
@@ -13,11 +15,13 @@ export interface ForeignAudienceParts {
  * error is the same whether or not the other cluster exists.
  */
 export function foreignAudienceCheck(
-  { clusterOfIssuer, clusterOfPeopleIssuer }: ForeignAudienceParts,
+  { clusterOfIssuer, clusterOfPeopleIssuer, mcpAudience }: ForeignAudienceParts,
   account: { readonly cluster: string; readonly namespace: string; readonly name: string },
   mayIn: (cluster: string) => boolean,
 ): AudienceCheck {
-  return (audience) => {
+  return (audience, all) => {
+    if (audience === mcpAudience && all.length > 1)
+      return 'must be the only audience: a token for /mcp opens nothing else';
     if (clusterOfPeopleIssuer(audience) !== undefined) return 'is the audience of passes for people';
     const cluster = clusterOfIssuer(audience);
     if (cluster === undefined || cluster === account.cluster || mayIn(cluster)) return undefined;

@@ -91,7 +91,8 @@ const { issuerFor, peopleIssuerFor, clusterOfIssuer, clusterOfPeopleIssuer } = c
   productName: 'orchestrator',
 });
 const NO_PEOPLE = { peopleIssuerOf: peopleIssuerFor, issuesOwnTokens: () => false, actorOf: () => undefined };
-const ISSUERS = { issuerOf: issuerFor, clusterOfIssuer, clusterOfPeopleIssuer };
+const MCP = 'https://pass.example/mcp';
+const ISSUERS = { issuerOf: issuerFor, clusterOfIssuer, clusterOfPeopleIssuer, mcpAudience: MCP };
 
 interface Outcome {
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
@@ -186,6 +187,20 @@ describe('the answer', () => {
     expect(text).toBe(encodeValue(json, shape, style));
     expect(text).toContain('"audiences":["a\\u003cb","c"]');
   });
+});
+
+test('MC-43: a token for /mcp is for nothing else', async () => {
+  const { signer, signed } = recorder();
+  for (const audiences of [
+    [MCP, 'vault'],
+    ['https://pass.example/orchestrator/alpha', MCP],
+  ]) {
+    await expect(ask(signer, { spec: { audiences } })).rejects.toMatchObject({
+      status: { code: 422, details: { causes: [{ field: `spec.audiences[${audiences.indexOf(MCP)}]` }] } },
+    });
+  }
+  await ask(signer, { spec: { audiences: [MCP, MCP] } });
+  expect(signed.map(({ aud }) => aud)).toEqual([[MCP]]);
 });
 
 test('a request that was not authorized gets no token', async () => {

@@ -35,8 +35,8 @@ export function checkName({ metadata }: Pick<TokenRequest, 'metadata'>, name: st
 /** T-14: Kubernetes leaves the name of the invalid request empty. */
 export const requireValidRequest = (errors: readonly FieldError[]): void => requireValid(TOKEN_REQUEST, '', errors);
 
-/** What is wrong with one audience; undefined when nothing is. */
-export type AudienceCheck = (audience: string) => string | undefined;
+/** What is wrong with one audience of these; undefined when nothing is. */
+export type AudienceCheck = (audience: string, all: readonly string[]) => string | undefined;
 
 /** `otherProblem` is called for audiences of a valid form, at most `MAX_AUDIENCES` times. */
 export function validateSpec(spec: TokenRequest['spec'], otherProblem: AudienceCheck): FieldError[] {
@@ -58,7 +58,7 @@ export function audienceErrors(sent: readonly string[], otherProblem: AudienceCh
   if (audiences.length > MAX_AUDIENCES) return [tooMany('spec.audiences', audiences.length, MAX_AUDIENCES)];
   if (sent.length > MAX_REPEATED) return [tooMany('spec.audiences', sent.length, MAX_REPEATED)];
   return audiences.flatMap((audience) => {
-    const problem = audienceProblem(audience) ?? otherProblem(audience);
+    const problem = audienceProblem(audience) ?? otherProblem(audience, audiences);
     const index = sent.indexOf(audience);
     return problem === undefined
       ? []

@@ -1,4 +1,5 @@
 import { type Caller, MCP_SCOPES, type McpScope } from '../../api/caller.ts';
+import { MCP_PATH, mcpAudienceOf } from '../../api/pass-audience.ts';
 import { ApiError } from '../../api/status.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 import { createProtocol } from '../../mcp/protocol.ts';
@@ -8,15 +9,10 @@ import type { PathInfo } from '../request/request-info.ts';
 import type { RawAnswer } from '../response/respond.ts';
 import { type PathRoute, pathTable } from '../routes/routes.ts';
 
-const MCP_PATH = '/mcp';
-
 export const isMcpPath = ({ cluster, path }: PathInfo): boolean => cluster === undefined && path === MCP_PATH;
 
 export const mcpNotServed = (): ApiError =>
   new ApiError(404, 'NotFound', 'MCP is not served here: the server was started without --mcp');
-
-/** The audience of tokens for the endpoint, and its identifier as a protected resource (RFC 8707, RFC 9728). */
-export const mcpResource = (baseUrl: string): string => `${baseUrl}${MCP_PATH}`;
 
 const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
@@ -63,7 +59,7 @@ export function createMcpEndpoint(options: McpOptions) {
       code: 200,
       headers: { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=3600' },
       body: JSON.stringify({
-        resource: mcpResource(baseUrl()),
+        resource: mcpAudienceOf(baseUrl()),
         authorization_servers: authorizationServers,
         scopes_supported: Object.values(MCP_SCOPES),
         bearer_methods_supported: ['header'],
