@@ -75,7 +75,10 @@ export async function applyManifests(
 /** Returns the fields that the folder took over from other managers; undefined if there are none. */
 async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<string | undefined> {
   const { catalog, reader, propagation } = parts;
-  const { kind, objectKey, object, file } = manifest;
+  const { kind, objectKey, file } = manifest;
+  // The leader writes the status of bindings: that of a file would be replaced again and again.
+  const { status: _, ...withoutStatus } = manifest.object;
+  const object = kind === catalog.fleetRoleBindings ? withoutStatus : manifest.object;
   const origin = `${source}:${file}`;
   const before = reader.find(kind, objectKey);
   const log = SECURITY_GROUPS.has(kind.group) ? parts.audit.security : parts.audit.requests;

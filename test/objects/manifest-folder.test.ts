@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManifestFolder } from '../../src/manifests/manifest-folder.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
-import { catalog, type Gate, type Objects, openObjects } from './object-store.ts';
+import { at, catalog, type Gate, type Objects, openObjects } from './object-store.ts';
 
 const CLUSTERS = 200;
 
@@ -79,4 +79,26 @@ test('a stop waits for the deletion that is being made, not for all of them', as
   await write(0);
   await stopped;
   expect(await stored()).toBe(CLUSTERS - 1);
+});
+
+test('the status of a binding is that of the leader, also if a file has one', async () => {
+  const key = at('', '', 'b');
+  const writeBinding = (label: string): Promise<void> => {
+    const spec = { subjects: [], roleRef: { kind: 'ClusterRole', name: 'r' }, clusters: { all: true } };
+    const object = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'FleetRoleBinding', spec, status: { clusters: 9 } };
+    return writeFile(
+      join(folder, 'manifests/b.json'),
+      JSON.stringify({ ...object, metadata: { name: 'b', labels: { label } } }),
+    );
+  };
+  const found = () => objects.reader.find(catalog.fleetRoleBindings, key)?.object();
+  await writeBinding('old');
+  await manifests.start();
+  expect(found()?.status).toBeUndefined();
+  const status = { clusters: 1 };
+  const change = { dryRun: false, part: 'status' } as const;
+  await objects.writer.update(catalog.fleetRoleBindings, key, (current) => ({ ...current, status }), change);
+  await writeBinding('new');
+  await expect.poll(() => found()?.metadata.labels?.label).toBe('new');
+  expect(found()?.status).toEqual(status);
 });
