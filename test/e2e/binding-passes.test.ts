@@ -118,6 +118,20 @@ it('the deletion of a binding revokes its tracked passes, and says which others 
   expect(await accepted()).toEqual([false, true]);
 });
 
+it('so does a deletion that a finalizer delays: the binding allows nothing from then on', async () => {
+  await allow('ann', {}, 'delayed');
+  const change = { metadata: { finalizers: ['example.com/wait'] } };
+  const headers = { 'Content-Type': 'application/merge-patch+json' };
+  expect((await server.call('PATCH', `${PATH}/delayed`, { body: change, headers })).code).toBe(200);
+  const { token } = (await issueFor('ann', { tracked: true })).json.status;
+  expect(await isAccepted(token)).toBe(true);
+  const { code, headers: answered } = await server.call('DELETE', `${PATH}/delayed`);
+  expect([code, answered.get('warning')]).toEqual([200, expect.stringContaining('tracked passes of this binding')]);
+  expect(await isAccepted(token)).toBe(false);
+  const released = { body: { metadata: { finalizers: null } }, headers };
+  expect((await server.call('PATCH', `${PATH}/delayed`, released)).code).toBe(200);
+});
+
 it('so does the deletion of all bindings that a selector finds, and the record says the binding', async () => {
   await allow('joe', {});
   const { token } = (await issueFor('joe', { tracked: true })).json.status;

@@ -238,13 +238,20 @@ it('the leader revokes the token of a binding that was deleted by other means th
     };
     const made = { apiVersion: '', kind: '', metadata: { name: 'stays' }, spec };
     const { metadata } = await program.writer.create(kind, at('', '', 'stays'), made, { dryRun: false });
-    const trackFor = async (binding: { name: string; uid: string }): Promise<string> => {
+    const delayed = { ...made, metadata: { name: 'ends', finalizers: ['example.com/wait'] } };
+    const { uid = '' } = (await program.writer.create(kind, at('', '', 'ends'), delayed, { dryRun: false })).metadata;
+    await program.writer.remove(kind, at('', '', 'ends'), { dryRun: false });
+    const trackFor = async (binding: { name: string; uid: string }, caller = JANE): Promise<string> => {
       const jti = randomUUID();
-      await program.tracked.requireRoom(person(JANE), 'builder')('alpha', claimsOf(jti), binding);
+      await program.tracked.requireRoom(person(caller), 'builder')('alpha', claimsOf(jti), binding);
       return jti;
     };
     const kept = await trackFor({ name: 'stays', uid: metadata.uid ?? '' });
-    const lost = [await trackFor({ name: 'gone', uid: 'u-1' }), await trackFor({ name: 'stays', uid: 'u-of-another' })];
+    const lost = [
+      await trackFor({ name: 'gone', uid: 'u-1' }),
+      await trackFor({ name: 'stays', uid: 'u-of-another' }),
+      await trackFor({ name: 'ends', uid }, { ...JANE, name: 'kim' }),
+    ];
     const { lines, sweep } = await openRecords(program, { store, leads: true });
     await sweep();
     expect(lines).toEqual([]);

@@ -14,8 +14,8 @@ export async function deleteObject(parts: WriteParts, request: ApiRequest, kind:
   const options = parseDeleteOptions(request);
   const objectKey = objectKeyOf(request, kind);
   const { object, uid, gone } = await remove(parts, kind, objectKey, options, request);
-  if (!gone) return writeResponse(parts, request, kind, object, { code: 200 });
   if (!options.dryRun) await parts.afterDeletion(request, kind, object);
+  if (!gone) return writeResponse(parts, request, kind, object, { code: 200 });
   return deleteResponse(kind, objectKey.name, uid);
 }
 
@@ -101,7 +101,7 @@ export async function deleteCollection(
       entries.slice(start, start + MAX_CONCURRENT).map(async (entry) => {
         const preconditions = { uid: entry.uid, ...options.preconditions };
         const deleted = await removeIfThere(parts, kind, entry, { ...options, preconditions });
-        if (deleted?.gone === true && !options.dryRun) await parts.afterDeletion(request, kind, deleted.object);
+        if (deleted !== undefined && !options.dryRun) await parts.afterDeletion(request, kind, deleted.object);
         return deleted === undefined ? [] : [entry];
       }),
     );

@@ -34,7 +34,7 @@ export interface WriteParts {
   ) => void;
   /** Warns of a binding that holds in clusters its writer may not expect. `before` is undefined on create. */
   readonly warnOfBinding: (request: ApiRequest, kind: Kind, object: ApiObject, before?: ApiObject) => Promise<void>;
-  /** Ends what a deleted object has allowed, and warns of what does not end. */
+  /** Ends what a deleted object has allowed, also one that a finalizer keeps, and warns of what does not end. */
   readonly afterDeletion: (request: ApiRequest, kind: Kind, deleted: ApiObject) => Promise<void>;
   /** For kinds whose objects the server completes when they are created; undefined for the others. */
   readonly completion: (request: ApiRequest, kind: Kind) => Completion | undefined;

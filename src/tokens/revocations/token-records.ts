@@ -49,7 +49,9 @@ export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRe
   const hasLostBinding = (entry: StoredObject): boolean => {
     const uid = entry.kind === catalog.issuedTokens ? entry.labels?.[BINDING_LABEL] : undefined;
     if (uid === undefined || entry.isExpired(now())) return false;
-    return reader.find(catalog.fleetRoleBindings, fleetKey(entry.field(BINDING_FIELD)))?.uid !== uid;
+    const binding = reader.find(catalog.fleetRoleBindings, fleetKey(entry.field(BINDING_FIELD)));
+    // A finalizer keeps the object, not the permission.
+    return binding?.uid !== uid || binding.deletionTimestamp !== undefined;
   };
   const isObsolete = obsoleteRecords(catalog, revocations);
   const sweep = createSweep({
