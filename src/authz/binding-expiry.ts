@@ -1,16 +1,15 @@
 import type { Catalog } from '../api/catalog.ts';
 import { fleetKey } from '../api/object-key.ts';
-import { createRounds } from '../lib/rounds.ts';
 import { createFailureReports } from '../objects/failure-reports.ts';
 import type { ObjectReader } from '../objects/reader.ts';
+import { type SweepTimer, startSweep } from '../objects/start-sweep.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
-import type { Logger } from '../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../storage/leadership.ts';
 import { readBinding } from './policy/binding-facts.ts';
 import type { Policy } from './policy/policy.ts';
 
-interface BindingExpiryParts {
+interface BindingExpiryParts extends SweepTimer {
   readonly policy: Pick<Policy, 'endingBindings'>;
   readonly kinds: Pick<Catalog, 'fleetRoleBindings'>;
   readonly reader: Pick<ObjectReader, 'find' | 'ready'>;
@@ -19,8 +18,6 @@ interface BindingExpiryParts {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   /** See ClockGuard. */
   readonly removalTime: () => number;
-  readonly every: (ms: number, act: () => void) => () => void;
-  readonly logger: Pick<Logger, 'warn'>;
 }
 
 const CHECK_MS = 250;
@@ -30,19 +27,9 @@ const CHECK_MS = 250;
  * follow the event of the deletion.
  */
 export function startBindingExpiry(parts: BindingExpiryParts): () => Promise<void> {
-  const { reader, leadership, logger } = parts;
-  const reportFailure = createFailureReports(logger);
-  const rounds = createRounds(
-    () => sweep(parts, reportFailure),
-    (error) => logger.warn({ err: error }, 'bindings that have ended could not be deleted yet'),
-  );
-  const stop = parts.every(CHECK_MS, () => {
-    if (reader.ready && leadership.leads()) rounds.start();
-  });
-  return async () => {
-    stop();
-    await rounds.ended();
-  };
+  const reportFailure = createFailureReports(parts.logger);
+  const onFailure = 'bindings that have ended could not be deleted yet';
+  return startSweep(parts, () => sweep(parts, reportFailure), onFailure, CHECK_MS);
 }
 
 /** The precondition protects a binding that was extended meanwhile. */
@@ -50,6 +37,7 @@ async function sweep(
   { policy, kinds, reader, writer, leadership, removalTime }: BindingExpiryParts,
   reportFailure: (binding: StoredObject, error: unknown) => void,
 ): Promise<void> {
+  if (!reader.ready) return;
   const time = removalTime();
   // A binding whose end cannot be read is kept, so that an operator can correct it.
   const hasEnded = (end: number): boolean => Number.isFinite(end) && end <= time;

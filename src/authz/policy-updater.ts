@@ -6,8 +6,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
-import type { Policy } from './policy/policy.ts';
-import type { PolicyChange } from './policy/policy-change.ts';
+import type { Policy, PolicyChange } from './policy/policy.ts';
 
 /** The only cluster of a binding that ends when another one gets its name; undefined for other bindings. */
 function boundClusterOf(object: ApiObject): { readonly name: string; readonly uid: string } | undefined {
@@ -73,18 +72,15 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     if (!this.#kinds.has(entry.kind)) return;
     if (before !== undefined) this.#unbind(before);
     if (after !== undefined) this.#bind(after);
-    if (after !== undefined && this.#isInForce(after)) this.#put(after, revision);
-    else this.#remove(entry, revision);
+    this.#apply(entry, revision, after !== undefined && this.#isInForce(after));
   }
 
-  #put(entry: StoredObject, revision: number): void {
-    this.#applied.set(entry.key, entry);
-    this.#policy.apply({ ...removalOf(entry, revision), object: entry.object() });
-  }
-
-  #remove(entry: StoredObject, revision: number): void {
-    this.#applied.delete(entry.key);
-    this.#policy.apply(removalOf(entry, revision));
+  #apply(entry: StoredObject, revision: number, inForce: boolean): void {
+    if (inForce) this.#applied.set(entry.key, entry);
+    else this.#applied.delete(entry.key);
+    const { namespace, name } = entry;
+    const kind = entry.kind.kind as PolicyChange['kind'];
+    this.#policy.apply({ kind, namespace, name, object: inForce ? entry.object() : undefined, revision });
   }
 
   readonly #uidOf = (name: string): string | undefined => this.#reader.find(this.#clusters, fleetKey(name))?.uid;
@@ -98,10 +94,7 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     const orphaned = [...(this.#bound.get(cluster)?.values() ?? [])].filter(
       (entry) => this.#applied.has(entry.key) && !this.#isInForce(entry),
     );
-    for (const entry of orphaned) {
-      this.#applied.delete(entry.key);
-      this.#policy.apply(removalOf(entry, revision));
-    }
+    for (const entry of orphaned) this.#apply(entry, revision, false);
     if (orphaned.length > 0) this.#onOrphaned(revision);
   }
 
@@ -130,17 +123,9 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
       }
     }
     for (const [key, entry] of this.#applied) {
-      if (!current.has(key)) this.#remove(entry, revision);
+      if (!current.has(key)) this.#apply(entry, revision, false);
     }
     this.#applied.clear();
-    for (const entry of current.values()) this.#put(entry, revision);
+    for (const entry of current.values()) this.#apply(entry, revision, true);
   }
 }
-
-const removalOf = ({ kind, namespace, name }: StoredObject, revision: number): PolicyChange => ({
-  kind: kind.kind as PolicyChange['kind'],
-  namespace,
-  name,
-  object: undefined,
-  revision,
-});

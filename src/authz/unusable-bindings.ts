@@ -9,7 +9,7 @@ import { readBinding } from './policy/binding-facts.ts';
 /** For one read of all bindings. The others are counted. */
 const MAX_REPORTS = 20;
 
-/** A stored binding that holds nowhere: of 0.1.0, which checked less, or of another writer of the store. */
+/** A stored binding that holds nowhere, of another writer of the store. */
 interface UnusableBinding {
   readonly binding: string;
   readonly reason: string;

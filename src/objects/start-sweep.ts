@@ -9,16 +9,15 @@ export interface SweepTimer {
   readonly logger: Pick<Logger, 'warn'>;
 }
 
-const SWEEP_MS = 1_000;
-
-/** Runs the sweep every second while this replica leads. `onFailure` is the text of the log. */
+/** Runs the sweep at an interval while this replica leads. `onFailure` is the text of the log. */
 export function startSweep(
   { every, leadership, logger }: SweepTimer,
   sweep: () => Promise<void>,
   onFailure: string,
+  sweepMs = 1_000,
 ): () => Promise<void> {
   const rounds = createRounds(sweep, (error) => logger.warn({ err: error }, onFailure));
-  const stop = every(SWEEP_MS, () => {
+  const stop = every(sweepMs, () => {
     if (leadership.leads()) rounds.start();
   });
   return async () => {

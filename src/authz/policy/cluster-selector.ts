@@ -92,7 +92,7 @@ export type Reach =
       /** `NAME/UID` of a cluster: the binding ends when another cluster gets the name. */
       readonly bound?: string | undefined;
     }
-  /** The annotation cannot be parsed. Ignoring it would open the binding to the whole fleet. */
+  /** Nothing says where. A restriction that is ignored would open the binding to the whole fleet. */
   | { readonly kind: 'nowhere'; readonly reason: string };
 
 /** Equal for reaches that hold in the same requests, for as long. */

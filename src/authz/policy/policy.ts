@@ -13,8 +13,8 @@ import type {
 } from '../../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../../api/caller.ts';
 import type { Decision, Grant, PassBounds } from '../../api/decision.ts';
-import type { Kind } from '../../api/kind.ts';
-import type { ApprovalRule, ClusterVisibility, TimeSpan, VisibilityRule } from '../../api/visibility.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
+import type { ApprovalRule, ClusterLabels, ClusterVisibility, TimeSpan, VisibilityRule } from '../../api/visibility.ts';
 import { Cache } from '../../lib/cache.ts';
 import { approvalRule } from './approval-rule.ts';
 import { type BindingFacts, bindingId, readBinding } from './binding-facts.ts';
@@ -26,14 +26,34 @@ import { CompiledBinding } from './compiled-rbac.ts';
 import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
 import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
-import type { PolicyChange } from './policy-change.ts';
-import type { PolicyOptions } from './policy-options.ts';
 import type { RoleKey } from './rbac-objects.ts';
 import { RoleTable } from './role-table.ts';
 import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
 import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
 import { identities, reasonFor, SubjectTable, scopesFor, spanAround } from './subject-table.ts';
+
+export interface PolicyOptions {
+  /** The labels of a cluster as it is now: `{}` when it has none, undefined when it does not exist. */
+  readonly labelsOf: (cluster: string) => ClusterLabels | undefined;
+  /** Epoch milliseconds, for bindings that end. */
+  readonly now?: () => number;
+  /** The size of the rule cache. */
+  readonly maxRules?: number;
+  /** How many subjects without bindings are kept, for the revision of their last change. */
+  readonly maxIdleSubjects?: number;
+}
+
+/** A change of a stored role or binding. */
+export interface PolicyChange {
+  readonly kind: 'ClusterRole' | 'Role' | Grant['kind'];
+  /** `""` for those that are not namespaced. */
+  readonly namespace: string;
+  readonly name: string;
+  /** Undefined: deleted, or not in force. */
+  readonly object: ApiObject | undefined;
+  readonly revision: number;
+}
 
 export interface Policy extends Authorizer, PassAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */

@@ -5,9 +5,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { ClusterLabels } from '../../api/visibility.ts';
-import { createPolicy, type Policy } from './policy.ts';
-import type { PolicyChange } from './policy-change.ts';
-import type { PolicyOptions } from './policy-options.ts';
+import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
 import type { RbacSnapshot } from './reference-evaluator.fixture.ts';
 
 /** Builders of objects, callers and a fleet, for tests. */

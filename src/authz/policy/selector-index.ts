@@ -35,7 +35,7 @@ export class SelectorIndex {
     if (entry === undefined) {
       entry = { selector: reach.selector, grants: new Map() };
       this.#byText.set(reach.selector.text, entry);
-      for (const label of requiredLabelsOf(reach.selector)) {
+      for (const label of labelsOf(binding)) {
         const entries = this.#byLabel.get(label);
         if (entries === undefined) this.#byLabel.set(label, new Set([entry]));
         else entries.add(entry);
@@ -55,7 +55,7 @@ export class SelectorIndex {
     entry.grants.delete(grantKey(binding));
     if (entry.grants.size > 0) return;
     this.#byText.delete(entry.selector.text);
-    for (const label of requiredLabelsOf(entry.selector)) {
+    for (const label of labelsOf(binding)) {
       const entries = this.#byLabel.get(label);
       if (entries?.delete(entry) && entries.size === 0) this.#byLabel.delete(label);
     }
@@ -76,7 +76,6 @@ export class SelectorIndex {
   }
 }
 
-const requiredLabelsOf = ({ requiredLabels }: ClusterSelector): readonly string[] =>
-  (requiredLabels ?? [NO_LABEL]).map(labelText);
+const labelsOf = ({ requiredLabels = [] }: CompiledBinding): readonly string[] => requiredLabels.map(labelText);
 
 const grantKey = ({ grantText, facts }: CompiledBinding): string => `${grantText}\0${facts.maxPassSeconds}`;
