@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ObjectMeta } from '../../src/api/kind.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { settled } from './support/fleet.ts';
 import { createParents, details, KINDS, type KindCase, kindCase, objectOf, qualified } from './support/kinds.ts';
@@ -16,6 +17,14 @@ beforeAllWithServer(async (shared) => {
   server = shared;
   await createParents(server);
 });
+
+/** With the status that the leader writes to a binding: from then on nothing but the test changes the object. */
+async function createSettled(of: KindCase, metadata: ObjectMeta & { readonly name: string }) {
+  const made = await create(server, of.path, objectOf(of, metadata));
+  if (of.kind !== 'FleetRoleBinding') return made;
+  await settled(server);
+  return (await server.call('GET', `${of.path}/${metadata.name}`)).json;
+}
 
 const withoutManagedFields = ({ metadata, ...rest }: { metadata: object }) => {
   const { managedFields: _, ...others } = metadata as { managedFields?: unknown };
@@ -193,7 +202,7 @@ describe('verbs', () => {
     });
 
     it('is replaced', async () => {
-      const made = await create(server, of.path, objectOf(of, { name: 'replaced', labels: { a: '1' } }));
+      const made = await createSettled(of, { name: 'replaced', labels: { a: '1' } });
       const { resourceVersion, uid } = made.metadata;
       const body = objectOf(of, { name: 'replaced', resourceVersion, annotations: { note: 'x' } }, of.changed);
       const answer = await server.call('PUT', named(of, 'replaced'), { body });
@@ -208,7 +217,7 @@ describe('verbs', () => {
     });
 
     it('keeps its version when an update changes nothing', async () => {
-      const made = await create(server, of.path, objectOf(of, { name: 'same', labels: { a: '1' } }));
+      const made = await createSettled(of, { name: 'same', labels: { a: '1' } });
       const again = await server.call('PUT', named(of, 'same'), { body: made });
       expect(again.json).toEqual(made);
       const patched = await server.call('PATCH', named(of, 'same'), {
@@ -228,7 +237,7 @@ describe('verbs', () => {
     });
 
     it('is patched with a JSON patch, completely or not at all', async () => {
-      await create(server, of.path, objectOf(of, { name: 'stepped', labels: { a: '1' } }));
+      await createSettled(of, { name: 'stepped', labels: { a: '1' } });
       const body = [
         { op: 'test', path: '/metadata/labels/a', value: '1' },
         { op: 'add', path: '/metadata/labels/b', value: '2' },
@@ -261,7 +270,7 @@ describe('verbs', () => {
     });
 
     it('waits for its finalizers, and accepts no new ones meanwhile', async () => {
-      const made = await create(server, of.path, objectOf(of, { name: 'held', finalizers: ['example.com/a'] }));
+      const made = await createSettled(of, { name: 'held', finalizers: ['example.com/a'] });
       const answer = await server.call('DELETE', named(of, 'held'));
       expect(answer.code).toBe(200);
       expect(answer.json.metadata).toMatchObject({ name: 'held', uid: made.metadata.uid });
@@ -329,13 +338,6 @@ describe('dry run', () => {
   /** Every object with its version. Not the version of the list: the server itself stores the time now and then. */
   const stored = async (of: KindCase): Promise<object[]> => (await server.call('GET', of.path)).json.items;
 
-  /** With the status that the leader writes to a binding, so that nothing else changes it. */
-  const createSettled = async (of: KindCase, name: string) => {
-    await create(server, of.path, objectOf(of, { name }));
-    await settled(server);
-    return (await server.call('GET', named(of, name))).json;
-  };
-
   describe.each(KINDS)('Z-04: a dry run on $kind', (of) => {
     it('of create runs all checks and stores nothing', async () => {
       const before = await stored(of);
@@ -353,7 +355,7 @@ describe('dry run', () => {
     });
 
     it('of update and patch has the result in the response', async () => {
-      const made = await createSettled(of, 'stays');
+      const made = await createSettled(of, { name: 'stays' });
       const body = { ...made, ...of.changed };
       const put = await server.call('PUT', `${named(of, 'stays')}${DRY}`, { body });
       expect(put.code, put.text).toBe(200);
@@ -368,7 +370,7 @@ describe('dry run', () => {
     });
 
     it('of delete has the response of a deletion', async () => {
-      const made = await createSettled(of, 'kept');
+      const made = await createSettled(of, { name: 'kept' });
       const asked = [
         await server.call('DELETE', `${named(of, 'kept')}${DRY}`),
         await server.call('DELETE', named(of, 'kept'), { body: { dryRun: ['All'] } }),
@@ -410,7 +412,7 @@ describe('preconditions', () => {
 
   describe.each(KINDS)('$kind', (of) => {
     it('Z-05: is not changed from an old version', async () => {
-      const first = await create(server, of.path, objectOf(of, { name: 'moving' }));
+      const first = await createSettled(of, { name: 'moving' });
       const body = { ...first, ...of.changed };
       const second = await server.call('PUT', named(of, 'moving'), { body });
       expect(second.code, second.text).toBe(200);
@@ -494,7 +496,7 @@ describe('preconditions', () => {
     );
 
     it('M-09: is not updated under another name or namespace', async () => {
-      const { metadata } = await create(server, of.path, objectOf(of, { name: 'addressed' }));
+      const { metadata } = await createSettled(of, { name: 'addressed' });
       const { resourceVersion } = metadata;
       const put = (sent: object) =>
         server.call('PUT', named(of, 'addressed'), { body: objectOf(of, { resourceVersion, ...sent }, of.changed) });
