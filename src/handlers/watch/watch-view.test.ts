@@ -11,7 +11,6 @@ const { clusters } = createCatalog({ productName: 'orchestrator' });
 interface Policy {
   rule: VisibilityRule;
   whole: VisibilityRule;
-  changedAt?: number;
   span?: TimeSpan;
 }
 
@@ -31,11 +30,7 @@ function viewsOf(policy: Policy, query = 'watch=1', as: ApiRequest['accept']['as
     accept: { as },
     query: new URLSearchParams(query),
   } as unknown as ApiRequest;
-  const parts = {
-    views,
-    hasChangedSince: (revision: number) => (policy.changedAt ?? 0) > revision,
-    watchId: ++lastWatchId,
-  };
+  const parts = { views, watchId: ++lastWatchId };
   return createWatchViews(parts, request, clusters, parseListOptions(new URLSearchParams(query)));
 }
 
@@ -76,15 +71,7 @@ describe('the group of a watch', () => {
   });
 });
 
-describe('a watch that resumes', () => {
-  it('V-10: is gone if the rules of its caller have changed since', () => {
-    const { requireUnchanged } = viewsOf({ ...policy(), changedAt: 12 });
-    expect(() => requireUnchanged(12)).not.toThrow();
-    expect(() => requireUnchanged(11)).toThrow(
-      expect.objectContaining({ status: expect.objectContaining({ code: 410 }) }),
-    );
-  });
-
+describe('the view of a watch', () => {
   it('is steady while no permission of its caller ends, and for a second more', () => {
     const { isSteady } = viewsOf({ ...policy(), span: { from: 5_000, until: 10_000 } });
     expect([4_999, 5_000, 10_999, 11_000].map(isSteady)).toEqual([false, true, true, false]);

@@ -1,6 +1,5 @@
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { gone } from '../../api/status.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { columnsOnce, type Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
@@ -17,25 +16,16 @@ export interface WatchView {
 export interface WatchViews {
   /** The view under the rules in force now. */
   readonly current: () => WatchView;
-  /** Throws a 410 if the rules of the caller may have changed after this revision: the client has to list again. */
-  readonly requireUnchanged: (since: number) => void;
   /** Whether time alone has not changed what `current` returned last. */
   readonly isSteady: (time: number) => boolean;
-}
-
-interface WatchViewsParts {
-  readonly views: Views;
-  /** See `WatchParts`. */
-  readonly hasChangedSince: (revision: number) => boolean;
-  /** A number that no other watch has. */
-  readonly watchId: number;
 }
 
 /** For so long a watch waits for the event of the deletion of a binding that has ended. */
 const FOLLOW_MS = 1_000;
 
+/** `watchId`: a number that no other watch has. */
 export function createWatchViews(
-  { views, hasChangedSince, watchId }: WatchViewsParts,
+  { views, watchId }: { readonly views: Views; readonly watchId: number },
   request: ApiRequest,
   kind: Kind,
   options: ListOptions,
@@ -68,9 +58,6 @@ export function createWatchViews(
         whole?.fingerprint === current.representation.whole?.fingerprint;
       if (!isSame) current = viewOf(rule, whole);
       return current;
-    },
-    requireUnchanged: (since) => {
-      if (hasChangedSince(since)) throw gone(`too old resource version: ${since}: permissions have changed`);
     },
     // The clock may also go back: then a binding holds again.
     isSteady: (time) => span.from <= time && time < span.until + FOLLOW_MS,

@@ -3,7 +3,7 @@ import type { Kind } from '../../api/kind.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { WatchSink } from '../../api/request.ts';
 import type { SharedFrames } from '../../api/shared-frames.ts';
-import { type ApiError, gone } from '../../api/status.ts';
+import type { ApiError } from '../../api/status.ts';
 import type { VisibilityRule } from '../../api/visibility.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
@@ -153,9 +153,6 @@ export class WatchHarness {
       selection: this.#selectionOf(this.#rule),
       representation: REPRESENTATION,
     }),
-    requireUnchanged: (since) => {
-      if (since < this.#ruleChangedAt) throw gone('permissions have changed');
-    },
     isSteady: (time) => time < this.steadyUntil,
   };
 
@@ -175,6 +172,7 @@ export class WatchHarness {
       },
       views: this.views,
       refusal: () => this.refusal,
+      hasChangedSince: (revision) => revision < this.#ruleChangedAt,
       bookmarks: false,
       timeoutMs: 3_600_000,
       now: () => 0,

@@ -36,9 +36,7 @@ export async function watchObjects(
   const { reader, views, broadcaster } = parts;
   assertFormFits(request, kind, 'object');
   const options = { ...listOptions, fieldSelector: narrowToName(listOptions.fieldSelector, request.target.name) };
-  const hasChangedSince = (revision: number) => parts.hasChangedSince(request, kind, revision);
-  const viewParts = { views, hasChangedSince, watchId: broadcaster.nextId() };
-  const watchViews = createWatchViews(viewParts, request, kind, options);
+  const watchViews = createWatchViews({ views, watchId: broadcaster.nextId() }, request, kind, options);
   reader.assertReady();
   const { resourceVersion } = options;
   // V-12: failures from here on are ERROR events of a stream with status 200.
@@ -89,6 +87,7 @@ function start(
     caller: request.caller,
     views,
     refusal: () => parts.refusal(request, kind),
+    hasChangedSince: (revision) => parts.hasChangedSince(request, kind, revision),
     bookmarks: allowWatchBookmarks,
     timeoutMs: timeoutSeconds > 0 ? timeoutSeconds * 1000 : MIN_DURATION_MS * (1 + parts.random()),
     now: parts.now,

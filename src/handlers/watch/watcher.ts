@@ -1,21 +1,27 @@
 import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
-import { ApiError, gone, unauthorized } from '../../api/status.ts';
-import type { ReadableState } from '../../objects/readable.ts';
+import { type ApiError, gone, unauthorized } from '../../api/status.ts';
+import type { ReadableCache, ReadableState } from '../../objects/readable.ts';
 import type { Broadcaster, BroadcastWatcher, PermissionChange } from './broadcaster.ts';
-import { type CatchUpParts, framesBetween, framesOfChange, framesOfState, withBookmark } from './catch-up.ts';
+import { framesOfChange, framesOfEvents, framesOfState, withBookmark } from './catch-up.ts';
 import { bookmarkFrame, errorFrame, type Frame } from './frames.ts';
 import { type Batch, SendBuffer } from './send-buffer.ts';
 import { ViewChange } from './view-change.ts';
-import type { WatchView } from './watch-view.ts';
+import type { WatchView, WatchViews } from './watch-view.ts';
 
-export interface WatcherOptions extends CatchUpParts {
+export interface WatcherOptions {
   readonly broadcaster: Broadcaster;
+  readonly cache: ReadableCache;
+  readonly views: WatchViews;
+  /** `allowWatchBookmarks`. */
+  readonly bookmarks: boolean;
   readonly sink: WatchSink;
   readonly caller: Caller;
   /** For kinds that are allowed or not as a whole: the error when the watch is no longer allowed. */
   readonly refusal: () => ApiError | undefined;
+  /** See `WatchParts`. */
+  readonly hasChangedSince: (revision: number) => boolean;
   readonly timeoutMs: number;
   readonly now: () => number;
 }
@@ -30,6 +36,8 @@ const STALL_MS = 30_000;
 const MAX_SOURCES = 16;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const tooOld = (revision: number, why: string): ApiError => gone(`too old resource version: ${revision}${why}`);
 
 /**
  * One open watch. It either catches up, and makes frames as fast as its client reads them, or it is live, in a group of
@@ -78,14 +86,16 @@ export class Watcher implements BroadcastWatcher {
   /** Writes the state as ADDED events, the bookmark that ends them if `marksEnd`, then the events that follow. */
   startWithState(snapshot: ReadableState, revision: number, { marksEnd }: { readonly marksEnd: boolean }): void {
     this.#position = revision;
-    this.#sources = [framesOfState(this.#options, snapshot, this.#view.selection, marksEnd ? revision : undefined)];
+    const { current } = this.#options.views;
+    this.#sources = [framesOfState(current, snapshot, this.#view.selection, marksEnd ? revision : undefined)];
     this.#catchUp();
   }
 
   /** Writes the events after this revision. A client that missed a change of its permissions has to list again. */
   startAfter(revision: number): void {
     this.#position = revision;
-    if (this.#attempt(() => this.#options.views.requireUnchanged(revision))) this.#catchUp();
+    if (this.#options.hasChangedSince(revision)) this.#fail(tooOld(revision, ': permissions have changed'));
+    else this.#catchUp();
   }
 
   /** Writes until the connection is full, the watcher is live or the watch is closed. */
@@ -114,23 +124,15 @@ export class Watcher implements BroadcastWatcher {
 
   /** The frames from the watcher's position to this revision, under the view of then. False if the watch has ended. */
   #addMissedFrames(upTo: number): boolean {
-    return this.#attempt(() => {
-      const frames = framesBetween(this.#options, this.#position, upTo, this.#view.selection);
-      this.#sources.push(frames[Symbol.iterator]());
-      this.#position = upTo;
-    });
-  }
-
-  /** An ApiError ends the watch. */
-  #attempt(act: () => void): boolean {
-    try {
-      act();
-      return true;
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      this.#fail(error);
+    const { cache, views } = this.#options;
+    const events = cache.eventsAfter(this.#position);
+    if (events === undefined) {
+      this.#fail(tooOld(this.#position, ` (${cache.windowStart})`));
       return false;
     }
+    this.#sources.push(framesOfEvents(views.current, events, upTo, this.#view.selection));
+    this.#position = upTo;
+    return true;
   }
 
   #writeChunk(source: Iterator<Frame>): void {
@@ -194,7 +196,7 @@ export class Watcher implements BroadcastWatcher {
   /** The broadcaster is between two events: the difference between the old and the new view follows. */
   onPolicyChange({ since, revision, differences }: PermissionChange): void {
     if (this.endIfRefused() || this.#state === 'closed') return;
-    const { broadcaster, cache, views } = this.#options;
+    const { broadcaster, cache, views, bookmarks } = this.#options;
     const before = this.#view;
     const after = views.current();
     if (after.groupId === before.groupId) return;
@@ -215,7 +217,8 @@ export class Watcher implements BroadcastWatcher {
     const change = differences.get(groups) ?? new ViewChange(state, before.selection, after.selection);
     differences.set(groups, change);
     if (!change.isEmpty) {
-      this.#sources.push(withBookmark(this.#options, framesOfChange(change, since, views.current), revision));
+      const frames = framesOfChange(views.current, change, since);
+      this.#sources.push(bookmarks ? withBookmark(views.current, frames, revision) : frames);
       broadcaster.schedule(this);
     } else if (this.#sources.length === 0) {
       // It goes live at once: waiting for a slot, it would miss the next events.
@@ -243,7 +246,7 @@ export class Watcher implements BroadcastWatcher {
 
   expire(): void {
     const { revision } = this.#options.broadcaster;
-    this.#fail(gone(`too old resource version: ${revision} (${revision + 1})`));
+    this.#fail(tooOld(revision, ` (${revision + 1})`));
   }
 
   /** Ends the watch when the caller's credential is no longer valid. */
