@@ -69,6 +69,11 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
   ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],
   [
+    'the TLS settings of requests of the command line',
+    /\bcreateNodeFetch\(/,
+    ['src/cli/connection/fetch-for.ts', 'src/client/node.ts'],
+  ],
+  [
     'HTTP requests by undici: of clients, to clusters, of documents of a provider and of spans',
     /from 'undici'|import\('undici'\)/,
     [

@@ -5,13 +5,12 @@ import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
-import { createNodeFetch } from '../../client/node.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { readIdentity } from '../cluster-identity.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { proxyOf } from '../connection/proxy-of.ts';
+import { undiciFetchFor } from '../connection/fetch-for.ts';
 import { requireHttps } from '../connection/require-https.ts';
 import { isDryRun } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
@@ -62,15 +61,9 @@ interface ClusterFacts {
 
 /** Reads version and identity over a connection that trusts exactly the CA that will be registered. */
 async function inspectCluster(context: Context, source: KubeconfigContext): Promise<ClusterFacts> {
-  const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify, token } = source;
+  const { server, token } = source;
   requireHttps(server, { name: "the cluster's address" });
-  const fetch = createNodeFetch({
-    insecureSkipTlsVerify,
-    proxy: proxyOf(context.env),
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined || key === undefined ? {} : { cert, key }),
-    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-  });
+  const fetch = await undiciFetchFor({ ...source, certificateAuthority: source.ca }, context.env);
   const client = createClient({
     server,
     ...(token === undefined ? {} : { token }),

@@ -1,11 +1,10 @@
 import { resolve } from 'node:path';
 import { CLUSTERPASS_ANSWER } from '../../client/answer-types.ts';
-import { createNodeFetch } from '../../client/node.ts';
 import { type TokenProvider, Transport } from '../../client/transport.ts';
 import { realTiming } from '../../lib/backoff.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type Connection, clientOptions } from '../connection/connection.ts';
-import { proxyOf } from '../connection/proxy-of.ts';
+import { undiciFetchFor } from '../connection/fetch-for.ts';
 import { requireHttps } from '../connection/require-https.ts';
 import { readGivenFile } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
@@ -53,7 +52,7 @@ export async function connectCluster(context: Context, invocation: Invocation): 
   };
   const configSource = `context ${JSON.stringify(config.name)} of ${file}`;
   return {
-    ...connectionAt(context, config, configSource, config.token === undefined ? undefined : provider),
+    ...(await connectionAt(context, config, configSource, config.token === undefined ? undefined : provider)),
     isInPod: false,
   };
 }
@@ -64,27 +63,21 @@ async function podCluster(context: Context, server: string): Promise<ClusterConn
   const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
   const configSource = 'the cluster of this Pod';
   return {
-    ...connectionAt(context, { server, ca, insecureSkipTlsVerify: false }, configSource, provider),
+    ...(await connectionAt(context, { server, ca, insecureSkipTlsVerify: false }, configSource, provider)),
     isInPod: true,
   };
 }
 
 type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'> & Partial<KubeconfigContext>;
 
-function connectionAt(
+async function connectionAt(
   context: Context,
   config: TlsPart,
   configSource: string,
   tokenProvider: TokenProvider | undefined,
-): Omit<ClusterConnection, 'isInPod'> {
-  const { server, ca, cert, key, tlsServerName, insecureSkipTlsVerify } = config;
-  const tls = {
-    insecureSkipTlsVerify,
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined || key === undefined ? {} : { cert, key }),
-    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-  };
-  const fetch = createNodeFetch({ ...tls, proxy: proxyOf(context.env) });
+): Promise<Omit<ClusterConnection, 'isInPod'>> {
+  const { server, ca } = config;
+  const fetch = await undiciFetchFor({ ...config, certificateAuthority: ca }, context.env);
   const transport = new Transport({
     server,
     configSource,
@@ -99,9 +92,6 @@ function connectionAt(
 
 /** Clusterpass as one of the sides. */
 export async function connectServer(context: Context, connection: Connection): Promise<Transport> {
-  const { certificateAuthority: ca, insecureSkipTlsVerify } = connection;
-  const tls = { insecureSkipTlsVerify, ...(ca === undefined ? {} : { ca }) };
-  const fetch = createNodeFetch({ ...tls, proxy: proxyOf(context.env) });
-  const options = await clientOptions(context, connection, fetch);
+  const options = await clientOptions(context, connection, await undiciFetchFor(connection, context.env));
   return new Transport({ ...options, timing: realTiming, answerFields: CLUSTERPASS_ANSWER });
 }
