@@ -145,6 +145,8 @@ describe('rules', () => {
     const { policy } = granting([
       { verbs: ['get'], apiGroups: ['*'], resources: ['a'] },
       { verbs: ['*'], apiGroups: ['g'], resources: ['b'] },
+      { verbs: ['li*', 'LIST'], apiGroups: ['*'], resources: ['a'] },
+      { verbs: ['get'], nonResourceURLs: ['*'] },
     ]);
     const may = (verb: string, group: string, resource: string): boolean =>
       policy.decide(jane, ask({ verb, group, resource })).allowed;
@@ -165,6 +167,8 @@ describe('rules', () => {
     ]);
     const token = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'n', cluster: 'c' };
     expect(policy.decide(jane, ask({ ...token, name: 'sa-a' })).allowed).toBe(true);
+    const { policy: starred } = granting([{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: ['*'] }]);
+    expect(starred.decide(jane, ask({ ...token, name: 'sa-a' })).allowed).toBe(false);
     expect(policy.decide(jane, ask({ ...token, name: 'sa-b' })).allowed).toBe(false);
     expect(policy.decide(jane, ask({ verb: 'list' })).allowed).toBe(false);
     expect(policy.decide(jane, ask({ verb: 'list', name: 'sa-a' })).allowed).toBe(true);
@@ -237,8 +241,10 @@ describe('bindings', () => {
       role('r', [...getPods, { verbs: ['get'], nonResourceURLs: ['*'] }]),
       binding('b', 'ClusterRole/r', ['User:jane'], { namespace: 'n' }),
     );
-    expect(fleet.policy.decide(jane, ask({ verb: 'get', namespace: 'n' })).allowed).toBe(true);
-    expect(fleet.policy.decide(jane, ask({ verb: 'get', namespace: 'm' })).allowed).toBe(false);
+    for (const place of [{}, { cluster: 'c' }]) {
+      expect(fleet.policy.decide(jane, ask({ verb: 'get', namespace: 'n', ...place })).allowed).toBe(true);
+      expect(fleet.policy.decide(jane, ask({ verb: 'get', namespace: 'm', ...place })).allowed).toBe(false);
+    }
     expect(fleet.policy.decidePath(jane, { verb: 'get', path: '/x' }).allowed).toBe(false);
   });
 
