@@ -10,8 +10,9 @@ import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { addCluster } from '../e2e/support/fleet.ts';
-import { type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
-import { type Server, startServer, TLS } from '../e2e/support/server.ts';
+import { acceptTokens, type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
+import { type Server, TLS } from '../e2e/support/server.ts';
+import { beforeAllWithTlsServer } from '../e2e/support/shared-server.ts';
 import { type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { type Block, execute, isRun, ROOT } from './support/blocks.ts';
 import { AUDIENCE, GITHUB, GITLAB, KUBERNETES, SPIFFE } from './support/ci-claims.ts';
@@ -31,7 +32,8 @@ let folder: string;
 let issuers: Record<System, IdentityProvider>;
 let server: Server;
 
-beforeAll(async () => {
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-ci-'));
   const started = await Promise.all(NAMES.map(async (name) => [name, await startProvider()] as const));
   issuers = Object.fromEntries(started) as typeof issuers;
@@ -41,9 +43,8 @@ beforeAll(async () => {
     const { url, ca } = issuers[name];
     return { ...entry, issuer: { ...entry.issuer, url, certificateAuthority: ca } };
   });
-  const file = join(folder, 'authentication.yaml');
-  writeFileSync(file, stringify({ ...parse(fileOf('deploy/ci/github/authentication.yaml')), jwt }));
-  server = await startServer({ tls: true, args: ['--authentication-config', file] });
+  const config = stringify({ ...parse(fileOf('deploy/ci/github/authentication.yaml')), jwt });
+  await acceptTokens(server, Object.values(issuers), config);
   const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://api.example.com:6443' }];
   const spec = { orchestratorApiEndpoints: { serverEndpoints, caBundle: CA_BUNDLE } };
   await addCluster(server, 'prod-eu-1', { labels: { env: 'prod' }, spec });
@@ -58,7 +59,6 @@ beforeAll(async () => {
   expect(code, output).toBe(0);
 });
 afterAll(async () => {
-  await server.destroy();
   await Promise.all(Object.values(issuers).map((issuer) => issuer.close()));
   await rm(folder, { recursive: true, force: true });
 });

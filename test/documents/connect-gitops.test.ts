@@ -4,14 +4,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { KUBECTL } from '../../scripts/programs.mjs';
 import { applyYaml } from '../e2e/support/apply.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
-import { type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
-import { type Server, startServer } from '../e2e/support/server.ts';
+import { acceptTokens, type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
+import type { Server } from '../e2e/support/server.ts';
+import { beforeAllWithServer } from '../e2e/support/shared-server.ts';
 import { type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { installClusterpass } from './support/clusterpass.ts';
 import { fileOf } from './support/connect-pages.ts';
@@ -24,13 +25,13 @@ let folder: string;
 let management: IdentityProvider;
 let server: Server;
 
-beforeAll(async () => {
+beforeAllWithServer(async (shared) => {
+  server = shared;
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-gitops-'));
   management = await startProvider();
   const configuration = parse(fileOf('pods.yaml'));
   Object.assign(configuration.jwt[0].issuer, { url: management.url, certificateAuthority: management.ca });
-  await writeFile(join(folder, 'pods.yaml'), stringify(configuration));
-  server = await startServer({ args: ['--authentication-config', join(folder, 'pods.yaml')] });
+  await acceptTokens(server, [management], stringify(configuration));
   const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: ADDRESS }];
   await addCluster(server, 'prod-eu-1', {
     labels: { env: 'prod' },
@@ -50,7 +51,6 @@ beforeAll(async () => {
   installClusterpass(folder);
 });
 afterAll(async () => {
-  await server.destroy();
   await management.close();
   await rm(folder, { recursive: true, force: true });
 });

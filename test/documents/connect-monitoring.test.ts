@@ -10,7 +10,8 @@ import { promtool } from '../../scripts/programs.mjs';
 import { describeWith } from '../describe-with.ts';
 import { applyYaml } from '../e2e/support/apply.ts';
 import { createObjects, issue } from '../e2e/support/objects.ts';
-import { type Server, startServer, tokenOf } from '../e2e/support/server.ts';
+import { type Server, tokenOf } from '../e2e/support/server.ts';
+import { beforeAllWithServer } from '../e2e/support/shared-server.ts';
 import { blocksOf, execute, isRun } from './support/blocks.ts';
 import { fileOf } from './support/connect-pages.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
@@ -34,16 +35,15 @@ describe('the permission to scrape', () => {
   const [account] = parse(fileOf('monitoring-rbac.yaml')).subjects;
   const [, user = '', , groups = ''] = fileOf('callers.csv').trim().split(',');
   let server: Server;
-  beforeAll(async () => {
-    server = await startServer({ users: { [user]: [groups.replaceAll('"', '')], [account.name]: [], jane: [] } });
+  beforeAllWithServer(async (shared) => {
+    server = shared;
     await applyYaml(server, fileOf('monitoring-rbac.yaml'));
   });
-  afterAll(() => server.destroy());
 
   const scrape = async (name: string) => server.call('GET', '/metrics', { token: tokenOf(name) });
 
   it('is held by the caller and by the account of the page, and not by others', async () => {
-    expect(user).toBe('prometheus');
+    expect([user, groups]).toEqual(['prometheus', '"system:monitoring"']);
     expect((await scrape(user)).code).toBe(200);
     expect((await scrape(account.name)).code).toBe(200);
     expect((await scrape('jane')).code).toBe(403);

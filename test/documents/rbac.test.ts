@@ -1,12 +1,13 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { BOOTSTRAP_CLUSTER_ROLES } from '../../src/authz/bootstrap-roles.ts';
 import { FLEET_BINDINGS, fleetBinding } from '../e2e/support/bindings.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { CLUSTERS, RBAC } from '../e2e/support/paths.ts';
-import { type Server, startServer, TLS, tokenOf } from '../e2e/support/server.ts';
+import { type Server, TLS, tokenOf } from '../e2e/support/server.ts';
+import { beforeAllWithTlsServer } from '../e2e/support/shared-server.ts';
 import { blocksOf, isRun, readPage } from './support/blocks.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
 import { PageRunner } from './support/page-runner.ts';
@@ -24,11 +25,8 @@ const KUBECONFIG = {
 describe('docs/rbac.md', () => {
   let server: Server;
   let runner: PageRunner;
-  beforeAll(async () => {
-    server = await startServer({
-      tls: true,
-      users: { jane: [], kim: [], tom: ['team-shop'], lea: ['team-shop', 'shop-leads'] },
-    });
+  beforeAllWithTlsServer(async (shared) => {
+    server = shared;
     runner = await PageRunner.create(() => [], {
       CLUSTERPASS_SERVER: server.url,
       CLUSTERPASS_TOKEN: server.adminToken,
@@ -43,7 +41,6 @@ describe('docs/rbac.md', () => {
   });
   afterAll(async () => {
     await runner.destroy();
-    await server.destroy();
   });
 
   it('its commands succeed, in the order of the page', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,18 +11,17 @@ import { createAuthority } from '../../src/clusters/upstream/certificates.fixtur
 import { allAuditBytes, eventsOf } from './support/audit.ts';
 import {
   claimsFor,
-  type Forwarding,
+  credentialsOf,
   goodAnswer,
   jwt,
   register,
-  startForwarding,
   statusAnswer,
   tokenAnswer,
   writeCredential,
 } from './support/forwarding.ts';
 import { ASK, bind, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Answer, TLS, tokenOf } from './support/server.ts';
+import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 
 /**
  * A8: secrets that the server holds or receives, with every log at its most verbose. No secret is in a file, a log or a
@@ -40,7 +39,7 @@ const SECRETS = {
 const authority = createAuthority('cluster CA');
 const client = authority.issue({ names: ['clusterpass'] });
 
-let forwarding: Forwarding;
+let server: Server;
 let cluster: FakeApiServer;
 let provider: FakeApiServer;
 let folder: string;
@@ -51,8 +50,8 @@ const collector = createServer(async (req, res) => {
 });
 /** Bodies and headers of all responses. */
 const answers: string[] = [];
-const call = async (...args: Parameters<Forwarding['server']['call']>): Promise<Answer> => {
-  const answer = await forwarding.server.call(...args);
+const call = async (...args: Parameters<Server['call']>): Promise<Answer> => {
+  const answer = await server.call(...args);
   answers.push(`${answer.text}\n${JSON.stringify([...answer.headers])}`);
   return answer;
 };
@@ -81,9 +80,13 @@ beforeAll(async () => {
       jwt: [{ issuer, claimMappings: { username: { claim: 'sub', prefix: 'id:' } } }],
     }),
   );
-  forwarding = await startForwarding({
+  const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-canaries-data-'));
+  await mkdir(credentialsOf({ dataDir }), { mode: 0o700 });
+  server = await startServer({
+    dataDir,
     users: { jane: ['dev'] },
     args: [
+      ...['--credentials-dir', credentialsOf({ dataDir }), '--cluster-networks', '127.0.0.0/8'],
       ...['--log-level', 'debug', '--audit-log-path', join(folder, 'audit', 'audit.log')],
       ...['--encryption-key-file', keyFile, '--authentication-config', config],
       ...['--tracing-endpoint', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`],
@@ -93,12 +96,12 @@ beforeAll(async () => {
       NODE_OPTIONS: `--import=${new URL('./support/crash.mjs', import.meta.url).href} --report-uncaught-exception --report-exclude-network --report-directory=${folder}`,
     },
   });
-  await createObjects(forwarding.server);
-  await bind(forwarding.server, 'jane-tokens', { kind: 'User', name: 'jane' });
-  await register(forwarding, { name: 'real', port: cluster.port, ca: authority.cert }, SECRETS.credential);
+  await createObjects(server);
+  await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
+  await register(server, { name: 'real', port: cluster.port, ca: authority.cert }, SECRETS.credential);
 });
 afterAll(async () => {
-  await forwarding?.destroy();
+  await server?.destroy();
   await Promise.all([cluster?.close(), provider?.close()]);
   await new Promise((resolve) => collector.close(resolve));
   await rm(folder, { recursive: true, force: true });
@@ -153,17 +156,17 @@ it.each(REVEALING)('a cluster that answers with %s', async (_, answer) => {
 
 it('a credential that cannot be used, a provider that fails, and every kind of work', async () => {
   cluster.answer = goodAnswer;
-  await writeCredential(forwarding, 'real', { token: `${credential}\nsecond line ${upstream}\n` });
+  await writeCredential(server, 'real', { token: `${credential}\nsecond line ${upstream}\n` });
   await call('POST', REAL, { body: ASK });
-  await rm(join(forwarding.credentials, 'fleet', 'real', 'token'));
-  await writeCredential(forwarding, 'real', {
+  await rm(join(credentialsOf(server), 'fleet', 'real', 'token'));
+  await writeCredential(server, 'real', {
     'tls.crt': client.cert,
     'tls.key': `${client.key.slice(0, 80)}${upstream}`,
   });
   await call('POST', REAL, { body: ASK });
   const foreign = jwt({ iss: `https://127.0.0.1:${provider.port}`, sub: 'x', aud: 'clusterpass', exp: 4e9 });
   expect((await call('GET', CLUSTERS, { token: foreign })).code).toBe(401);
-  for (const token of [SECRETS.callerToken, `${SECRETS.callerToken}x`, await issue(forwarding.server)]) {
+  for (const token of [SECRETS.callerToken, `${SECRETS.callerToken}x`, await issue(server)]) {
     await call('GET', '/auth/v1/clusters', { token });
     await call('GET', CLUSTERS, {
       token,
@@ -180,12 +183,12 @@ describe('no canary', () => {
     await eventsOf(join(folder, 'audit', 'audit.log'), last.headers.get('audit-id'));
     // Spans are sent in batches, and a crash would lose those that wait.
     await expect.poll(() => spans).toContain('/orchestrator/real/');
-    process.kill(forwarding.server.pid, 'SIGUSR2');
+    process.kill(server.pid, 'SIGUSR2');
     await expect.poll(async () => (await readdir(folder)).some((name) => name.startsWith('report.'))).toBe(true);
-    expect(await forwarding.server.stop()).not.toBe(0);
+    expect(await server.stop()).not.toBe(0);
     const report = (await readdir(folder)).find((name) => name.startsWith('report.')) ?? '';
     const outputs = {
-      ...forwarding.server.output,
+      ...server.output,
       audit: await allAuditBytes(join(folder, 'audit', 'audit.log')),
       report: await readFile(join(folder, report), 'utf8'),
       spans,
@@ -197,7 +200,7 @@ describe('no canary', () => {
     expect(outputs.report).toContain('crashed on purpose');
     for (const text of [outputs.audit, outputs.spans]) expect(text).toContain('/orchestrator/real/');
     expect(outputs.answers).toContain('apiserver_request_total');
-    const secrets = { ...SECRETS, admin: forwarding.server.adminToken, privateKey: 'PRIVATE KEY', jwt: 'eyJ' };
+    const secrets = { ...SECRETS, admin: server.adminToken, privateKey: 'PRIVATE KEY', jwt: 'eyJ' };
     for (const [output, text] of Object.entries(outputs)) {
       for (const [name, secret] of Object.entries(secrets)) {
         expect(text.includes(secret), `${name} in ${output}`).toBe(false);

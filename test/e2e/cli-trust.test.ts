@@ -2,7 +2,7 @@ import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createServer, type Server as TlsServer } from 'node:tls';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { presentedRoot } from '../../src/cli/commands/trust.ts';
 import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
@@ -11,9 +11,10 @@ import { applyYaml } from './support/apply.ts';
 import { Person } from './support/cli.ts';
 import { bind, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
+import { authenticationFileOf } from './support/provider.ts';
 import { WHO } from './support/reviews.ts';
-import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { type Server, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithServer, beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** `clusterpass trust`: what a cluster needs in order to accept tokens of the server. */
 
@@ -229,18 +230,18 @@ describe('the printed configuration in use', () => {
   let other: Server;
   const user = async (token: string) => (await other.call('POST', WHO, { body: {}, token })).json.status?.userInfo;
 
-  beforeAll(async () => {
-    const file = join(server.dataDir, 'printed.yaml');
+  beforeAllWithServer(async (shared) => {
+    other = shared;
     const printed = parse(await person.ok(['trust', 'alpha', '--people', ...CA]));
     // Only the API server itself may give names of the system. The second server gives them to its own accounts only.
     const { username, groups } = printed.jwt[0].claimMappings;
     for (const mapping of [username, groups]) {
       mapping.expression = mapping.expression.replaceAll('"system:', '"there:');
     }
-    await writeFile(file, stringify(printed));
-    other = await startServer({ args: ['--authentication-config', file] });
+    await writeFile(authenticationFileOf(other), stringify(printed));
+    const token = await issue(server);
+    await vi.waitFor(async () => expect(await user(token)).toBeDefined(), { timeout: 60_000 });
   });
-  afterAll(() => other.destroy());
 
   it('O-06: keys are found by issuer and authority, and a token gives name, groups and uid', async () => {
     expect(await user(await issue(server))).toEqual({

@@ -3,16 +3,7 @@ import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/clusters/con
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import {
-  clusterObject,
-  conditionOf,
-  type Forwarding,
-  goodAnswer,
-  patchSpec,
-  register,
-  startForwarding,
-  writeCredential,
-} from './support/forwarding.ts';
+import { clusterObject, conditionOf, goodAnswer, patchSpec, register, writeCredential } from './support/forwarding.ts';
 import {
   ASK,
   asUser,
@@ -27,20 +18,19 @@ import {
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** Credentials of clusters are used where an administrator has confirmed the endpoint. */
 
 const authority = createAuthority('cluster CA');
 const thief = createAuthority('another CA');
 
-let forwarding: Forwarding;
 let server: Server;
 let cluster: FakeApiServer;
 let other: FakeApiServer;
 
-beforeAll(async () => {
-  forwarding = await startForwarding({ users: { registrar: [], confirmer: [] } });
-  ({ server } = forwarding);
+beforeAllWithServer(async (shared) => {
+  server = shared;
   cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
   other = await startApiServer(thief.issue({ names: ['127.0.0.1'] }), goodAnswer);
   const clusters = (verbs: string[]) => ({ verbs, apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] });
@@ -52,14 +42,13 @@ beforeEach(() => {
   for (const one of [cluster, other]) one.requests.length = 0;
 });
 afterAll(async () => {
-  await forwarding.destroy();
   await Promise.all([cluster.close(), other.close()]);
 });
 
 const ask = (name: string): Promise<Answer> =>
   server.call('POST', tokenPath('builder', 'ci', name), { body: { spec: { audiences: [] } } });
 const registered = (name: string) =>
-  register(forwarding, { name, port: cluster.port, ca: authority.cert }, `canary-${name}`);
+  register(server, { name, port: cluster.port, ca: authority.cert }, `canary-${name}`);
 const digestOf = async (name: string): Promise<string> =>
   endpointDigest((await server.call('GET', `${CLUSTERS}/${name}`)).json, 'orchestrator');
 const annotate = (name: string, value: string | null, token?: string) =>
@@ -68,9 +57,9 @@ const endpoint = (port: number) => [{ serverAddress: `https://127.0.0.1:${port}`
 
 describe('A14, C-F: a credential is bound to the address and the CA', () => {
   it('one that is not confirmed is not used, and the condition names the command that confirms it', async () => {
-    await writeCredential(forwarding, 'fresh', { token: 'canary-fresh' });
+    await writeCredential(server, 'fresh', { token: 'canary-fresh' });
     await create(server, CLUSTERS, clusterObject({ name: 'fresh', port: cluster.port, ca: authority.cert }));
-    const condition = await conditionOf(forwarding, 'fresh', 'NotConfirmed');
+    const condition = await conditionOf(server, 'fresh', 'NotConfirmed');
     expect(condition).toMatchObject({
       status: 'False',
       message: expect.stringMatching(/: clusterpass confirm fresh$/),
@@ -86,9 +75,9 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect(said).toContain(`https://127.0.0.1:${cluster.port}`);
     expect(said).toMatch(/CN=cluster CA \(SHA-256 (?:[0-9A-F]{2}:){31}[0-9A-F]{2}\)/);
     expect(said).toContain('cluster.clusterregistry.k8s.io/fresh confirmed\n');
-    expect(await conditionOf(forwarding, 'fresh', 'NotUsedYet')).toMatchObject({ status: 'Unknown' });
+    expect(await conditionOf(server, 'fresh', 'NotUsedYet')).toMatchObject({ status: 'Unknown' });
     expect((await ask('fresh')).code).toBe(201);
-    expect(await conditionOf(forwarding, 'fresh', 'Accepted')).toMatchObject({ status: 'True' });
+    expect(await conditionOf(server, 'fresh', 'Accepted')).toMatchObject({ status: 'True' });
     expect(await admin.ok(['confirm', 'fresh', '--print'])).toBe(`${await digestOf('fresh')}\n`);
   });
 
@@ -112,12 +101,12 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     const name = `moved-${what.replaceAll(' ', '-').toLowerCase()}`;
     await registered(name);
     expect((await ask(name)).code).toBe(201);
-    await conditionOf(forwarding, name, 'Accepted');
+    await conditionOf(server, name, 'Accepted');
     cluster.requests.length = 0;
     const changed = await patchSpec(server, name, { spec: spec() }, tokenOf('registrar'));
     expect(changed.code, changed.text).toBe(200);
     expect((await ask(name)).code).toBe(502);
-    expect(await conditionOf(forwarding, name, 'NotConfirmed')).toMatchObject({ status: 'False' });
+    expect(await conditionOf(server, name, 'NotConfirmed')).toMatchObject({ status: 'False' });
     expect([cluster.requests, other.requests]).toEqual([[], []]);
     // Nor can the caller confirm it, with any verb.
     const value = await digestOf(name);
@@ -159,9 +148,9 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
 
 describe('a cluster that changes who issues its tokens', () => {
   beforeAll(async () => {
-    await createCluster(forwarding.server, 'turning');
-    await createNamespace(forwarding.server, 'ci', 'turning');
-    await createAccount(forwarding.server, 'builder', 'ci', 'turning');
+    await createCluster(server, 'turning');
+    await createNamespace(server, 'ci', 'turning');
+    await createAccount(server, 'builder', 'ci', 'turning');
   });
 
   it('the server signs nothing for a cluster while that issues its own tokens', async () => {

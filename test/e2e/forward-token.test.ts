@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { eventsOf } from './support/audit.ts';
@@ -10,12 +10,10 @@ import {
   claimsFor,
   clusterObject,
   conditionOf,
-  type Forwarding,
   goodAnswer,
   jwt,
   patchSpec,
   register,
-  startForwarding,
   statusAnswer,
   tokenAnswer,
   writeCredential,
@@ -33,12 +31,11 @@ import {
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Answer, type CallOptions, type Server, TLS } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { beforeAllWithServer, beforeAllWithTlsServer } from './support/shared-server.ts';
 
 const authority = createAuthority('cluster CA');
 const CREDENTIAL = 'canary-credential-of-the-server';
 
-let forwarding: Forwarding;
 let server: Server;
 let cluster: FakeApiServer;
 /** Another Clusterpass. */
@@ -47,11 +44,10 @@ beforeAllWithTlsServer((shared) => {
   real = shared;
 });
 
-beforeAll(async () => {
-  forwarding = await startForwarding({ users: { creator: [], nobody: [] } });
-  ({ server } = forwarding);
+beforeAllWithServer(async (shared) => {
+  server = shared;
   cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
-  await register(forwarding, { name: 'real', port: cluster.port, ca: authority.cert }, CREDENTIAL);
+  await register(server, { name: 'real', port: cluster.port, ca: authority.cert }, CREDENTIAL);
   await bind(server, 'creator', { kind: 'User', name: 'creator' });
 });
 beforeEach(() => {
@@ -61,7 +57,6 @@ beforeEach(() => {
 afterAll(async () => {
   // A8: for all tests of this file.
   const output = `${server.output.stdout}${server.output.stderr}`;
-  await forwarding.destroy();
   await cluster.close();
   expect(output).not.toContain(CREDENTIAL);
   expect(output).not.toContain('eyJ');
@@ -138,7 +133,7 @@ describe('a cluster that issues its own tokens', () => {
     });
     expect(answer.json.status.token).toMatch(/^eyJ/);
     expect(Date.parse(answer.json.status.expirationTimestamp)).toBeGreaterThan(Date.now());
-    await conditionOf(forwarding, 'real', 'Accepted');
+    await conditionOf(server, 'real', 'Accepted');
   });
 
   it('MC-77: a handle is redeemed while ten minutes of it are left, and its end does not reach the cluster', async () => {
@@ -222,7 +217,7 @@ describe('a cluster that issues its own tokens', () => {
       { cert: await readFile(TLS.certFile, 'utf8'), key: await readFile(TLS.keyFile, 'utf8') },
       goodAnswer,
     );
-    await register(forwarding, { name: 'other-ca', port: secure.port, ca: authority.cert }, CREDENTIAL);
+    await register(server, { name: 'other-ca', port: secure.port, ca: authority.cert }, CREDENTIAL);
     const answer = await ask(undefined, { path: tokenPath('builder', 'ci', 'other-ca') });
     expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('not in the caBundle')]);
     expect(secure.receivedBytes).toBe(0);
@@ -357,7 +352,7 @@ describe('a cluster that issues its own tokens', () => {
 });
 
 it('T-12j: a cluster that is being deleted is not asked', async () => {
-  await register(forwarding, { name: 'leaving', port: cluster.port, ca: authority.cert }, CREDENTIAL);
+  await register(server, { name: 'leaving', port: cluster.port, ca: authority.cert }, CREDENTIAL);
   const path = tokenPath('builder', 'ci', 'leaving');
   await patchSpec(server, 'leaving', { metadata: { finalizers: ['example.com/wait'] } });
   expect((await ask(undefined, { path })).code).toBe(201);
@@ -396,12 +391,12 @@ describe('C-I: the response of the cluster', () => {
       const answer = await ask();
       expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining(`it answered ${code}`)]);
       expect(answer.headers.get('www-authenticate')).toBeNull();
-      const refused = await conditionOf(forwarding, 'real', 'Refused');
+      const refused = await conditionOf(server, 'real', 'Refused');
       expect(refused).toMatchObject({ status: 'False', message: expect.stringContaining(`answered ${code}`) });
       expect(JSON.stringify(refused)).not.toContain('fleet');
       cluster.answer = goodAnswer;
       expect((await ask()).code).toBe(201);
-      expect(await conditionOf(forwarding, 'real', 'Accepted')).toMatchObject({ status: 'True' });
+      expect(await conditionOf(server, 'real', 'Accepted')).toMatchObject({ status: 'True' });
     },
   );
 
@@ -472,10 +467,10 @@ describe('C-I: the response of the cluster', () => {
 
 describe('the credential', () => {
   it('is read at each use, and a renewed one is in use at once', async () => {
-    await register(forwarding, { name: 'renewed', port: cluster.port, ca: authority.cert }, 'first');
+    await register(server, { name: 'renewed', port: cluster.port, ca: authority.cert }, 'first');
     const path = tokenPath('builder', 'ci', 'renewed');
     await ask(undefined, { path });
-    await writeCredential(forwarding, 'renewed', { token: 'second' });
+    await writeCredential(server, 'renewed', { token: 'second' });
     await ask(undefined, { path });
     expect(cluster.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer second']);
   });

@@ -14,14 +14,14 @@ import {
 import { bind } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Fields that only callers who may update a cluster see. */
 
 let server: Server;
 
-beforeAllWithServer(async (shared) => {
+beforeAllWithTlsServer(async (shared) => {
   server = shared;
 });
 

@@ -25,8 +25,10 @@ import { describeWith } from '../describe-with.ts';
 import { DEPLOY, type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts';
 import { LAUNCHER } from '../program.ts';
+import { addCluster } from './support/fleet.ts';
 import { describeWithKubectl } from './support/kubectl.ts';
-import { startServer, TLS, tokenOf } from './support/server.ts';
+import { type Server, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithServer } from './support/shared-server.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models in test/setup/
 type Any = any;
@@ -171,8 +173,13 @@ describeWithKubectl('the job with an image volume', () => {
     expect(pod.volumes.find(({ name }: { name: string }) => name === 'program').image).toBeDefined();
   });
 
+  let server: Server;
+  beforeAllWithServer(async (shared) => {
+    server = shared;
+    await addCluster(server, 'alpha');
+  });
+
   it('runs the plugin from it', async () => {
-    const server = await startServer({ args: ['--demo'] });
     const home = mkdtempSync(join(tmpdir(), 'clusterpass-job-'));
     try {
       writeFileSync(join(home, 'token'), server.adminToken, { mode: 0o600 });
@@ -191,10 +198,9 @@ describeWithKubectl('the job with an image volume', () => {
         },
       });
       expect(stdout.split('\n')[0]).toMatch(/^NAME /);
-      expect(stdout.trim().split('\n')).toHaveLength(13);
+      expect(stdout.trim().split('\n')).toHaveLength(2);
     } finally {
       rmSync(home, { recursive: true, force: true });
-      await server.destroy();
     }
   });
 });

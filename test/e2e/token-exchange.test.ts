@@ -1,14 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventsOf, readAudit } from './support/audit.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { auditLogOf, eventsOf, readAudit } from './support/audit.ts';
 import { bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
-import { authenticationConfig, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { acceptTokens, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** The OAuth endpoints, by the sections of RFC 6749, 7009, 7662, 8414, 8693 and 8707. */
 
@@ -16,7 +14,6 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TYPE = 'urn:ietf:params:oauth:token-type:';
 const ACCOUNT = 'serviceaccount:ci:builder';
 
-let folder: string;
 let provider: IdentityProvider;
 let server: Server;
 let issuer: string;
@@ -24,17 +21,11 @@ let audit: string;
 /** A token of the identity provider. */
 let jane: string;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-exchange-'));
-  const file = join(folder, 'authentication.json');
-  audit = join(folder, 'audit.log');
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
+  audit = auditLogOf(server);
   provider = await startProvider();
-  await writeFile(file, authenticationConfig([provider]));
-  server = await startServer({
-    args: ['--authentication-config', file, '--audit-log-path', audit],
-    users: { carl: [], vault: [] },
-    tls: true,
-  });
+  await acceptTokens(server, [provider]);
   issuer = `${server.url}/orchestrator/alpha`;
   await createObjects(server);
   await bind(server, 'jane-tokens', { kind: 'User', name: 'id:jane' }, undefined, 'env=prod');
@@ -47,9 +38,7 @@ beforeAll(async () => {
   jane = await provider.sign({ sub: 'jane', jti: 'jane-1' });
 });
 afterAll(async () => {
-  await server.destroy();
   await provider.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 type Parameters = Readonly<Record<string, string | undefined>>;

@@ -1,42 +1,21 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../../../src/api/clusters/confirmed-endpoint.ts';
 import type { FakeAnswer, SeenRequest } from '../../../src/clusters/upstream/api-server.fixture.ts';
 import { CLUSTERS } from './paths.ts';
-import { type Answer, type Server, type ServerOptions, startServer } from './server.ts';
+import type { Answer, Server } from './server.ts';
 
-/** A server that forwards token requests to clusters, and the directory of the credentials that it uses for that. */
-export interface Forwarding {
-  readonly server: Server;
-  readonly credentials: string;
-  destroy(): Promise<void>;
-}
-
-export async function startForwarding(options: ServerOptions = {}): Promise<Forwarding> {
-  const credentials = await mkdtemp(join(tmpdir(), 'clusterpass-credentials-'));
-  const allowed = ['--cluster-networks', '127.0.0.0/8'];
-  // The tests count the requests to a cluster, so the prober sends none.
-  const args = ['--credentials-dir', credentials, ...allowed, '--probe-interval', '0s', ...(options.args ?? [])];
-  const server = await startServer({ ...options, args });
-  return {
-    server,
-    credentials,
-    destroy: async () => {
-      await server.destroy();
-      await rm(credentials, { recursive: true, force: true });
-    },
-  };
-}
+/** The directory of the credentials that the server uses for clusters which issue tokens themselves. */
+export const credentialsOf = ({ dataDir }: { readonly dataDir: string }): string => join(dataDir, 'credentials');
 
 export async function writeCredential(
-  { credentials }: Forwarding,
+  server: Server,
   name: string,
   files: Readonly<Record<string, string>>,
   mode = 0o600,
 ): Promise<void> {
-  const folder = join(credentials, 'fleet', name);
+  const folder = join(credentialsOf(server), 'fleet', name);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text, { mode });
 }
@@ -63,11 +42,11 @@ export const clusterObject = ({ name, port, ca, host = '127.0.0.1' }: Registered
 });
 
 /** Registers a cluster with a token as its credential, confirmed by the administrator. */
-export async function register(forwarding: Forwarding, cluster: Registered, token: string): Promise<void> {
-  await writeCredential(forwarding, cluster.name, { token: `${token}\n` });
+export async function register(server: Server, cluster: Registered, token: string): Promise<void> {
+  await writeCredential(server, cluster.name, { token: `${token}\n` });
   const body = clusterObject(cluster);
   body.metadata.annotations[CONFIRMED_ANNOTATION] = endpointDigest(body, 'orchestrator');
-  const made = await forwarding.server.call('POST', CLUSTERS, { body });
+  const made = await server.call('POST', CLUSTERS, { body });
   expect(made.code, made.text).toBe(201);
 }
 
@@ -86,7 +65,7 @@ interface Condition {
 }
 
 /** Waits until the condition has this reason: it is written after the response. */
-export async function conditionOf({ server }: Forwarding, name: string, reason: string): Promise<Condition> {
+export async function conditionOf(server: Server, name: string, reason: string): Promise<Condition> {
   const find = async (): Promise<Condition | undefined> => {
     const { json } = await server.call('GET', `${CLUSTERS}/${name}`);
     return ((json.status?.conditions ?? []) as Condition[]).find(({ type }) => type === 'CredentialUsable');

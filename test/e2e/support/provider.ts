@@ -1,12 +1,14 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { join } from 'node:path';
 import { CompactSign } from 'jose';
 import { Provider } from 'oidc-provider';
-import { TLS } from './server.ts';
+import { expect, vi } from 'vitest';
+import { type Server as ClusterpassServer, TLS } from './server.ts';
 import { distrust, trust } from './trust.ts';
 
 /** A real identity provider on loopback, over TLS. Every name can sign in, with any password. */
@@ -190,6 +192,22 @@ function formIn(html: string, user: string): { action: string; fields: URLSearch
     if (name !== undefined) fields.set(name, /value="([^"]*)"/.exec(input)?.[1] ?? user);
   }
   return { action, fields };
+}
+
+/** The file of a shared server's identity providers. */
+export const authenticationFileOf = ({ dataDir }: { readonly dataDir: string }): string =>
+  join(dataDir, 'authentication.json');
+
+/** Replaces the identity providers of a shared server, which fetches the keys of each when it has read the file. */
+export async function acceptTokens(
+  server: ClusterpassServer,
+  providers: readonly IdentityProvider[],
+  config = authenticationConfig(providers),
+): Promise<void> {
+  await writeFile(authenticationFileOf(server), config, { mode: 0o600 });
+  await vi.waitFor(() => expect(providers.every(({ requests }) => requests.length > 0)).toBe(true), {
+    timeout: 60_000,
+  });
 }
 
 /** kube-apiserver's file for these providers. */

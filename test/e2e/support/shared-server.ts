@@ -1,19 +1,25 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { FLEET_BINDINGS } from './bindings.ts';
+import { credentialsOf } from './forwarding.ts';
 import { CLUSTERS, RBAC } from './paths.ts';
+import { authenticationConfig, authenticationFileOf } from './provider.ts';
 import { FAST_INTERVALS, type Server, startServer } from './server.ts';
 
 /**
  * Two servers for the test files of a worker that need no options: one serves HTTP, the other TLS. A start takes most
- * of the CPU time of a short file. A file gets the server with its objects removed. Resource versions, metrics,
- * revocations and audit events stay. A file that depends on those, or that stalls or floods its server, starts another.
+ * of the CPU time of a short file. A file gets the server with its objects, its identity providers and its credentials
+ * of clusters removed. Resource versions, metrics, revocations and audit events stay. A file that depends on those, or
+ * that stalls or floods its server, starts another.
  */
 
 /** Callers without groups. */
 const ALONE = `
-  admin admin2 agent alice alw ann auditor binder brief carl carol ciLead con dana demoted dev early
+  admin admin2 agent alice alw ann auditor binder brief carl carol ciLead con confirmer creator dana demoted dev early
   editor escalator euLead eve fleet full granter guardian holder importer issuer jane joe keeper kim
-  labelled lara late lea lead lister local mallory max mia mirror moved named narrow nobody nora other
+  labelled lara late lead lister local mallory max mia mirror moved named narrow nobody nora other
   owner pager partial patcher paused pln pods prod profiles reader registrar reporter rev roamer rob
   rules sid tagger tess vault vera viewer vince watcher weak wide a&b<c>
 `
@@ -30,9 +36,12 @@ const USERS: Readonly<Record<string, readonly string[]>> = {
   june: ['staff', 'eu'],
   kate: ['devs'],
   kurt: ['devs'],
+  lea: ['team-shop', 'shop-leads'],
+  'management:system:serviceaccount:monitoring:prometheus-k8s': [],
   prometheus: ['system:monitoring'],
   rita: ['staff'],
   root: ['system:masters'],
+  tom: ['team-shop'],
 };
 
 export const MOST_TRACKED = 40;
@@ -56,13 +65,13 @@ const COMMON = [
 const withServers = test
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
   .extend('plainServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
-    const shared = new SharedServer(await startServer({ users: USERS, args: COMMON, env: FAST_INTERVALS }));
+    const shared = await SharedServer.start(false);
     onCleanup(() => shared.destroy());
     return shared;
   })
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
   .extend('tlsServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
-    const shared = new SharedServer(await startServer({ users: USERS, args: COMMON, env: FAST_INTERVALS, tls: true }));
+    const shared = await SharedServer.start(true);
     onCleanup(() => shared.destroy());
     return shared;
   });
@@ -88,6 +97,15 @@ class SharedServer {
     this.#server = server;
   }
 
+  static async start(tls: boolean): Promise<SharedServer> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-shared-'));
+    await removeFiles({ dataDir });
+    const args = [...COMMON, '--authentication-config', authenticationFileOf({ dataDir })];
+    // The other server issues all tokens itself.
+    if (!tls) args.push('--credentials-dir', credentialsOf({ dataDir }));
+    return new SharedServer(await startServer({ tls, dataDir, users: USERS, args, env: FAST_INTERVALS }));
+  }
+
   destroy(): Promise<void> {
     return this.#server.destroy();
   }
@@ -96,6 +114,7 @@ class SharedServer {
   async lend(): Promise<Server> {
     if (!this.#isRunning) await this.#restart();
     await removeObjects(this.#server);
+    await removeFiles(this.#server);
     const { url, dataDir, adminToken, output, call, readLog } = this.#server;
     this.#skipped = { stdout: output.stdout.length, stderr: output.stderr.length };
     const pid = (): number => this.#server.pid;
@@ -134,6 +153,13 @@ class SharedServer {
     this.#isRunning = true;
     this.#skipped = { stdout: 0, stderr: 0 };
   }
+}
+
+/** The files that the server follows: it accepts no identity provider and has no credential of a cluster. */
+async function removeFiles(server: { readonly dataDir: string }): Promise<void> {
+  await writeFile(authenticationFileOf(server), authenticationConfig([]), { mode: 0o600 });
+  await mkdir(credentialsOf(server), { recursive: true, mode: 0o700 });
+  await rm(join(credentialsOf(server), 'fleet'), { recursive: true, force: true });
 }
 
 const RECORDS = ['accessrequests', 'passes', 'issuedtokens', 'bootstraptokens'].map(
