@@ -66,6 +66,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /<table\b/,
     ['console/src/components/list-table.tsx', 'console/src/fleet/fleet-table.tsx'],
   ],
+  ['an object that a request creates or changes', /\.warnOfBinding\(/, ['src/handlers/write/write-parts.ts']],
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
   ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],
   [
