@@ -22,7 +22,7 @@ interface FaultOptions extends Machines {
   readonly onProblem: (kind: 'two leaders' | 'slow takeover', text: string) => void;
 }
 
-/** Of each STALL_MS, a slow member works for WORK_MS: as with a disk on which each fsync takes that long. */
+/** Of each STALL_MS, a slow member works for at least WORK_MS: as with a disk on which each fsync takes that long. */
 const STALL_MS = 250;
 const WORK_MS = 80;
 
@@ -127,21 +127,25 @@ export function faultsOf(
       return { name: `member ${i}`, begin: () => peers[i]?.partition(), end: () => peers[i]?.heal() };
     },
     'etcd slow': () => {
-      let timers: NodeJS.Timeout[] = [];
+      let isOver = false;
+      let stalls: Promise<void> | undefined;
+      const stall = async (): Promise<void> => {
+        while (!isOver) {
+          each(members, (one) => one.signal('SIGSTOP'));
+          await delay(STALL_MS - WORK_MS);
+          each(members, (one) => one.signal('SIGCONT'));
+          // Until etcd has answered once: on a busy machine the time alone may pass without any work.
+          await Promise.all([delay(WORK_MS), members[0]?.isHealthy()]);
+        }
+      };
       return {
         name: 'all members',
         begin: () => {
-          timers = members.map((one) =>
-            setInterval(() => {
-              one.signal('SIGSTOP');
-              setTimeout(() => one.signal('SIGCONT'), STALL_MS - WORK_MS);
-            }, STALL_MS),
-          );
+          stalls = stall();
         },
-        end: async () => {
-          for (const timer of timers) clearInterval(timer);
-          await delay(STALL_MS);
-          for (const one of members) one.signal('SIGCONT');
+        end: () => {
+          isOver = true;
+          return stalls;
         },
       };
     },
