@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CLUSTERS } from '../e2e/support/paths.ts';
-import type { Answer, Server } from '../e2e/support/server.ts';
-import type { HistoryChecker, WatchHistory } from './history-checker.ts';
+import type { Answer, CallOptions, Server } from '../e2e/support/server.ts';
+import type { HistoryChecker, Shown } from './history-checker.ts';
 
 /** The replicas, which may be replaced during the run, and the checker. */
 export interface World {
@@ -19,6 +19,8 @@ export const CALL_MS = 8_000;
 /** The label of the watched objects. */
 export const LABELS = { chaos: 'yes' };
 const SELECTOR = `labelSelector=${encodeURIComponent('chaos=yes')}`;
+/** The path of the watched objects. */
+export const LIST = `${CLUSTERS}?${SELECTOR}`;
 const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 
 const pick = ({ replicas }: World): { server: Server; index: number } => {
@@ -111,7 +113,7 @@ export async function watch({ checker, ...world }: World, id: number, goal: () =
     first = undefined;
     try {
       if (mustList) {
-        const list = await get(server, `${CLUSTERS}?${SELECTOR}`);
+        const list = await get(server, LIST);
         if (list.code !== 200) throw new Error(`${list.code}`);
         log.listed(versionOf(list));
         mustList = false;
@@ -123,8 +125,20 @@ export async function watch({ checker, ...world }: World, id: number, goal: () =
   }
 }
 
-async function follow(server: Server, log: WatchHistory, done: () => boolean): Promise<'gone' | 'cut'> {
-  const query = `?watch=1&allowWatchBookmarks=true&${SELECTOR}&resourceVersion=${log.position}`;
+/** Takes the events of a watch, over all its connections. */
+export interface Follower {
+  readonly position: number;
+  shown(event: Shown, type: string): void;
+  reached(version: number): void;
+}
+
+export async function follow(
+  server: Server,
+  log: Follower,
+  done: () => boolean,
+  { token = server.adminToken, headers = {} }: Pick<CallOptions, 'token' | 'headers'> = {},
+): Promise<'gone' | 'cut'> {
+  const query = `&watch=1&allowWatchBookmarks=true&resourceVersion=${log.position}`;
   const stop = new AbortController();
   // A replica that hangs sends nothing: after a timeout the next replica is used.
   let timer = setTimeout(() => stop.abort(), CALL_MS);
@@ -132,8 +146,8 @@ async function follow(server: Server, log: WatchHistory, done: () => boolean): P
     if (done()) stop.abort();
   }, 100);
   try {
-    const response = await fetch(`${server.url}${CLUSTERS}${query}`, {
-      headers: { Authorization: `Bearer ${server.adminToken}`, 'User-Agent': 'clusterpass-chaos' },
+    const response = await fetch(`${server.url}${LIST}${query}`, {
+      headers: { Authorization: `Bearer ${token}`, 'User-Agent': 'clusterpass-chaos', ...headers },
       signal: stop.signal,
     });
     if (response.status === 410) return 'gone';
@@ -149,7 +163,7 @@ async function follow(server: Server, log: WatchHistory, done: () => boolean): P
         if (type === 'ERROR') return object.code === 410 ? 'gone' : 'cut';
         const version = Number(object.metadata.resourceVersion);
         if (type === 'BOOKMARK') log.reached(version);
-        else log.shown({ name: object.metadata.name, content: object.metadata.annotations?.n ?? '', version });
+        else log.shown({ name: object.metadata.name, content: object.metadata.annotations?.n ?? '', version }, type);
       }
     }
     return 'cut';

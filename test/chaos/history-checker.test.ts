@@ -65,6 +65,9 @@ describe('HistoryChecker', () => {
       finalObjects: 4,
       revocations: 0,
       revokedTried: 0,
+      endingPasses: 0,
+      endedRefused: 0,
+      endsFollowed: 0,
     });
   });
 
@@ -105,6 +108,11 @@ describe('HistoryChecker', () => {
       'a read of nothing',
       { more: (checker) => checker.read({ name: 'w', acknowledged: 2, tried: 2, seen: 3, replica: 2 }) },
       ['read of nothing'],
+    ],
+    [
+      'a pass that ends a second after its binding',
+      { more: (checker) => checker.endingPass({ expirationTimestamp: '1970-01-01T00:00:01Z' }, { exp: 2 }, 1_000) },
+      ['pass outlives its binding'],
     ],
     ['a replica with an old version', { final: 10 }, ['replicas differ']],
     [

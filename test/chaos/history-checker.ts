@@ -19,6 +19,9 @@ export type ProblemKind =
   | 'replicas differ'
   | 'token refused'
   | 'late revocation'
+  | 'granted after the end'
+  | 'pass outlives its binding'
+  | 'shown after the end'
   | 'two leaders'
   | 'slow takeover'
   | 'token errors after a death'
@@ -76,6 +79,9 @@ export class HistoryChecker {
     finalObjects: 0,
     revocations: 0,
     revokedTried: 0,
+    endingPasses: 0,
+    endedRefused: 0,
+    endsFollowed: 0,
   };
 
   /** How much was checked. A run that checks nothing proves nothing. */
@@ -162,6 +168,27 @@ export class HistoryChecker {
   /** A revoked token was tried. */
   triedRevoked(): void {
     this.#checked.revokedTried += 1;
+  }
+
+  /** A pass was issued by a binding that ends. */
+  endingPass(
+    { expirationTimestamp }: { expirationTimestamp: string },
+    { exp = 0 }: { exp?: number },
+    endsAt: number,
+  ): void {
+    this.#checked.endingPasses += 1;
+    const late = Math.max(Date.parse(expirationTimestamp), exp * 1_000) - endsAt;
+    if (late > 0) this.problem('pass outlives its binding', `by ${late} ms`);
+  }
+
+  /** A request after the end of its binding was refused. */
+  endedRefused(): void {
+    this.#checked.endedRefused += 1;
+  }
+
+  /** A watcher was shown that it sees nothing any more. */
+  endFollowed(): void {
+    this.#checked.endsFollowed += 1;
   }
 
   /** Checks every watch up to the position of the slowest, and drops the checked events. */

@@ -3,7 +3,14 @@ import { createServer, type Server as HttpServer, type IncomingMessage, request,
 import type { AddressInfo } from 'node:net';
 
 /** The faults of a broken server, one at a time. The checker must find each. */
-export type Lie = 'lost write' | 'event twice' | 'missed event' | 'stale read' | 'late revocation';
+export type Lie =
+  | 'lost write'
+  | 'event twice'
+  | 'missed event'
+  | 'stale read'
+  | 'late revocation'
+  | 'granted after the end'
+  | 'shown after the end';
 
 /** Between the clients and a replica: forwards most requests, and gives some a false response. */
 export class LyingProxy {
@@ -41,12 +48,15 @@ export class LyingProxy {
 
   #serve(req: IncomingMessage, res: ServerResponse): void {
     const path = req.url ?? '';
-    const key = `${req.method} ${path} ${req.headers.authorization}`;
+    const key = `${req.method} ${path} ${req.headers.authorization} ${req.headers['impersonate-user']}`;
     const old = this.#old.get(key);
     const isRead = req.method === 'GET' && !path.includes('watch=');
     // Watches, health checks and the first requests of a client are forwarded.
     const now = this.#isDue();
-    if (this.lie === 'late revocation' && isRead && path.startsWith('/auth/v1/clusters') && old?.code === 200) {
+    const isOfEnded =
+      (this.lie === 'late revocation' && path.startsWith('/auth/v1/clusters')) ||
+      (this.lie === 'granted after the end' && path.endsWith('/clusters/alpha'));
+    if (isOfEnded && isRead && old?.code === 200) {
       return void res.writeHead(200, { 'Content-Type': 'application/json' }).end(old.body);
     }
     if (this.lie === 'stale read' && now && isRead && old !== undefined && path.includes('/clusters/w-')) {
@@ -89,12 +99,19 @@ export class LyingProxy {
       for (const line of lines) {
         const now = this.#isDue() && !line.includes('"BOOKMARK"');
         const times = now && this.lie === 'event twice' ? 2 : now && this.lie === 'missed event' ? 0 : 1;
-        for (let i = 0; i < times; i++) res.write(`${line}\n`);
+        const sent = this.lie === 'shown after the end' ? withLaterVersion(line) : line;
+        for (let i = 0; i < times; i++) res.write(`${sent}\n`);
       }
     });
     answer.on('end', () => res.end());
   }
 }
+
+/** An object that is still shown, after all that has happened. */
+const withLaterVersion = (line: string): string =>
+  line.includes('"DELETED"')
+    ? line.replace('"DELETED"', '"MODIFIED"').replace(/"resourceVersion":"\d+/, '$&000')
+    : line;
 
 /** A write that did not happen, with a version as if it had. */
 function withNewVersion(body: Buffer): Buffer {

@@ -36,6 +36,7 @@ export function checkPlantedViolations(deployed: () => Deployment): void {
       writers: 3,
       tokenClients: 1,
       revocationClients: 3,
+      endingClients: 2,
       timeLimits: false,
       pauseMs: 10,
       random: Math.random,
@@ -59,6 +60,8 @@ export function checkPlantedViolations(deployed: () => Deployment): void {
     ['missed event', 'missed event'],
     ['stale read', 'stale read'],
     ['late revocation', 'late revocation'],
+    ['granted after the end', 'granted after the end'],
+    ['shown after the end', 'shown after the end'],
   ])('%s is found, and nothing before', findIt);
 }
 

@@ -69,6 +69,7 @@ describeWithEtcd('replicas under faults', () => {
         writers: 6,
         tokenClients: 4,
         revocationClients: 4,
+        endingClients: 4,
         timeLimits: true,
         random,
         next: () => {

@@ -6,6 +6,7 @@ import { createAccount, createNamespace } from '../e2e/support/objects.ts';
 import { CLUSTERS } from '../e2e/support/paths.ts';
 import type { Server } from '../e2e/support/server.ts';
 import { contend, LABELS, type World, watch, write } from './clients.ts';
+import { endBindings } from './ending-clients.ts';
 import { DEATHS, type FaultKind, faultsOf, type Machines } from './faults.ts';
 import { HistoryChecker } from './history-checker.ts';
 import { RevocationClients } from './revocation-clients.ts';
@@ -16,6 +17,7 @@ export interface Plan {
   readonly writers: number;
   readonly tokenClients: number;
   readonly revocationClients: number;
+  readonly endingClients: number;
   /**
    * The limits in wall time: revocation, takeover, errors after a death, recovery. They hold where etcd answers in less
    * than 0.7 s, so CI runs without them, on any machine.
@@ -51,6 +53,8 @@ export interface Progress {
   /** Issued, not only asked for. */
   readonly tokensAfterDeath: number;
   readonly revocations: number;
+  /** Watchers that have seen a permission end. */
+  readonly ends: number;
   readonly problems: HistoryChecker['problems'];
 }
 
@@ -116,6 +120,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     contend(world, contended, CONTENDERS),
     tokens.run(plan.tokenClients),
     revocations.run(plan.revocationClients),
+    ...Array.from({ length: plan.endingClients }, (_, i) => endBindings(world, `ends-${prefix}${i}`, GIVE_UP_MS)),
   ];
   const settling = setInterval(() => checker.settle(), SETTLE_MS);
   const progress: Progress = {
@@ -133,6 +138,9 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     },
     get revocations() {
       return checker.checked.revocations ?? 0;
+    },
+    get ends() {
+      return checker.checked.endsFollowed ?? 0;
     },
     problems: checker.problems,
   };

@@ -48,6 +48,7 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members', () => 
       writers: 3,
       tokenClients: 3,
       revocationClients: 2,
+      endingClients: 2,
       timeLimits: false,
       pauseMs: 100,
       random: Math.random,
@@ -59,6 +60,8 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members', () => 
           reads: 4,
           tokens: 10,
           tokensAfterDeath: kind === 'leading replica killed' ? 20 : 0,
+          // Also without a leader.
+          ends: kind === 'leading replica killed' ? 1 : 0,
         }),
       report: (line) => lines.push(line),
     });

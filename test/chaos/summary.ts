@@ -43,6 +43,10 @@ export function summaryOf({ checker, tokens, unknown, faults, seconds, memory }:
       'revocations',
       `${count('revocations')} acknowledged, ${count('revokedTried')} attempts with revoked tokens: accepted too late ${found('late revocation')}`,
     ],
+    [
+      'bindings that end',
+      `${count('endingPasses')} passes: outlived their binding ${found('pass outlives its binding')}; ${count('endedRefused')} requests refused after the end: granted ${found('granted after the end')}; followed by ${count('endsFollowed')} watchers: still shown ${found('shown after the end')}`,
+    ],
     ['leaders', `two at a time ${found('two leaders')}, slow takeover ${found('slow takeover')}`],
     ['at the end', `${count('finalObjects')} objects compared at all replicas: different ${found('replicas differ')}`],
     ['memory', `largest replica ${memory.replica.join(' -> ')} MB, the test ${memory.test.join(' -> ')} MB`],
