@@ -61,22 +61,13 @@ describe('escalation', () => {
   describe('no caller writes a role with permissions that it does not hold', () => {
     it.each<[string, string, readonly PolicyRule[], number]>([
       ['lead', 'clusterroles', [TOKEN], 201],
-      ['lead', 'clusterroles', [may('create', 'serviceaccounts/token', '', ['builder'])], 201],
       ['lead', 'clusterroles', [SEE], 403],
-      ['lead', 'clusterroles', [may('create', '*')], 403],
-      ['lead', 'clusterroles', [may('*', 'serviceaccounts/token')], 403],
-      ['lead', 'clusterroles', [{ verbs: ['get'], nonResourceURLs: ['*'] }], 403],
-      ['lead', 'namespaces/ci/roles', [TOKEN], 201],
       ['lead', 'namespaces/ci/roles', [may('get', 'pods')], 403],
-      // Held in some clusters only: a role may be bound in others.
-      ['euLead', 'clusterroles', [TOKEN], 403],
       // Held in one namespace: there, and nowhere else.
       ['ciLead', 'namespaces/ci/roles', [TOKEN], 201],
       ['ciLead', 'namespaces/shop/roles', [TOKEN], 403],
-      ['ciLead', 'clusterroles', [TOKEN], 403],
       ['escalator', 'clusterroles', [may('*', '*', '*')], 201],
       ['escalator', 'namespaces/ci/roles', [may('*', '*', '*')], 403],
-      ['admin', 'clusterroles', [may('*', '*', '*')], 201],
     ])('%s creating in %s: %j', async (who, path, rules, code) => {
       const answer = await as(who, 'POST', path, role(rules));
       expect(answer.code, answer.text).toBe(code);
@@ -139,39 +130,16 @@ describe('escalation', () => {
       );
       expect((await as('lead', 'PATCH', path, { rules: [] }, PATCH)).code).toBe(200);
     });
-
-    it('but may change finalizers of a role that grants more', async () => {
-      const path = 'clusterroles/all-powerful';
-      const held = await as('lead', 'PATCH', path, { metadata: { finalizers: ['example.com/a'] } }, PATCH);
-      expect(held.code, held.text).toBe(200);
-      const { json } = await server.call('GET', `${RBAC}/${path}`);
-      const { finalizers: _, ...metadata } = json.metadata;
-      expect((await as('lead', 'PUT', path, { ...json, metadata })).code).toBe(200);
-      expect((await as('lead', 'PATCH', path, { metadata: { labels: { into: 'mine' } } }, PATCH)).code).toBe(403);
-    });
-
-    it('nor aggregates other roles', async () => {
-      const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] };
-      const answer = await as('lead', 'POST', 'clusterroles', role([], { aggregationRule }));
-      expect(answer.code).toBe(403);
-      expect(answer.json.message).toMatch(/must have cluster-admin privileges to use the aggregationRule$/);
-      expect((await as('admin', 'POST', 'clusterroles', role([], { aggregationRule }))).code).toBe(201);
-    });
   });
 
   describe('no caller binds a role with permissions that it does not hold', () => {
     it.each<[string, string, ReturnType<typeof binding>, number]>([
       ['lead', 'clusterrolebindings', binding('token-maker'), 201],
       ['lead', 'clusterrolebindings', binding('all-powerful'), 403],
-      ['lead', 'namespaces/ci/rolebindings', binding('token-maker'), 201],
       ['lead', 'namespaces/ci/rolebindings', binding('all-powerful'), 403],
-      ['euLead', 'clusterrolebindings', binding('token-maker'), 403],
       ['ciLead', 'namespaces/ci/rolebindings', binding('token-maker'), 201],
       ['ciLead', 'namespaces/shop/rolebindings', binding('token-maker'), 403],
-      ['ciLead', 'clusterrolebindings', binding('token-maker'), 403],
       ['binder', 'clusterrolebindings', binding('token-maker'), 201],
-      ['binder', 'clusterrolebindings', binding('all-powerful'), 403],
-      ['admin', 'clusterrolebindings', binding('cluster-admin'), 201],
     ])('%s in %s: %j', async (who, path, body, code) => {
       const answer = await as(who, 'POST', path, body);
       expect(answer.code, answer.text).toBe(code);
@@ -212,16 +180,6 @@ describe('escalation', () => {
         message: `clusterroles.${RBAC_GROUP} "absent" not found`,
         details: { name: 'absent', group: RBAC_GROUP, kind: 'clusterroles' },
       });
-    });
-
-    it.each([
-      ['lead', 'env=dev', 201],
-      ['euLead', 'env=dev', 403],
-      ['euLead', 'env=prod', 201],
-      ['euLead', 'kubernetes.io/metadata.name=beta', 403],
-    ])('%s in some clusters: %s', async (who, clusters, code) => {
-      const body = fleetBinding({ name: fresh(), to: [group('friends')], role: 'token-maker', clusters });
-      expect((await fleet(who, 'POST', '', body)).code).toBe(code);
     });
 
     it('nor adds a subject to a binding, nor extends where and how long it holds', async () => {
