@@ -15,6 +15,7 @@ import { createApprovalSweep } from '../../src/handlers/approvals/sweep.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
+import { apiRequest } from './api-request.ts';
 import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
 
 /**
@@ -90,13 +91,13 @@ async function inWorld(
       logged,
       sweep,
       ask: async (name = NAME) => {
-        const { derive, quota } = complete(requestOf('jane', 'POST', ''), KIND) ?? {};
+        const { derive, quota } = complete(requestOf('jane', 'create'), KIND) ?? {};
         const sent = { ...object({ name, ...(labels === undefined ? {} : { labels }) }), spec };
         return writer.create(KIND, at('', '', name), sent, { dryRun: false, derive, quota });
       },
       decide: async (type) => {
-        const body = JSON.stringify({ status: { conditions: [{ type, status: 'True' }] } });
-        const answer = await handle(requestOf('lea', 'PATCH', body)).catch((error) => error.status);
+        const body = { status: { conditions: [{ type, status: 'True' }] } };
+        const answer = await handle(requestOf('lea', 'patch', body)).catch((error) => error.status);
         return answer.code;
       },
       state: () => {
@@ -118,29 +119,14 @@ async function inWorld(
   });
 }
 
-function requestOf(user: string, method: string, body: string): ApiRequest {
+function requestOf(user: string, verb: 'create' | 'patch', body?: object): ApiRequest {
   const { group, version, resource } = KIND;
-  const target = { group, version, resource, cluster: undefined, namespace: '', name: NAME, alwaysPublic: false };
-  return {
+  const subresource = verb === 'patch' ? 'approval' : '';
+  return apiRequest({
     caller: person(user),
-    target: {
-      ...target,
-      verb: method === 'PATCH' ? 'patch' : 'create',
-      subresource: method === 'PATCH' ? 'approval' : '',
-    },
-    query: new URLSearchParams(),
-    body: { bytes: Buffer.from(body), mediaType: 'application/merge-patch+json' },
-    warn: () => {},
-    clientAddress: '',
-    userAgent: 'test/1',
-    path: '',
-    signal: AbortSignal.timeout(60_000),
-    accept: { mediaType: 'application/json', as: 'object' },
-    auditId: '',
-    annotate: () => {},
-    nameObject: () => {},
-    willAnswer: async () => {},
-  };
+    target: { verb, group, version, resource, subresource, name: NAME },
+    body,
+  });
 }
 
 const BINDING = storageKey(catalog.fleetRoleBindings, at('', '', GRANT));

@@ -13,6 +13,7 @@ import { createJoinHandler } from '../../src/handlers/join/join-cluster.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { Secret } from '../../src/observability/secret.ts';
 import { StorageError } from '../../src/storage/contract.ts';
+import { apiRequest } from './api-request.ts';
 import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
 
 /** Other writes between the steps of a registration with a bootstrap token, in a real database. */
@@ -103,24 +104,13 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
 
 function requestOf(caller: Caller, { name = CLUSTER.name, dryRun = false }: JoinOptions = {}): ApiRequest {
   const { group, version, kind } = catalog.clusters;
-  const body = { apiVersion: `${group}/${version}`, kind, metadata: { name } };
-  const target = { group: TOKENS.group, version: TOKENS.version, resource: TOKENS.resource, alwaysPublic: false };
-  return {
+  const tokens = { group: TOKENS.group, version: TOKENS.version, resource: TOKENS.resource };
+  return apiRequest({
     caller,
-    target: { ...target, verb: 'create', subresource: 'cluster', cluster: undefined, namespace: '', name: TOKEN.name },
+    target: { verb: 'create', ...tokens, subresource: 'cluster', name: TOKEN.name },
     query: new URLSearchParams(dryRun ? { dryRun: 'All' } : {}),
-    body: { bytes: Buffer.from(JSON.stringify(body)), mediaType: 'application/json' },
-    warn: () => {},
-    clientAddress: '',
-    userAgent: 'test/1',
-    path: '',
-    signal: AbortSignal.timeout(60_000),
-    accept: { mediaType: 'application/json', as: 'object' },
-    auditId: '',
-    annotate: () => {},
-    nameObject: () => {},
-    willAnswer: async () => {},
-  };
+    body: { apiVersion: `${group}/${version}`, kind, metadata: { name } },
+  });
 }
 
 /** The answer without the values that differ from one request to the next. */

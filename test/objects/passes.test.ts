@@ -16,6 +16,7 @@ import { createViews } from '../../src/handlers/views.ts';
 import { StorageError, type Write } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { createRevocations } from '../../src/tokens/revocations/revocations.ts';
+import { apiRequest } from './api-request.ts';
 import { at, catalog, inFolder, make, object, openObjects } from './object-store.ts';
 
 /** Passes over time, and crashes between their writes, in a real database and with a manual clock. */
@@ -165,24 +166,7 @@ const inWorld = (test: (world: World) => Promise<void>): Promise<void> =>
 
 function requestOf(user: string, verb: Verb, name: string, body?: object): ApiRequest {
   const { group, version, resource } = KIND;
-  const target = { verb, group, version, resource, subresource: '', cluster: undefined, namespace: '', name };
-  const mediaType = verb === 'patch' ? 'application/merge-patch+json' : 'application/json';
-  return {
-    caller: person(user),
-    target: { ...target, alwaysPublic: false },
-    query: new URLSearchParams(),
-    body: body && { bytes: Buffer.from(JSON.stringify(body)), mediaType },
-    warn: () => {},
-    clientAddress: '',
-    userAgent: 'test/1',
-    path: '',
-    signal: AbortSignal.timeout(60_000),
-    accept: { mediaType: 'application/json', as: 'object' },
-    auditId: '',
-    annotate: () => {},
-    nameObject: () => {},
-    willAnswer: async () => {},
-  };
+  return apiRequest({ caller: person(user), target: { verb, group, version, resource, name }, body });
 }
 
 describe('A48: a pass ends', () => {
