@@ -123,7 +123,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       log(record);
       auditor.ended(record);
     },
-    version: { version },
+    version,
     parseRequestLine: createRequestLineParser({ productName }),
     freshness: {
       proveCurrent: () => parts().freshness.proveCurrent(),

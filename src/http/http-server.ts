@@ -2,12 +2,12 @@ import { createListener, type Listener, type ListenerOptions } from './listener/
 import { createPipeline, type PipelineOptions } from './pipeline.ts';
 import { type HealthOptions, healthRoutes } from './routes/health-routes.ts';
 import { firstOf } from './routes/routes.ts';
-import { type VersionFacts, versionRoutes } from './routes/version-route.ts';
+import { versionRoutes } from './routes/version-route.ts';
 
 export interface HttpServerOptions
   extends ListenerOptions,
     Omit<PipelineOptions, 'isDraining' | 'trackWatch' | 'onAuthenticated'> {
-  readonly version: VersionFacts;
+  readonly version: string;
   /** By name; all must pass for the server to be ready. */
   readonly checks: HealthOptions['checks'];
   readonly warnings?: NonNullable<HealthOptions['warnings']>;

@@ -126,7 +126,7 @@ export async function startFixture(
     observeStart: () => {},
     beforeRelease: async () => {},
     isStarting: () => false,
-    version: { version: '0.1.0' },
+    version: '0.1.0',
     checks: {},
     ...overrides,
   });

@@ -207,7 +207,6 @@ describe('routing', () => {
           path === '/keys'
             ? {
                 public: true,
-                methods: ['GET'],
                 handle: ({ caller, ifNoneMatch }) => ({
                   type: 'raw',
                   code: ifNoneMatch === '"1"' ? 304 : 200,

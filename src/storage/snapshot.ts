@@ -34,7 +34,7 @@ const NO_LABELS: NonNullable<CacheEntry['labels']> = {};
 const STOP = { break: 0 };
 
 /** A state as a cache shows it. Its owner may still change it; a reader who wants to keep or change it makes a copy. */
-export type Snapshot<E extends CacheEntry> = Omit<CacheState<E>, 'replace' | 'apply'>;
+export type Snapshot<E extends CacheEntry> = Omit<CacheState<E>, 'replace'>;
 
 /**
  * The objects of one kind at one revision: in key order, and by label. `copy` is cheap: the B-trees share their nodes
@@ -82,11 +82,6 @@ export class CacheState<E extends CacheEntry> {
     for (const label of Object.keys(newLabels)) {
       this.#byLabel.set(indexKey(label, newLabels[label] ?? '', after?.key ?? ''), after as E);
     }
-  }
-
-  /** Applies a change of one object. */
-  apply({ before, after }: { readonly before: E | undefined; readonly after: E | undefined }): void {
-    this.replace(before, after);
   }
 
   forEach(act: (entry: E) => void): void {

@@ -4,7 +4,8 @@ import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, subjectColumns, textColumn } from './columns.ts';
 import { bindingErrors } from './fleet-role-binding-errors.ts';
 import { bindingSpec, bindingStatus, SpecSchema, StatusSchema } from './fleet-role-binding-spec.ts';
-import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, kindSchema } from './meta.ts';
+import { kindSchema } from './meta.ts';
+import { serverKind } from './server-kind.ts';
 
 /** Between the values of a field that has several: see `Kind.selectableFields`. */
 const SEPARATOR = '\0';
@@ -22,12 +23,8 @@ const roleText = (object: ApiObject): string => {
  * missing is an error: such a binding would hold in more clusters, or longer, than its author meant.
  */
 export const fleetRoleBindingKind: Kind = {
-  group: CLUSTERPASS_GROUP,
-  version: CLUSTERPASS_VERSION,
+  ...serverKind,
   shortNames: ['frb'],
-  style: 'custom',
-  inCluster: false,
-  namespaced: false,
   hasStatus: true,
   countsGenerations: true,
   nameRule: 'path-segment',

@@ -53,7 +53,6 @@ export function createMcpEndpoint(options: McpOptions) {
   const passRequests = perMinute(options.passRequestsPerMinute, now);
   const metadata: PathRoute = {
     public: true,
-    methods: ['GET'],
     handle: (): RawAnswer => ({
       type: 'raw',
       code: 200,

@@ -1,7 +1,7 @@
 import { webOrigin } from '../../authn/jwt/discovery-document.ts';
 import { acceptsCoding } from '../request/negotiate.ts';
 import { entityTag, isKnown } from '../response/entity-tag.ts';
-import type { RawAnswer } from '../response/respond.ts';
+import { type RawAnswer, textAnswer } from '../response/respond.ts';
 import { type CodedBytes, type ConsoleFile, type ConsoleFiles, generatedFile } from './console-files.ts';
 import { type PathRequest, type PathRoute, type PathRoutes, pathTable } from './routes.ts';
 
@@ -95,7 +95,7 @@ function securityHeaders({ provider, tokenOriginsOf }: ConsoleOptions): Headers 
   return headersFor([...new Set([...(issuerOrigin === undefined ? [] : [issuerOrigin]), ...tokenOrigins])]);
 }
 
-const page = (handle: (request: PathRequest) => RawAnswer): PathRoute => ({ public: true, methods: ['GET'], handle });
+const page = (handle: (request: PathRequest) => RawAnswer): PathRoute => ({ public: true, handle });
 
 function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathRequest, security: Headers): RawAnswer {
   const chosen = choose(file, acceptEncoding);
@@ -132,9 +132,5 @@ const notBuilt = (security: Headers): RawAnswer =>
     security,
   );
 
-const text = (code: number, body: string, headers: Headers): RawAnswer => ({
-  type: 'raw',
-  code,
-  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-cache', ...headers },
-  body,
-});
+const text = (code: number, body: string, headers: Headers): RawAnswer =>
+  textAnswer(code, body, { 'Cache-Control': 'no-cache', ...headers });

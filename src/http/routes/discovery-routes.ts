@@ -40,7 +40,7 @@ function routesOf(catalog: Catalog, realm: Realm): ReadonlyMap<string, PathRoute
       const whole = aggregated.get(path);
       const bytes = whole === undefined ? undefined : tagged(Buffer.from(`${toJson(whole)}\n`), 'sha512');
       const document = { legacy, aggregated: bytes };
-      return [path, { public: false, methods: ['GET'], handle: (request) => answer(document, request) }];
+      return [path, { public: false, handle: (request) => answer(document, request) }];
     }),
   );
 }

@@ -1,7 +1,7 @@
 import type { Query } from '../../api/request.ts';
 import { pathNotFound } from '../../api/status.ts';
 import { firstWithin } from '../../lib/first-within.ts';
-import type { RawAnswer } from '../response/respond.ts';
+import { type RawAnswer, textAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 /** Rejects with the reason, which goes to the log and never to the caller. */
@@ -79,7 +79,6 @@ export function healthRoutes(options: HealthOptions): PathRoutes {
 
   const route: PathRoute = {
     public: true,
-    methods: ['GET'],
     async handle({ path, query }: PathRequest) {
       const [, group = '', single] = path.split('/', 3);
       const all = groups.get(group);
@@ -99,9 +98,4 @@ export function healthRoutes(options: HealthOptions): PathRoutes {
   };
 }
 
-const text = (code: number, body: string): RawAnswer => ({
-  type: 'raw',
-  code,
-  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' },
-  body,
-});
+const text = (code: number, body: string): RawAnswer => textAnswer(code, body, { 'X-Content-Type-Options': 'nosniff' });

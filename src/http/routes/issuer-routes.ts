@@ -37,7 +37,6 @@ export function issuerRoutes({ documents, index, productName }: IssuerRouteParts
   ): PathRoute => ({
     public: true,
     refusesBadCredentials: true,
-    methods: ['GET'],
     handle: ({ accept, cluster, path }: PathRequest) => {
       const issuer = documents();
       return {
@@ -60,7 +59,6 @@ export function issuerRoutes({ documents, index, productName }: IssuerRouteParts
   const metadata = route([JSON_TYPE], (issuer, cluster) => issuer.authorizationServer(cluster));
   const indexRoute: PathRoute = {
     public: false,
-    methods: ['GET'],
     async handle(request) {
       const { caller } = request;
       if (caller === undefined) throw unauthorized();

@@ -6,7 +6,6 @@ export const metricsRoutes = ({ contentType, text }: Pick<Metrics, 'contentType'
   pathTable({
     '/metrics': {
       public: false,
-      methods: ['GET'],
       handle: async () => ({
         type: 'raw',
         code: 200,

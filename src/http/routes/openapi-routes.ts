@@ -7,7 +7,7 @@ import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../../handle
 import { parseAccept } from '../request/accept-header.ts';
 import { chosenType } from '../request/negotiate.ts';
 import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
-import type { RawAnswer } from '../response/respond.ts';
+import { type RawAnswer, textAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 interface OpenApiOptions {
@@ -41,7 +41,6 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
 
   const index: PathRoute = {
     public: false,
-    methods: ['GET'],
     handle: (request) => {
       chosenType(request.accept, [JSON_TYPE]);
       // Small, and different for each cluster, so it is generated for each request.
@@ -56,7 +55,6 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
 
   const documentRoute = (path: string, document: TaggedBytes): PathRoute => ({
     public: false,
-    methods: ['GET'],
     handle: (request) => {
       chosenType(request.accept, [JSON_TYPE]);
       const hash = request.query.get('hash') ?? '';
@@ -74,7 +72,6 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
 
   const swagger: PathRoute = {
     public: false,
-    methods: ['GET'],
     handle: (request) => {
       const isProtobuf = asksFor(request, Object.values(SWAGGER_PROTOBUF));
       if (!isProtobuf) chosenType(request.accept, [JSON_TYPE]);
@@ -136,12 +133,8 @@ class RealmDocuments {
 }
 
 /** Of the request only the name of the cluster is in the address, escaped. */
-const moved = (location: string): RawAnswer => ({
-  type: 'raw',
-  code: 301,
-  headers: { 'Content-Type': 'text/plain; charset=utf-8', Location: location },
-  body: 'the document has changed and is at the address in the Location header\n',
-});
+const moved = (location: string): RawAnswer =>
+  textAnswer(301, 'the document has changed and is at the address in the Location header\n', { Location: location });
 
 const asksFor = ({ accept }: PathRequest, mediaTypes: readonly string[]): boolean => {
   const [best] = parseAccept(accept ?? '');

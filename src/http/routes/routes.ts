@@ -38,14 +38,12 @@ export interface PathRoutes {
   find(target: PathInfo): PathRoute | undefined;
 }
 
-/** A path that is no resource: discovery, health, key sets, pages. */
+/** A path that is no resource: discovery, health, key sets, pages. It answers GET and HEAD. */
 export interface PathRoute {
   /** Served without credentials (decision 8 lists these). */
   readonly public: boolean;
   /** C-C: public, but a token that is not valid is refused. */
   readonly refusesBadCredentials?: boolean;
-  /** HEAD is answered wherever GET is. */
-  readonly methods: readonly Exclude<Method, 'HEAD'>[];
   handle(request: PathRequest): MaybePromise<PathAnswer>;
 }
 

@@ -1,24 +1,17 @@
 import { goPlatform } from '../../lib/platform.ts';
 import type { PathRoute, PathRoutes } from './routes.ts';
 
-export interface VersionFacts {
-  /** As in package.json: `0.1.0`. */
-  readonly version: string;
-  readonly gitCommit?: string;
-  readonly buildDate?: string;
-}
-
-/** `/version` with the keys of X-18. Those that only a Go program has are empty. */
-export function versionRoutes({ version, gitCommit = '', buildDate = '' }: VersionFacts): PathRoutes {
+/** `/version` with the keys of X-18; what only a Go program knows is empty. The version as in package.json: `0.1.0`. */
+export function versionRoutes(version: string): PathRoutes {
   const [major = '', minor = ''] = version.split('.');
   const body = JSON.stringify(
     {
       major,
       minor,
       gitVersion: `v${version}`,
-      gitCommit,
-      gitTreeState: gitCommit === '' ? '' : 'clean',
-      buildDate,
+      gitCommit: '',
+      gitTreeState: '',
+      buildDate: '',
       goVersion: '',
       compiler: '',
       platform: goPlatform(),
@@ -28,7 +21,6 @@ export function versionRoutes({ version, gitCommit = '', buildDate = '' }: Versi
   );
   const route: PathRoute = {
     public: true,
-    methods: ['GET'],
     handle: () => ({ type: 'raw', code: 200, headers: { 'Content-Type': 'application/json' }, body }),
   };
   // Also below the prefix of any cluster: kubectl asks for it at the server address of its context.
