@@ -80,6 +80,9 @@ export function qualified(group: string, name: string): string {
   return group === '' ? name : `${name}.${group}`;
 }
 
+const named = ({ group, resource }: GroupResource, name: string): string =>
+  `${qualified(group, resource)} ${goQuote(name)}`;
+
 function about({ group, resource }: GroupResource, name: string): StatusDetails {
   return {
     ...(name === '' ? {} : { name: clip(name, MAX_NAME) }),
@@ -93,17 +96,14 @@ export const badRequest = (message: string): ApiError => new ApiError(400, 'BadR
 export const unauthorized = (): ApiError => new ApiError(401, 'Unauthorized', 'Unauthorized');
 
 export function forbidden(target: GroupResource, name: string, why: string, causes?: StatusCause[]): ApiError {
-  const subject = qualified(target.group, target.resource);
-  const message = name === '' ? `${subject} is forbidden: ${why}` : `${subject} ${goQuote(name)} is forbidden: ${why}`;
-  return new ApiError(403, 'Forbidden', message, {
+  const subject = name === '' ? qualified(target.group, target.resource) : named(target, name);
+  return new ApiError(403, 'Forbidden', `${subject} is forbidden: ${why}`, {
     details: { ...about(target, name), ...(causes === undefined ? {} : { causes }) },
   });
 }
 
 export function notFound(target: GroupResource, name: string): ApiError {
-  return new ApiError(404, 'NotFound', `${qualified(target.group, target.resource)} ${goQuote(name)} not found`, {
-    details: about(target, name),
-  });
+  return new ApiError(404, 'NotFound', `${named(target, name)} not found`, { details: about(target, name) });
 }
 
 /** For deletions: another request, or a sweep, may have deleted the object first. */
@@ -116,21 +116,18 @@ export const pathNotFound = (): ApiError =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', { details: {} });
 
 export function alreadyExists(target: GroupResource, name: string, prefix = ''): ApiError {
-  const subject = `${qualified(target.group, target.resource)} ${goQuote(name)}`;
-  return new ApiError(409, 'AlreadyExists', `${prefix}${subject} already exists`, { details: about(target, name) });
+  const message = `${prefix}${named(target, name)} already exists`;
+  return new ApiError(409, 'AlreadyExists', message, { details: about(target, name) });
 }
 
 export function conflict(target: GroupResource, name: string, why: string): ApiError {
-  const subject = `${qualified(target.group, target.resource)} ${goQuote(name)}`;
-  return new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${subject}: ${why}`, {
-    details: about(target, name),
-  });
+  const message = `Operation cannot be fulfilled on ${named(target, name)}: ${why}`;
+  return new ApiError(409, 'Conflict', message, { details: about(target, name) });
 }
 
 /** Z-06. Not a 503: the request fails until an operator has repaired or deleted the object. */
 export function storageReadError(target: GroupResource, name: string, why: string): ApiError {
-  const subject = `${qualified(target.group, target.resource)} ${goQuote(name)}`;
-  return new ApiError(500, 'StorageReadError', `${subject} ${why}`, { details: about(target, name) });
+  return new ApiError(500, 'StorageReadError', `${named(target, name)} ${why}`, { details: about(target, name) });
 }
 
 export const gone = (message: string, continueToken?: string): ApiError =>

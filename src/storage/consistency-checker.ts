@@ -1,4 +1,5 @@
 import { quantity } from '../lib/quantity.ts';
+import { createRounds } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { KeyValue, Store } from './contract.ts';
 import type { Reflector } from './reflector.ts';
@@ -35,7 +36,6 @@ export function startConsistencyChecks<E extends CacheEntry, Kind extends { read
   options: ConsistencyChecksOptions<E, Kind>,
 ): () => Promise<void> {
   const { count, every, logger } = options;
-  let running: Promise<void> | undefined;
   let stopped = false;
   const observe = (kind: Kind, status: CheckStatus, reason: unknown): void => {
     if (stopped) return;
@@ -47,15 +47,13 @@ export function startConsistencyChecks<E extends CacheEntry, Kind extends { read
       logger.warn({ resource, err: reason }, 'the cache could not be compared with the store');
     }
   };
-  const stop = every(INTERVAL_MS, () => {
-    running ??= checkCaches({ ...options, observe }).finally(() => {
-      running = undefined;
-    });
-  });
+  const onFailure = (error: unknown): void => logger.error({ err: error }, 'the caches could not be compared');
+  const rounds = createRounds(() => checkCaches({ ...options, observe }), onFailure);
+  const stop = every(INTERVAL_MS, rounds.start);
   return async () => {
     stopped = true;
     stop();
-    await running;
+    await rounds.ended();
   };
 }
 

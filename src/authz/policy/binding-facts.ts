@@ -8,11 +8,10 @@ import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import type { PassApproval } from '../../api/kinds/pass-spec.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { qualified } from '../../api/status.ts';
-import { isJsonObject } from '../../lib/json.ts';
+import { isJsonObject, memberOf } from '../../lib/json.ts';
 import { LabelSelector } from '../../objects/selectors/label-selector.ts';
 import { ClusterSelector, type Reach } from './cluster-selector.ts';
 import {
-  field,
   isStrings,
   type RoleKey,
   readRoleRef,
@@ -84,20 +83,20 @@ export const bindingId = ({ kind, namespace, name }: Pick<BindingFacts, 'kind' |
  * field that cannot be read makes the binding hold nowhere.
  */
 function readFleetBinding({ spec, metadata }: ApiObject, name: string): BindingFacts {
-  const namespaces = field(spec, 'namespaces');
+  const namespaces = memberOf(spec, 'namespaces');
   const scopes = isStrings(namespaces) && namespaces.length > 0 ? namespaces : [''];
-  const roleRef = field(spec, 'roleRef');
+  const roleRef = memberOf(spec, 'roleRef');
   return {
     id: bindingId({ kind: 'FleetRoleBinding', namespace: '', name }),
     kind: 'FleetRoleBinding',
     namespace: '',
     scopes,
     name,
-    subjects: readSubjects(field(spec, 'subjects'), ''),
+    subjects: readSubjects(memberOf(spec, 'subjects'), ''),
     roleRef: readRoleRef(roleRef, scopes[0] ?? ''),
     reach: metadata.deletionTimestamp === undefined ? readReach(spec) : { kind: 'nowhere', reason: BEING_DELETED },
     expiresAt: readExpiry(spec),
-    agents: field(spec, 'agents') === AGENTS_ALLOW,
+    agents: memberOf(spec, 'agents') === AGENTS_ALLOW,
     approval: readApproval(spec) ?? 'none',
     maxPassSeconds: readMaxPassSeconds(spec) ?? Number.POSITIVE_INFINITY,
   };
@@ -107,7 +106,7 @@ const BEING_DELETED = 'it is being deleted';
 
 /** In epoch milliseconds. An expiry that cannot be parsed counts as expired. */
 function readExpiry(spec: unknown): number {
-  const text = field(spec, 'expiresAt');
+  const text = memberOf(spec, 'expiresAt');
   if (text === undefined) return Number.POSITIVE_INFINITY;
   const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
   return Number.isNaN(time) ? Number.NEGATIVE_INFINITY : time;
@@ -120,12 +119,12 @@ const APPROVALS: ReadonlyMap<unknown, BindingFacts['approval']> = new Map([
 ]);
 
 function readApproval(spec: unknown): BindingFacts['approval'] | undefined {
-  const approval = field(spec, 'approval');
-  return approval === undefined ? 'none' : APPROVALS.get(field(approval, 'by'));
+  const approval = memberOf(spec, 'approval');
+  return approval === undefined ? 'none' : APPROVALS.get(memberOf(approval, 'by'));
 }
 
 function readMaxPassSeconds(spec: unknown): number | undefined {
-  const seconds = field(spec, 'maxPassSeconds');
+  const seconds = memberOf(spec, 'maxPassSeconds');
   if (seconds === undefined) return Number.POSITIVE_INFINITY;
   return typeof seconds === 'number' && seconds > 0 ? seconds : undefined;
 }
@@ -137,7 +136,7 @@ function readReach(spec: unknown): Reach {
   const nowhere = (at: string, why: string): Reach => ({ kind: 'nowhere', reason: `spec.${at}: ${why}` });
   const unknown = unknownKey(spec, FIELDS);
   if (unknown !== undefined) return nowhere(unknown, 'unknown field');
-  const namespaces = field(spec, 'namespaces');
+  const namespaces = memberOf(spec, 'namespaces');
   if (namespaces !== undefined && !(isStrings(namespaces) && namespaces.length > 0)) {
     return nowhere('namespaces', 'not a list of names');
   }
@@ -145,7 +144,7 @@ function readReach(spec: unknown): Reach {
   if (readApproval(spec) === undefined) return nowhere('approval', 'unknown value');
   if (readMaxPassSeconds(spec) === undefined) return nowhere('maxPassSeconds', 'not a number of seconds');
   try {
-    return reachOf(field(spec, 'clusters'));
+    return reachOf(memberOf(spec, 'clusters'));
   } catch (error) {
     return nowhere('clusters', error instanceof Error ? error.message : String(error));
   }

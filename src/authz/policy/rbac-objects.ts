@@ -1,7 +1,7 @@
 import { accountUserName } from '../../api/caller.ts';
 import type { BoundSubject } from '../../api/decision.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { isJsonObject } from '../../lib/json.ts';
+import { isJsonObject, memberOf } from '../../lib/json.ts';
 import { makeRequirement } from '../../objects/selectors/label-requirement.ts';
 import { type LabelOperator, LabelSelector, type Requirement } from '../../objects/selectors/label-selector.ts';
 import { RULE_FIELDS, type Rule } from './rules.ts';
@@ -32,7 +32,7 @@ function readRule(item: unknown): Rule | undefined {
     nonResourceURLs: [],
   };
   for (const name of RULE_FIELDS) {
-    const list = field(item, name) ?? [];
+    const list = memberOf(item, name) ?? [];
     if (!isStrings(list)) return undefined;
     rule[name] = list;
   }
@@ -50,8 +50,8 @@ export interface RoleKey {
 
 /** A Role is looked up in the binding's namespace, so a ClusterRoleBinding never finds one. */
 export function readRoleRef(roleRef: unknown, bindingNamespace: string): RoleKey {
-  const kind = stringOf(field(roleRef, 'kind'));
-  return { kind, namespace: kind === 'Role' ? bindingNamespace : '', name: stringOf(field(roleRef, 'name')) };
+  const kind = stringOf(memberOf(roleRef, 'kind'));
+  return { kind, namespace: kind === 'Role' ? bindingNamespace : '', name: stringOf(memberOf(roleRef, 'name')) };
 }
 
 /**
@@ -70,15 +70,15 @@ export function readSubjects(value: unknown, bindingNamespace: string): Subject[
 }
 
 function readSubject(item: unknown, bindingNamespace: string): Subject | undefined {
-  const name = field(item, 'name');
+  const name = memberOf(item, 'name');
   if (typeof name !== 'string') return undefined;
-  switch (field(item, 'kind')) {
+  switch (memberOf(item, 'kind')) {
     case 'User':
       return { kind: 'user', name };
     case 'Group':
       return { kind: 'group', name };
     case 'ServiceAccount': {
-      const namespace = stringOf(field(item, 'namespace')) || bindingNamespace;
+      const namespace = stringOf(memberOf(item, 'namespace')) || bindingNamespace;
       if (namespace === '') return undefined;
       return { kind: 'user', name: accountUserName(namespace, name), account: { namespace, name } };
     }
@@ -95,10 +95,10 @@ export const roleLabels = (role: ApiObject): ReadonlyMap<string, string> =>
  * aggregates nothing: Kubernetes' controller too gives up on the whole role.
  */
 export function readAggregation(role: ApiObject): LabelSelector[] | undefined {
-  const rule = field(role, 'aggregationRule');
+  const rule = memberOf(role, 'aggregationRule');
   if (rule === undefined || rule === null) return undefined;
   try {
-    return listOf(field(rule, 'clusterRoleSelectors')).map(readSelector);
+    return listOf(memberOf(rule, 'clusterRoleSelectors')).map(readSelector);
   } catch {
     return [];
   }
@@ -115,19 +115,19 @@ const OPERATORS: ReadonlyMap<unknown, LabelOperator> = new Map([
 export function readSelector(value: unknown): LabelSelector {
   if (!isJsonObject(value)) throw new TypeError('not a selector');
   requireKnown(value, ['matchLabels', 'matchExpressions']);
-  const matchLabels = field(value, 'matchLabels') ?? {};
+  const matchLabels = memberOf(value, 'matchLabels') ?? {};
   if (!isJsonObject(matchLabels)) throw new TypeError('not a map');
   const labels = Object.entries(matchLabels).map(([key, text]) => makeRequirement(key, '=', stringsOf([text])));
-  const expressions = field(value, 'matchExpressions') ?? [];
+  const expressions = memberOf(value, 'matchExpressions') ?? [];
   if (!Array.isArray(expressions)) throw new TypeError('not a list');
   return new LabelSelector([...labels, ...expressions.map(readExpression)]);
 }
 
 function readExpression(value: unknown): Requirement {
   requireKnown(value, ['key', 'operator', 'values']);
-  const key = field(value, 'key');
-  const operator = OPERATORS.get(field(value, 'operator'));
-  const values = stringsOf(field(value, 'values') ?? []);
+  const key = memberOf(value, 'key');
+  const operator = OPERATORS.get(memberOf(value, 'operator'));
+  const values = stringsOf(memberOf(value, 'values') ?? []);
   if (typeof key !== 'string' || operator === undefined) throw new TypeError('not a requirement');
   const needsValues = operator === 'in' || operator === 'notin';
   if (needsValues !== values.length > 0) throw new TypeError('the operator and the number of values disagree');
@@ -153,11 +153,6 @@ export const isStrings = (value: unknown): value is string[] =>
 function stringsOf(value: unknown): string[] {
   if (!isStrings(value)) throw new TypeError('not a list of strings');
   return value;
-}
-
-/** Own properties only: an inherited one is not part of the stored object. */
-export function field(value: unknown, key: string): unknown {
-  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 /** The entries of a map of strings, without those of another type. */
