@@ -415,24 +415,18 @@ describe('the command line', () => {
     );
     expect(await kate.ok(['request', 'show', name])).toMatch(/Decided by: +lea\n[\s\S]*Approved: .*go on\n/);
     expect(await kate.ok(token)).toMatch(/^eyJ/);
-    const { expirationTimestamp } = JSON.parse(await kate.ok([...token, '--duration', '2h', '-o', 'json'])).status;
+    await kate.ok([...token, '--duration', '2h']);
     expect(await kate.run(['request', 'withdraw', name, '--dry-run', 'server'])).toMatchObject({ code: 0, stderr: '' });
-    const selection = '--cluster alpha --account ci/builder --requester kate';
+    const note =
+      'Passes of ci/builder in alpha that kate requested under it are revoked if they have a record. ' +
+      'Others stay valid until they expire.\n';
     expect(await kate.run(['request', 'withdraw', name])).toEqual({
       code: 0,
       stdout: `accessrequest.clusterpass.dev/${name} withdrawn\n`,
-      stderr:
-        'Passes of ci/builder in alpha that kate requested stay valid until they expire, the last one with a record at ' +
-        `${expirationTimestamp}.\nRevoke those with a record: clusterpass token revoke ${selection}\n`,
+      stderr: note,
     });
-    // The server revokes them as well, after the deletion of the binding: the command may find a record gone.
-    const records = () => kate.ok(['token', 'list', '-o', 'name']);
-    await kate.run(['token', 'revoke', ...selection.split(' ')]);
-    await expect.poll(records).toBe('');
-    // Repeated, and an approver who does not see the records of others.
-    expect((await lea.run(['request', 'withdraw', name])).stderr).toBe(
-      'Passes of ci/builder in alpha that kate requested stay valid until they expire. You see no record to revoke one by.\n',
-    );
+    await expect.poll(() => kate.ok(['token', 'list', '-o', 'name'])).toBe('');
+    expect((await lea.run(['request', 'withdraw', name])).stderr).toBe(note);
     expect(await lea.fails(['request', 'approve', name])).toContain('it is Withdrawn');
     expect(await kate.ok(['request', 'list', '--phase', 'Withdrawn', '--no-headers'])).toMatch(
       new RegExp(`^${name} +kate +alpha +passes of ci/builder +30m +Withdrawn +<none> `, 'm'),

@@ -31,7 +31,11 @@ export function DeleteBinding({ client, binding, onCancel, onDone }: BindingPane
             manifests are applied: delete it there.
           </li>
         )}
-        <li>Passes that are out stay valid until they expire, unless you revoke them.</li>
+        <li>
+          {binding.kind === 'FleetRoleBinding'
+            ? 'Its passes are revoked if they have a record. Others stay valid until they expire, unless you revoke them.'
+            : 'Passes that are out stay valid until they expire, unless you revoke them.'}
+        </li>
       </ul>
     </Panel>
   );

@@ -2,17 +2,14 @@ import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
-import type { TrackedToken } from '../../client/types.ts';
-import { shellWord } from '../../lib/shell-word.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { type Approvable, approvablePath, forEach, objectName, REQUESTS } from '../approvable.ts';
 import { CliError, type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { describeError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
 import { asList, printerFor } from '../output/printer.ts';
 import { objectTable } from '../output/table.ts';
-import { fieldSelectorOf, tokenSelector } from '../token-selection.ts';
+import { fieldSelectorOf } from '../token-selection.ts';
 
 export const listApprovables =
   (of: Approvable): Run =>
@@ -78,38 +75,20 @@ export const decide =
         contentType: 'application/merge-patch+json',
       });
       const done = `${objectName(of, value)} ${type.toLowerCase()}${dryRun ? ' (server dry run)' : ''}`;
-      if (type === 'Withdrawn' && !dryRun) notes.push(...(await validPasses(client, value)));
+      if (type === 'Withdrawn' && !dryRun) notes.push(...remainingPasses(value));
       context.out.write(`${terminalSafe(`${done}${of === REQUESTS ? granted(value) : allowed(value)}`)}\n`);
     });
     for (const note of notes) context.err.write(`${terminalSafe(note)}\n`);
     return code;
   };
 
-/** A withdrawal ends the binding, not the passes that were issued under it. */
-async function validPasses(client: Client, request: ApiObject): Promise<string[]> {
-  const { cluster = '', serviceAccount, requestedBy } = requestSpec(request);
-  const requester = requestedBy?.username ?? '';
+/** A withdrawal deletes the binding. With it the server revokes the passes that have a record. */
+function remainingPasses(request: ApiObject): string[] {
+  const { cluster, serviceAccount, requestedBy } = requestSpec(request);
   if (serviceAccount === undefined || requestStatus(request).bindingRef === undefined) return [];
-  const account = `${serviceAccount.namespace}/${serviceAccount.name}`;
-  const fieldSelector = tokenSelector({ cluster, ...serviceAccount, requester }) ?? '';
-  const all = `Passes of ${account} in ${cluster} that ${requester} requested stay valid until they expire`;
-  let tokens: readonly TrackedToken[];
-  try {
-    tokens = await client.listIssuedTokens({ fieldSelector });
-  } catch (error) {
-    // The request is withdrawn, so this is no failure of the command.
-    return [`${all}. Their records could not be read: ${describeError(error)}`];
-  }
-  const last = tokens
-    .map(({ spec }) => spec.expirationTimestamp)
-    .sort()
-    .at(-1);
-  if (last === undefined) return [`${all}. You see no record to revoke one by.`];
-  return [
-    `${all}, the last one with a record at ${last}.`,
-    'Revoke those with a record: ' +
-      `clusterpass token revoke --cluster ${cluster} --account ${account} --requester ${shellWord(requester)}`,
-  ];
+  const passes = `Passes of ${serviceAccount.namespace}/${serviceAccount.name} in ${cluster}`;
+  const revoked = `${passes} that ${requestedBy?.username} requested under it are revoked if they have a record.`;
+  return [`${revoked} Others stay valid until they expire.`];
 }
 
 function granted(request: ApiObject): string {

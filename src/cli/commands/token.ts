@@ -2,7 +2,7 @@ import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';
-import { StatusError } from '../../client/errors.ts';
+import { isStatus, StatusError } from '../../client/errors.ts';
 import type { TrackedToken } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -64,6 +64,8 @@ export const revokeTokens: Run = async (context, invocation) => {
       context.out.write(`token ${id} revoked at ${connection.server}${dryRunNote[dryRun]}\n`);
       if (dryRun === 'none') context.err.write(`${stillAccepted(known, await clustersThatAsk(client, known))}\n`);
     } catch (error) {
+      // A token that ended since it was selected needs no revocation.
+      if (isSelected && isStatus(error, 404)) continue;
       const text = describeError(error);
       if (text === undefined) throw error;
       failed = true;
