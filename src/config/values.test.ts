@@ -223,12 +223,12 @@ describe('productName', () => {
       .filter((file) => file.endsWith('.ts') && !/\.(?:test|fixture)\.ts$/.test(file))
       .map((file) => join('http', file));
     const segments = new Set<string>();
-    for (const file of [...files, 'tokens/issuer-documents.ts']) {
+    for (const file of [...files, 'tokens/issuer-documents.ts', 'api/pass-audience.ts']) {
       const text = await readFile(join(root, file), 'utf8');
       for (const [, segment = ''] of text.matchAll(/['`]\/([a-z][a-z0-9-]*)(?=[/'`])/g)) segments.add(segment);
     }
     // The default of the option, and a part of other paths.
-    for (const other of ['orchestrator', 'v1']) segments.delete(other);
+    for (const other of ['orchestrator', 'v1', 'people']) segments.delete(other);
     expect([...segments]).toEqual(expect.arrayContaining(['api', 'oauth', 'openid', 'mcp', 'console']));
     for (const segment of segments) expect(() => productName(segment), segment).toThrow(ValueError);
   });

@@ -63,7 +63,7 @@ describe('a verb that the handler authorizes', () => {
       const object = { apiVersion: `${kind.group}/${kind.version}`, kind: kind.kind, metadata: { name: 'x' } };
       const sent = verb === 'create' ? JSON.stringify(object) : '';
       const body = { bytes: Buffer.from(sent), mediaType: 'application/json' };
-      const request = requestFor(kind, verb, { body, nameObject: () => {} });
+      const request = requestFor(kind, verb, { body, userAgent: '', nameObject: () => {} });
       await expect(async () => dispatch(request, resource)).rejects.toThrow('no handler authorizes');
     },
   );

@@ -68,10 +68,12 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
     await server.stop();
     const db = new DatabaseSync(join(server.dataDir, 'clusterpass.db'));
     const damage = db.prepare('UPDATE log SET value = CAST(\'{"metadata":\' AS BLOB) WHERE key = ?');
-    for (const key of [...DAMAGED, `/signingkeys/${keyNames[0]}`, `/passes/${handle}`])
-      expect(damage.run(`/registry${key}`).changes).toBe(1);
+    const keysDamaged = [...DAMAGED, `/signingkeys/${keyNames[0]}`, `/passes/${handle}`];
+    // All versions of an object.
+    const changes = keysDamaged.map((key) => damage.run(`/registry${key}`).changes);
     db.close();
     server = await server.restart();
+    expect(changes).not.toContain(0);
   });
   const account = inNamespace('serviceaccounts/builder', 'ci', 'gamma');
   const expectStatus = ({ text, json }: Answer, code: number, reason: string): void =>

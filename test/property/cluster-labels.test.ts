@@ -293,7 +293,7 @@ function unheldBindings(fleet: Fleet, caller: Caller, { before, after }: World):
 
 const isProtectedChange = ({ before = {}, after }: World): boolean => before[ENVIRONMENT] !== after[ENVIRONMENT];
 
-const RUNS = propertyRuns(250, 5_000);
+const RUNS = propertyRuns(400, 5_000);
 
 describe('A30: labels of clusters', () => {
   it('are refused exactly where a binding begins to hold whose rights the caller does not hold', () => {

@@ -76,6 +76,15 @@ export async function setRole(server: Server, name: string, { verbs = VIEW, name
   else await succeed(server.call('PUT', `${RBAC}/clusterroles/${name}`, { body }));
 }
 
+/** As `grantClusters` for all clusters. A ClusterRoleBinding has no status, so nothing is written later. */
+export async function grantAllClusters(server: Server, name: string, user: string, options: Grant = {}): Promise<void> {
+  await setRole(server, name, options);
+  const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }];
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
+  const body = { metadata: { name }, subjects, roleRef };
+  await succeed(server.call('POST', `${RBAC}/clusterrolebindings`, { body }));
+}
+
 export async function bindRole(server: Server, name: string, user: string, clusters?: string): Promise<number> {
   const body = fleetBinding({ name, to: [user], role: name, clusters });
   return versionIn(await succeed(server.call('POST', FLEET_BINDINGS, { body })));
