@@ -130,3 +130,29 @@ describe('A29: other kinds', () => {
     expect(right.code, right.text).toBe(201);
   });
 });
+
+it('two managers apply the fields of one FleetRoleBinding, and neither widens what the other owns', async () => {
+  const apply = (manager: string, spec: object): Promise<Answer> =>
+    server.call('PATCH', `${FLEET_BINDINGS}/shared?fieldManager=${manager}`, {
+      headers: { 'Content-Type': 'application/apply-patch+yaml' },
+      body: { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'FleetRoleBinding', metadata: { name: 'shared' }, spec },
+    });
+  const team = {
+    subjects: [{ kind: 'User', name: 'mia' }],
+    roleRef: { kind: 'ClusterRole', name: 'clusterpass:viewer' },
+    clusters: { selector: { matchLabels: { env: 'dev' } } },
+  };
+  expect((await apply('team', team)).code).toBe(201);
+  expect((await apply('security', { maxPassSeconds: 900, expiresAt: '2126-01-01T00:00:00Z' })).code).toBe(200);
+  const conflict = await apply('security', { maxPassSeconds: 900, clusters: { all: true } });
+  expect([conflict.code, conflict.json.details.causes]).toEqual([
+    409,
+    [{ reason: 'FieldManagerConflict', message: 'conflict with "team"', field: '.spec.clusters' }],
+  ]);
+  // A field that its manager leaves out goes; those of the other stay.
+  expect((await apply('security', { maxPassSeconds: 900 })).code).toBe(200);
+  const { json } = await apply('team', team);
+  expect(json.spec).toEqual({ ...team, maxPassSeconds: 900 });
+  expect(await seenByMia()).toBe(1);
+  await server.call('DELETE', `${FLEET_BINDINGS}/shared`);
+});
