@@ -65,11 +65,9 @@ describe('events', () => {
     });
 
     it('V-04: ends cleanly after timeoutSeconds, without a last event', async () => {
-      expect((await (await open('&timeoutSeconds=1&allowWatchBookmarks=true')).rest()).map(brief)).toEqual([
-        'ADDED a',
-        'ADDED b',
-        'BOOKMARK',
-      ]);
+      const events = (await (await open('&timeoutSeconds=1&allowWatchBookmarks=true')).rest()).map(brief);
+      // A periodic bookmark may come, too.
+      expect([...new Set(events)]).toEqual(['ADDED a', 'ADDED b', 'BOOKMARK']);
     });
 
     it('V-08: a bookmark two seconds before the end, with a position and nothing else', async () => {
@@ -79,16 +77,19 @@ describe('events', () => {
           (await open(`&timeoutSeconds=3&resourceVersion=${version}${query}`)).rest(),
         ),
       );
-      expect(events).toEqual([
-        {
+      expect(events?.length).toBeGreaterThan(0);
+      // Other objects may change, and a periodic bookmark may come, too.
+      for (const event of events ?? []) {
+        expect(event).toEqual({
           type: 'BOOKMARK',
           object: {
             apiVersion: 'clusterregistry.k8s.io/v1alpha1',
             kind: 'Cluster',
-            metadata: { resourceVersion: String(version) },
+            metadata: { resourceVersion: expect.stringMatching(/^\d+$/) },
           },
-        },
-      ]);
+        });
+        expect(versionOf(event as never)).toBeGreaterThanOrEqual(version);
+      }
       expect(without).toEqual([]);
     });
 
@@ -105,7 +106,7 @@ describe('events', () => {
             apiVersion: 'v1',
             metadata: {},
             status: 'Failure',
-            message: `Timeout: Too large resource version: ${now + 1_000}, current: ${now}`,
+            message: expect.stringMatching(`^Timeout: Too large resource version: ${now + 1_000}, current: \\d+$`),
             reason: 'Timeout',
             details: {
               causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
@@ -165,8 +166,9 @@ describe('events', () => {
       expect(mark?.object).toEqual({
         apiVersion: 'clusterregistry.k8s.io/v1alpha1',
         kind: 'Cluster',
-        metadata: { annotations: { 'k8s.io/initial-events-end': 'true' }, resourceVersion: String(version) },
+        metadata: { annotations: { 'k8s.io/initial-events-end': 'true' }, resourceVersion: expect.any(String) },
       });
+      expect(Number(mark?.object.metadata.resourceVersion)).toBeGreaterThanOrEqual(version);
       watch.close();
     });
 
