@@ -84,20 +84,24 @@ describe('A30: a binding that selects clusters', () => {
         body: put(clusters),
         headers: { 'Content-Type': 'application/apply-patch+yaml' },
       });
-    const versionOf = async () => {
-      const { resourceVersion } = (await server.call('GET', path)).json.metadata;
-      return { resourceVersion };
+    /** The leader may write the status between the two requests. */
+    const replace = async (clusters: string, labels: object): Promise<Answer> => {
+      for (;;) {
+        const { resourceVersion } = (await server.call('GET', path)).json.metadata;
+        const answer = await server.call('PUT', path, { body: put(clusters, labels, { resourceVersion }) });
+        if (answer.code !== 409) return answer;
+      }
     };
     const toA = { spec: { clusters: clustersOf('zone=a') } };
     const answers = [
       await server.call('POST', `${BINDINGS}?dryRun=All`, { body }),
       await apply('zone=b'),
       await apply('zone=a'),
-      await server.call('PUT', path, { body: put('zone=b', {}, await versionOf()) }),
+      await replace('zone=b', {}),
       await patch(toA, '?dryRun=All'),
       await patch(toA),
       await patch({ metadata: { labels: { x: 'y' } } }),
-      await server.call('PUT', path, { body: put('zone=a', { x: 'z' }, await versionOf()) }),
+      await replace('zone=a', { x: 'z' }),
     ];
     const told = answers.map(({ code, text, warnings }) => {
       expect(code, text).toBeLessThan(300);
