@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { allAuditBytes, eventsOf, readAudit, readLines, securityLogOf } from './support/audit.ts';
 import { ASK, asUser, bind, createObjects, post, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
+import { logLines } from './support/run.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
@@ -208,7 +209,7 @@ test('A8, A10: no secret is written anywhere, wherever it was put', async () => 
   }
   // One line for each request, at the highest verbosity.
   await expect.poll(() => server.output.stderr).toContain('"level":"debug"');
-  for (const line of server.output.stderr.trimEnd().split('\n')) JSON.parse(line);
+  logLines(server.output.stderr);
 });
 
 /** Changes the target of the link atomically. */

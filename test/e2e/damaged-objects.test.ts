@@ -104,7 +104,7 @@ describe('A18: objects in the store whose fields have wrong types', () => {
 
   it('are named, with the field, in the log and by store check', async () => {
     const named = /"the value of \S+\/clusters\/wrong-metadata cannot be decoded: metadata\.managedFields is a number"/;
-    expect(server.output.stderr).toMatch(named);
+    await expect.poll(() => server.output.stderr).toMatch(named);
     await server.stop();
     const { code, stderr } = await runStore('check', '--data-dir', server.dataDir);
     expect(code).toBe(1);

@@ -90,10 +90,9 @@ describe('the same data without --demo', () => {
     // The cluster of another's object stays.
     const { json } = await server.call('GET', '/auth/v1/clusters');
     expect(json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual(['dev-eu-1']);
-    const kept = logLines(server.output.stderr).filter(
-      ({ msg }) => msg === 'not removed, although it came with --demo',
-    );
-    expect(kept).toMatchObject([{ resource: 'clusters', name: 'dev-eu-1' }]);
+    const kept = () =>
+      logLines(server.output.stderr).filter(({ msg }) => msg === 'not removed, although it came with --demo');
+    await expect.poll(kept).toMatchObject([{ resource: 'clusters', name: 'dev-eu-1' }]);
   });
 });
 

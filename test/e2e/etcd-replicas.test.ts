@@ -290,6 +290,6 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     await expect.poll(() => leads(next)).toBe(true);
     expect(await codes(former)).toEqual([503, 503, 503]);
     const said = '"msg":"the store in etcd has been replaced while it was open: restart this process"';
-    expect(former.output.stderr.split(said)).toHaveLength(2);
+    await expect.poll(() => former.output.stderr.split(said)).toHaveLength(2);
   });
 });

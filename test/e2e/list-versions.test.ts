@@ -40,9 +40,11 @@ describe('5.4: the revision of the response', () => {
     ['Exact', 'resourceVersion=EARLY&resourceVersionMatch=Exact', ['a', 'b', 'c'], 'early'],
     ['Exact with a limit', 'resourceVersion=EARLY&resourceVersionMatch=Exact&limit=2', ['a', 'b'], 'early'],
   ])('%s', async (_, query, names, version) => {
+    const before = await revisionNow(server);
     const answer = await list(query.replace('EARLY', String(early)));
     expect(namesIn(answer)).toEqual(names);
-    expect(Number(revisionOf(answer))).toBe(version === 'early' ? early : await revisionNow(server));
+    if (version === 'early') expect(Number(revisionOf(answer))).toBe(early);
+    else expect(Number(revisionOf(answer))).toBeGreaterThanOrEqual(before);
   });
 
   it('pages of a past version stay in it', async () => {
@@ -109,7 +111,7 @@ describe('B6, C-G, L-34: a revision that is too old', () => {
 
     const second = await list(`limit=2&continue=${fresh}`);
     expect(namesIn(second)).toEqual(['bb', 'c']);
-    expect(Number(revisionOf(second))).toBe(await revisionNow(server));
+    expect(Number(revisionOf(second))).toBeGreaterThan(Number(revisionOf(first)));
     expect(second.json.metadata.remainingItemCount).toBe(2);
     // From here on the pages show one revision again.
     await removeCluster(server, 'd');

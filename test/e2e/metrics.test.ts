@@ -79,7 +79,7 @@ test('open watches', async () => {
   watch.close();
   await expect.poll(open).toBe(0);
   // The scrape itself is the only one.
-  expect(await sampleOf('apiserver_current_inflight_requests', 'request_kind="readOnly"')).toBe(1);
+  await expect.poll(() => sampleOf('apiserver_current_inflight_requests', 'request_kind="readOnly"')).toBe(1);
 });
 
 test('B15: priority levels, by the names of kube-apiserver', async () => {
@@ -94,7 +94,7 @@ test('B15: priority levels, by the names of kube-apiserver', async () => {
   watch.close();
   await expect.poll(() => of('current_executing_requests', watches)).toBe(0);
   // The scrape itself is the only one.
-  expect(await of('current_executing_requests', 'priority_level="reads"')).toBe(1);
+  await expect.poll(() => of('current_executing_requests', 'priority_level="reads"')).toBe(1);
   for (const level of ['tokens', 'reads', 'writes', 'watches', 'health', 'public']) {
     expect(await of('current_inqueue_requests', `priority_level="${level}"`)).toBe(0);
     expect(await of('rejected_requests_total', `priority_level="${level}"`, 'reason="queue-full"')).toBe(0);

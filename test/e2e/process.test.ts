@@ -49,7 +49,7 @@ describe('a start with another --base-url than the last one', () => {
     expect([warnings(first), await codeFor(first, token)]).toEqual([[], 200]);
     await first.stop();
     const second = await startAs('pc', '--workers', '2');
-    expect(warnings(second)).toEqual([['https://cp.example.com', 'https://pc.example.com']]);
+    await expect.poll(() => warnings(second)).toEqual([['https://cp.example.com', 'https://pc.example.com']]);
     expect(await codeFor(second, token)).toBe(401);
     await second.destroy();
   });
@@ -179,7 +179,7 @@ describe('a running server', () => {
     await server.call('POST', CLUSTERS, {
       body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } },
     });
-    await expect.poll(() => logLines(server.output.stderr).length).toBe(before + 2);
+    await expect.poll(() => logLines(server.output.stderr).length).toBeGreaterThanOrEqual(before + 2);
     expect(logLines(server.output.stderr).some(({ msg }) => msg === 'forged')).toBe(false);
     for (const character of ['\u001b', '\u2028']) expect(server.output.stderr).not.toContain(character);
   });

@@ -111,15 +111,17 @@ describe('people from an identity provider', () => {
 });
 
 describe('the file', () => {
-  it('a client id of the console that it does not list is a warning', () => {
-    expect(logLines(server.output.stderr)).toContainEqual(
-      expect.objectContaining({
-        level: 'warn',
-        issuer: provider.url,
-        audience: 'unlisted',
-        msg: 'the issuer of --console-oidc-issuer is not in --authentication-config with this audience',
-      }),
-    );
+  it('a client id of the console that it does not list is a warning', async () => {
+    await expect
+      .poll(() => logLines(server.output.stderr))
+      .toContainEqual(
+        expect.objectContaining({
+          level: 'warn',
+          issuer: provider.url,
+          audience: 'unlisted',
+          msg: 'the issuer of --console-oidc-issuer is not in --authentication-config with this audience',
+        }),
+      );
   });
 
   it('is read again when it changes; a bad one is reported, and the earlier one stays in use', async () => {

@@ -191,7 +191,9 @@ describe('events', () => {
       const watch = await open(`&resourceVersion=${future}`);
       const versions: number[] = [];
       for (let count = 0; count < 6; count++) versions.push(await touch(server, 'a', `future ${count}`));
-      expect((await watch.take(3)).map(versionOf)).toEqual(versions.filter((version) => version > future));
+      // The server itself writes the time now and then, so the number of the test's own versions varies.
+      const expected = versions.filter((version) => version > future);
+      expect((await watch.take(expected.length)).map(versionOf)).toEqual(expected);
       watch.close();
     });
   });

@@ -32,9 +32,9 @@ export async function run(
   return { code, ...output };
 }
 
-/** The lines of a log. Throws when one is not JSON. */
+/** The lines of a log, without one whose end is still missing. Throws when one is not JSON. */
 export const logLines = (text: string): Record<string, unknown>[] =>
   text
     .split('\n')
-    .filter((line) => line !== '')
+    .slice(0, -1)
     .map((line) => JSON.parse(line) as Record<string, unknown>);
