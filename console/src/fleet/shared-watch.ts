@@ -15,24 +15,24 @@ import { EventQueue } from './event-queue.ts';
 
 /** What tabs tell each other: clusters and the state of the connection, never a token. */
 type Message =
-  /** To the leader: send a snapshot to the channel of this ID. */
-  | { readonly type: 'hello'; readonly id: string }
+  /** To the leader: send a snapshot. */
+  | { readonly type: 'hello' }
   /** To the leader: reconnect now. */
   | { readonly type: 'retry' }
-  /** From a new leader: ask for a snapshot. */
+  /** From a new leader: wait for its snapshot. The last changes of the leader before may not have reached every tab. */
   | { readonly type: 'leader' }
   | { readonly type: 'alive' }
-  /** From the leader, numbered from 1. */
-  | { readonly type: 'change'; readonly number: number; readonly change: Change };
+  /** For the tabs that wait for it. The changes that follow it on the channel are those since. */
+  | { readonly type: 'snapshot'; readonly snapshot: Snapshot }
+  | { readonly type: 'change'; readonly change: Change };
 
 type Change =
   | { readonly type: 'event'; readonly event: ClusterEvent }
   | { readonly type: 'synced' }
   | { readonly type: 'state'; readonly state: State };
 
-/** What the leader knows after the change with this number. */
+/** What the leader knows. */
 interface Snapshot {
-  readonly number: number;
   readonly clusters: readonly Cluster[];
   readonly synced: boolean;
   readonly state: State;
@@ -110,13 +110,11 @@ class Tab {
   readonly #shared: SharedWatchOptions;
   readonly #options: WatchOptions;
   readonly #signal: AbortSignal;
-  readonly #id = crypto.randomUUID();
   readonly #known = new KnownClusters();
   /** Defined while this tab is the leader; aborted when another tab takes the lock. */
   #leading: AbortController | undefined;
-  /** Changes of the leader that arrived before its snapshot; undefined after the snapshot. */
-  #early: { readonly number: number; readonly change: Change }[] | undefined = [];
-  #number = 0;
+  /** Until the snapshot of the leader arrives. */
+  #isWaiting = true;
   #synced = false;
   #state: State = { kind: 'connecting' };
   #heardAt = Date.now();
@@ -128,12 +126,10 @@ class Tab {
     this.#signal = signal;
     this.channel = new BroadcastChannel(name);
     this.channel.onmessage = ({ data }: MessageEvent<Message>) => this.#receive(data);
-    const own = new BroadcastChannel(this.#channelOf(this.#id));
-    own.onmessage = ({ data }: MessageEvent<Snapshot>) => this.#restore(data);
     const stopChecking = every(CHECK_MS, () => {
       if (this.#leading === undefined) void shared.checkSession().catch(() => undefined);
     });
-    this.#send({ type: 'hello', id: this.#id });
+    this.#send({ type: 'hello' });
     this.#takePart()
       .then(
         () => this.events.end(),
@@ -142,12 +138,7 @@ class Tab {
       .finally(() => {
         stopChecking();
         this.channel.close();
-        own.close();
       });
-  }
-
-  #channelOf(id: string): string {
-    return `${this.#name} ${id}`;
   }
 
   #send(message: Message): void {
@@ -181,8 +172,9 @@ class Tab {
     if (this.#signal.aborted) return;
     const leading = new AbortController();
     this.#leading = leading;
-    this.#early = undefined;
+    this.#isWaiting = false;
     this.#send({ type: 'leader' });
+    this.#sendSnapshot();
     const stopSending = every(ALIVE_MS, () => this.#send({ type: 'alive' }));
     const from = this.#synced ? listOf([...this.#known.clusters()]) : undefined;
     if (from === undefined) this.#known.beginInitialEvents();
@@ -215,11 +207,9 @@ class Tab {
 
   /** Broadcasts a change and makes it in this tab. */
   #publish(change: Change): void {
-    this.#number += 1;
-    this.#send({ type: 'change', number: this.#number, change });
+    this.#send({ type: 'change', change });
     if (change.type === 'event') this.events.push(change.event);
-    else if (change.type === 'synced') this.#setSynced();
-    else this.#setState(change.state);
+    else this.#apply(change);
   }
 
   #setSynced(): void {
@@ -239,50 +229,32 @@ class Tab {
 
   #receive(message: Message): void {
     if (this.#leading !== undefined) {
-      if (message.type === 'hello') this.#sendSnapshot(message.id);
+      if (message.type === 'hello') this.#sendSnapshot();
       if (message.type === 'retry') this.#shared.retryNow();
       return;
     }
     if (message.type === 'hello' || message.type === 'retry') return;
     this.#heardAt = Date.now();
-    if (message.type === 'leader') {
-      // The last changes of the leader before may not have reached every tab.
-      this.#early = [];
-      this.#send({ type: 'hello', id: this.#id });
-    } else if (message.type === 'change') {
-      if (this.#early === undefined) this.#apply(message);
-      else this.#early.push(message);
-    }
+    if (message.type === 'leader') this.#isWaiting = true;
+    else if (message.type === 'snapshot' && this.#isWaiting) this.#restore(message.snapshot);
+    else if (message.type === 'change' && !this.#isWaiting) this.#apply(message.change);
   }
 
-  #sendSnapshot(id: string): void {
-    const channel = new BroadcastChannel(this.#channelOf(id));
-    const snapshot: Snapshot = {
-      number: this.#number,
-      clusters: [...this.#known.clusters()],
-      synced: this.#synced,
-      state: this.#state,
-    };
-    channel.postMessage(snapshot);
-    channel.close();
+  #sendSnapshot(): void {
+    const clusters = [...this.#known.clusters()];
+    this.#send({ type: 'snapshot', snapshot: { clusters, synced: this.#synced, state: this.#state } });
   }
 
-  #restore({ number, clusters, synced, state }: Snapshot): void {
-    if (this.#leading !== undefined || this.#early === undefined) return;
-    this.#heardAt = Date.now();
+  #restore({ clusters, synced, state }: Snapshot): void {
+    this.#isWaiting = false;
     this.#known.beginInitialEvents();
     for (const cluster of clusters) for (const event of this.#known.put(cluster)) this.events.push(event);
     for (const event of this.#known.endInitialEvents()) this.events.push(event);
-    this.#number = number;
     this.#setState(state);
     if (synced) this.#setSynced();
-    const early = this.#early;
-    this.#early = undefined;
-    for (const each of early) if (each.number > number) this.#apply(each);
   }
 
-  #apply({ number, change }: { readonly number: number; readonly change: Change }): void {
-    this.#number = number;
+  #apply(change: Change): void {
     if (change.type === 'synced') this.#setSynced();
     else if (change.type === 'state') this.#setState(change.state);
     else {
