@@ -7,6 +7,7 @@ import { SharedWatch } from './fleet/shared-watch.ts';
 import { useFleetFilter } from './fleet/use-fleet-filter.ts';
 import { ConnectedContext, useReconnections } from './hooks/use-connected.tsx';
 import { useOnline } from './hooks/use-online.ts';
+import { SessionContext, type SessionParts } from './hooks/use-session.ts';
 import { navigationFor } from './navigation.ts';
 import { Page } from './page.tsx';
 import { PageBoundary } from './page-boundary.tsx';
@@ -56,6 +57,12 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
   const { permissions, problem, retry } = usePermissions(client, undefined, membership + reconnections);
   const hasRequests = useHasRequests(client, reconnections);
   const fleetQuery = queryOf(filter);
+  const { username = '' } = user;
+  const { provider } = settings;
+  const session = useMemo<SessionParts>(
+    () => ({ client, username, permissions, fleet, fleetQuery, revocations, provider }),
+    [client, username, permissions, fleet, fleetQuery, revocations, provider],
+  );
   const navigation = useMemo(
     () => navigationFor({ permissions, hasRequests }, fleetQuery),
     [permissions, hasRequests, fleetQuery],
@@ -116,21 +123,16 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
           </p>
         )}
         <PageBoundary hash={hash}>
-          <Page
-            route={route}
-            client={client}
-            user={user}
-            permissions={permissions}
-            fleet={fleet}
-            snapshot={snapshot}
-            filter={filter}
-            fleetQuery={fleetQuery}
-            onFilter={setFilter}
-            fleetScroll={fleetScroll}
-            revocations={revocations}
-            onRemoved={showRemoval}
-            provider={settings.provider}
-          />
+          <SessionContext value={session}>
+            <Page
+              route={route}
+              snapshot={snapshot}
+              filter={filter}
+              onFilter={setFilter}
+              fleetScroll={fleetScroll}
+              onRemoved={showRemoval}
+            />
+          </SessionContext>
         </PageBoundary>
       </main>
     </ConnectedContext>

@@ -66,6 +66,8 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /<table\b/,
     ['console/src/components/list-table.tsx', 'console/src/fleet/fleet-table.tsx'],
   ],
+  ['what pages of the console share, no component passes on', /\bclient=\{client\}|\bclusterNames=\{/, []],
+  ['the console follows a media query', /\bmatchMedia\(/, ['console/src/hooks/use-media.ts']],
   ['an object that a request creates or changes', /\.warnOfBinding\(/, ['src/handlers/write/write-parts.ts']],
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
   ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],

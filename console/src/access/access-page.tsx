@@ -1,10 +1,10 @@
 import { memo } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
 import { FilterField, Segments } from '../components/text-field.tsx';
-import type { FleetStore } from '../fleet/fleet-store.ts';
+import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { type Fields, useFields } from '../hooks/use-fields.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
 import { BINDING_GROUPS, resourceOf } from './bindings.ts';
 import { BindingsView } from './bindings-view.tsx';
@@ -12,16 +12,6 @@ import { GrantView } from './grant-view.tsx';
 import { Reach } from './reach.tsx';
 import { UnknownCluster } from './unknown-cluster.tsx';
 import { WhoCan } from './who-can.tsx';
-
-interface AccessPageProps {
-  readonly client: Client;
-  readonly permissions: Permissions;
-  readonly fleet: FleetStore;
-  /** The watch has delivered all clusters. */
-  readonly synced: boolean;
-  readonly clusterNames: readonly string[];
-  readonly query: string;
-}
 
 type View = 'cluster' | 'person' | 'bindings' | 'grant';
 
@@ -37,8 +27,8 @@ function viewsFor({ can }: Permissions): (readonly [View, string])[] {
 }
 
 /** Who reaches what, for those who may ask. */
-export const AccessPage = memo(function AccessPage(props: AccessPageProps) {
-  const { client, permissions, fleet, synced, clusterNames, query } = props;
+export const AccessPage = memo(function AccessPage({ query }: { readonly query: string }) {
+  const { permissions } = useSession();
   const fields = useFields('access', query);
   const views = viewsFor(permissions);
   const view = views.find(([each]) => each === fields.get('view'))?.[0] ?? views[0]?.[0];
@@ -57,33 +47,21 @@ export const AccessPage = memo(function AccessPage(props: AccessPageProps) {
             : 'It is not known yet what your roles allow.'}
         </p>
       )}
-      {view === 'cluster' && (
-        <ClusterView client={client} fields={fields} fleet={fleet} synced={synced} clusterNames={clusterNames} />
-      )}
-      {view === 'person' && <PersonView client={client} fields={fields} />}
-      {view === 'bindings' && (
-        <BindingsView
-          client={client}
-          permissions={permissions}
-          fields={fields}
-          fleet={fleet}
-          synced={synced}
-          clusterNames={clusterNames}
-        />
-      )}
-      {view === 'grant' && <GrantView client={client} clusterNames={clusterNames} rows={() => fleet.all()} />}
+      {view === 'cluster' && <ClusterView fields={fields} />}
+      {view === 'person' && <PersonView fields={fields} />}
+      {view === 'bindings' && <BindingsView fields={fields} />}
+      {view === 'grant' && <GrantView />}
     </div>
   );
 });
 
 interface ViewProps {
-  readonly client: Client;
   readonly fields: Fields;
 }
 
-type ClusterViewProps = ViewProps & Pick<AccessPageProps, 'fleet' | 'synced' | 'clusterNames'>;
-
-function ClusterView({ client, fields, fleet, synced, clusterNames }: ClusterViewProps) {
+function ClusterView({ fields }: ViewProps) {
+  const { client, fleet } = useSession();
+  const clusterNames = useClusterNames();
   const cluster = fields.get('cluster');
   const known = fleet.find(cluster) === undefined ? '' : cluster;
   const accounts = useQuery(known, async () => (known === '' ? undefined : client.usableAccounts(known)));
@@ -98,10 +76,9 @@ function ClusterView({ client, fields, fleet, synced, clusterNames }: ClusterVie
           onChange={(value) => fields.set({ cluster: value, account: '' })}
         />
       </div>
-      {known !== cluster && <UnknownCluster name={cluster} synced={synced} />}
+      {known !== cluster && <UnknownCluster name={cluster} />}
       {known !== '' && (
         <WhoCan
-          client={client}
           cluster={known}
           account={fields.get('account')}
           accounts={items.map(({ namespace, name }) => `${namespace}/${name}`)}
@@ -112,7 +89,7 @@ function ClusterView({ client, fields, fleet, synced, clusterNames }: ClusterVie
   );
 }
 
-function PersonView({ client, fields }: ViewProps) {
+function PersonView({ fields }: ViewProps) {
   const user = fields.get('user');
   const groups = fields
     .get('groups')
@@ -130,7 +107,7 @@ function PersonView({ client, fields }: ViewProps) {
           onChange={(value) => fields.set({ groups: value })}
         />
       </div>
-      {(user !== '' || groups.length > 0) && <Reach client={client} user={user} groups={groups} />}
+      {(user !== '' || groups.length > 0) && <Reach user={user} groups={groups} />}
     </Section>
   );
 }

@@ -1,32 +1,21 @@
 import { useState } from 'react';
 import { clustersText } from '../../../src/api/clusters-field.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
-import type { Client } from '../../../src/client/index.ts';
 import { quantity } from '../../../src/lib/quantity.ts';
 import { type Column, ListTable } from '../components/list-table.tsx';
 import { Problem } from '../components/problem.tsx';
 import { FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
-import type { FleetStore } from '../fleet/fleet-store.ts';
+import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import type { Fields } from '../hooks/use-fields.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
-import type { Permissions } from '../permissions/permissions.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { BINDING_GROUPS, type Binding, bindingKey, listBindings, resourceOf } from './bindings.ts';
 import { ChangeBinding } from './change-binding.tsx';
 import { DeleteBinding } from './delete-binding.tsx';
 import { Subject } from './subject-table.tsx';
 import { UnknownCluster } from './unknown-cluster.tsx';
-
-interface BindingsViewProps {
-  readonly client: Client;
-  readonly permissions: Permissions;
-  readonly fields: Fields;
-  readonly fleet: FleetStore;
-  /** The watch has delivered all clusters. */
-  readonly synced: boolean;
-  readonly clusterNames: readonly string[];
-}
 
 /** What the user is about to do with a binding. */
 interface Chosen {
@@ -35,7 +24,9 @@ interface Chosen {
 }
 
 /** Bindings by subject, and by the cluster in which they hold. */
-export function BindingsView({ client, permissions, fields, fleet, synced, clusterNames }: BindingsViewProps) {
+export function BindingsView({ fields }: { readonly fields: Fields }) {
+  const { client, permissions, fleet } = useSession();
+  const clusterNames = useClusterNames();
   const { generation } = useRefresh();
   const search = fields.get('search');
   const cluster = fields.get('cluster');
@@ -81,14 +72,12 @@ export function BindingsView({ client, permissions, fields, fleet, synced, clust
           {isLoaded && quantity(bindings.length, 'binding')}
         </p>
       ) : (
-        <UnknownCluster name={cluster} synced={synced} />
+        <UnknownCluster name={cluster} />
       )}
       {chosen !== undefined && (
         <Panel
           key={`${chosen.action} ${bindingKey(chosen.binding)}`}
-          client={client}
           binding={chosen.binding}
-          clusterNames={clusterNames}
           onCancel={() => setChosen(undefined)}
           onDone={() => {
             setChosen(undefined);

@@ -172,3 +172,10 @@ function placeOf(clusters: ClustersField): string {
   if (clusters.names === undefined) return `clusters with ${text}`;
   return clusters.names.length === 1 ? `the cluster ${text}` : `the clusters ${text}`;
 }
+
+/** A panel about what happens to one binding. */
+export interface BindingPanelProps {
+  readonly binding: Binding;
+  readonly onCancel: () => void;
+  readonly onDone: () => void;
+}

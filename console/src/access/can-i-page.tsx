@@ -4,7 +4,9 @@ import type { Client } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
 import { Segments, TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
+import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
+import { useSession } from '../hooks/use-session.ts';
 import { AccessResultCard } from './access-result.tsx';
 import {
   type AccessRequest,
@@ -17,9 +19,6 @@ import {
 import { manifestText } from './manifest-text.ts';
 
 interface CanIPageProps {
-  readonly client: Client;
-  readonly username: string;
-  readonly clusterNames: readonly string[];
   readonly cluster: string;
   /** `namespace/name` */
   readonly account: string;
@@ -50,8 +49,9 @@ interface Check {
 }
 
 /** `kubectl auth can-i` as a form. Memoized, because the fleet renders up to ten times a second. */
-export const CanIPage = memo(function CanIPage(props: CanIPageProps) {
-  const { client, username, clusterNames, cluster, account } = props;
+export const CanIPage = memo(function CanIPage({ cluster, account }: CanIPageProps) {
+  const { client, username } = useSession();
+  const clusterNames = useClusterNames();
   const [namespace = '', name = ''] = account.split('/', 2);
   const [form, setForm] = useState<Form>({
     action: cluster !== '' && account === '' ? 'view' : 'pass',

@@ -1,13 +1,15 @@
 import { useState } from 'react';
+import { Panel } from '../components/panel.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useDryRun } from '../hooks/use-dry-run.ts';
-import { type BindingPanelProps, Panel } from './binding-panel.tsx';
-import { changeScope } from './bindings.ts';
+import { useSession } from '../hooks/use-session.ts';
+import { type BindingPanelProps, changeScope } from './bindings.ts';
 import { clustersOfDraft, missingInScope, timestampOf } from './grant-manifest.ts';
 import { ScopeFields, scopeOf } from './scope-fields.tsx';
 
 /** Where and until when a FleetRoleBinding holds. Its role cannot be changed, as in Kubernetes. */
-export function ChangeBinding({ client, binding, clusterNames, onCancel, onDone }: BindingPanelProps) {
+export function ChangeBinding({ binding, onCancel, onDone }: BindingPanelProps) {
+  const { client } = useSession();
   const [scope, setScope] = useState(() => scopeOf(binding));
   const { busy, problem, run } = useAction();
   const missing = missingInScope(scope);
@@ -32,11 +34,7 @@ export function ChangeBinding({ client, binding, clusterNames, onCancel, onDone 
       }
     >
       <div className="stack">
-        <ScopeFields
-          scope={scope}
-          clusterNames={clusterNames}
-          onChange={(part) => setScope((old) => ({ ...old, ...part }))}
-        />
+        <ScopeFields scope={scope} onChange={(part) => setScope((old) => ({ ...old, ...part }))} />
       </div>
     </Panel>
   );

@@ -1,9 +1,11 @@
+import { Panel } from '../components/panel.tsx';
 import { useAction } from '../hooks/use-action.ts';
-import { type BindingPanelProps, Panel } from './binding-panel.tsx';
-import { deleteBinding, lossOf } from './bindings.ts';
+import { useSession } from '../hooks/use-session.ts';
+import { type BindingPanelProps, deleteBinding, lossOf } from './bindings.ts';
 
 /** Asks before it deletes, because people and programs lose access. */
-export function DeleteBinding({ client, binding, onCancel, onDone }: BindingPanelProps) {
+export function DeleteBinding({ binding, onCancel, onDone }: BindingPanelProps) {
+  const { client } = useSession();
   const { busy, problem, run } = useAction();
   const remove = (): Promise<void> =>
     run(async () => {

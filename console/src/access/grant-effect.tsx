@@ -1,20 +1,14 @@
 import { reviewReach } from '../../../src/client/access-reviews.ts';
-import type { Client } from '../../../src/client/index.ts';
-import type { ClusterRow } from '../fleet/cluster-row.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { clustersOfDraft, type GrantDraft, isSelected } from './grant-manifest.ts';
-
-interface GrantEffectProps {
-  readonly client: Client;
-  readonly draft: GrantDraft;
-  readonly rows: () => readonly ClusterRow[];
-}
 
 /** How many names are listed. */
 const MAX_NAMES = 12;
 
 /** What a grant changes: the clusters that the subject does not reach yet. */
-export function GrantEffect({ client, draft, rows }: GrantEffectProps) {
+export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
+  const { client, fleet } = useSession();
   const { subjectKind, subject } = draft;
   const asked = subjectKind === 'User' ? { user: subject, groups: [] } : { groups: [subject] };
   const query = useQuery(JSON.stringify(asked), () => reviewReach(client, undefined, asked));
@@ -22,7 +16,7 @@ export function GrantEffect({ client, draft, rows }: GrantEffectProps) {
   if (query.status === 'failed') return <p className="muted">What this changes cannot be shown: {query.message}</p>;
   const clusters = clustersOfDraft(draft);
   const reached = new Map(query.value.map((cluster) => [cluster.name, cluster]));
-  const selected = rows().filter(({ name, labels }) => isSelected(clusters, name, labels));
+  const selected = fleet.all().filter(({ name, labels }) => isSelected(clusters, name, labels));
   const already = selected.filter(({ name }) => {
     const cluster = reached.get(name);
     if (draft.action === 'view') return cluster?.visible === true;

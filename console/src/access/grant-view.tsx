@@ -1,28 +1,22 @@
 import { type FormEvent, useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { CodeBlock } from '../components/code-block.tsx';
 import { Preview } from '../components/preview.tsx';
 import { Section } from '../components/section.tsx';
 import { SelectField, TextField } from '../components/text-field.tsx';
-import type { ClusterRow } from '../fleet/cluster-row.ts';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { createGrant, tryGrant } from './create-grant.ts';
 import { GrantEffect } from './grant-effect.tsx';
 import { type GrantDraft, grantObjects, missingInGrant, NEW_GRANT } from './grant-manifest.ts';
 import { manifestText } from './manifest-text.ts';
 import { ScopeFields } from './scope-fields.tsx';
 
-interface GrantViewProps {
-  readonly client: Client;
-  readonly clusterNames: readonly string[];
-  readonly rows: () => readonly ClusterRow[];
-}
-
 /** A form for the common grants. It shows the objects that it creates, and what they change. */
-export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
+export function GrantView() {
+  const { client } = useSession();
   const [draft, setDraft] = useState(NEW_GRANT);
   const { busy, problem, clearProblem, run } = useAction();
   const [done, setDone] = useState('');
@@ -49,7 +43,7 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
       <Section title="Grant">
         <ServerControls>
           <form id="grant" className="stack" onSubmit={apply} aria-busy={busy}>
-            <GrantFields draft={draft} clusterNames={clusterNames} onChange={change} />
+            <GrantFields draft={draft} onChange={change} />
           </form>
         </ServerControls>
       </Section>
@@ -61,11 +55,7 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
             missing={missing}
             isLoading={done === '' && !dryRun.isCurrent}
           >
-            {done === '' ? (
-              <GrantEffect client={client} draft={draft} rows={rows} />
-            ) : (
-              <p className="allowed">{done}</p>
-            )}
+            {done === '' ? <GrantEffect draft={draft} /> : <p className="allowed">{done}</p>}
           </Preview>
           <ServerControls>
             <button
@@ -90,11 +80,10 @@ export function GrantView({ client, clusterNames, rows }: GrantViewProps) {
 
 interface GrantFieldsProps {
   readonly draft: GrantDraft;
-  readonly clusterNames: readonly string[];
   readonly onChange: (part: Partial<GrantDraft>) => void;
 }
 
-function GrantFields({ draft, clusterNames, onChange }: GrantFieldsProps) {
+function GrantFields({ draft, onChange }: GrantFieldsProps) {
   return (
     <>
       <div className="field-row">
@@ -127,7 +116,7 @@ function GrantFields({ draft, clusterNames, onChange }: GrantFieldsProps) {
           )}
         </div>
       )}
-      <ScopeFields scope={draft} clusterNames={clusterNames} onChange={onChange} />
+      <ScopeFields scope={draft} onChange={onChange} />
     </>
   );
 }

@@ -1,15 +1,14 @@
 import { useState } from 'react';
 import type { GrantPath, ReachedCluster } from '../../../src/api/kinds/grant-reviews.ts';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
-import type { Client } from '../../../src/client/index.ts';
 import { type Column, ListTable } from '../components/list-table.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { bindingText } from '../grants/grant-changes.tsx';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { hrefOf } from '../router.ts';
 
 interface ReachProps {
-  readonly client: Client;
   readonly user: string;
   readonly groups: readonly string[];
 }
@@ -24,7 +23,8 @@ const MASTERS = 'system:masters';
 const MAX_SHOWN = 50;
 
 /** The clusters that a person sees, and the passes that the person gets: as a person, and of accounts. */
-export function Reach({ client, user, groups }: ReachProps) {
+export function Reach({ user, groups }: ReachProps) {
+  const { client } = useSession();
   const [search, setSearch] = useState('');
   const query = useQuery(JSON.stringify([user, groups]), async () =>
     reviewReach(client, undefined, { user, groups: [...new Set([...groups, AUTHENTICATED])] }),

@@ -1,9 +1,11 @@
+import { useSynced } from '../hooks/use-cluster-names.ts';
+
 /**
  * In place of an answer about a cluster that the user does not see. The server answers for any name, without the
  * bindings that select clusters by label: the answer for a misspelled name would be too short.
  */
-export const UnknownCluster = ({ name, synced }: { readonly name: string; readonly synced: boolean }) => (
+export const UnknownCluster = ({ name }: { readonly name: string }) => (
   <p className="muted wrap-anywhere" role="status">
-    {synced ? `You see no cluster ${name}.` : 'Loading…'}
+    {useSynced() ? `You see no cluster ${name}.` : 'Loading…'}
   </p>
 );

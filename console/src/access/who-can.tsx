@@ -1,11 +1,10 @@
 import { reviewResourceAccess } from '../../../src/client/access-reviews.ts';
-import type { Client } from '../../../src/client/index.ts';
 import { FilterField } from '../components/text-field.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { SubjectTable } from './subject-table.tsx';
 
 interface WhoCanProps {
-  readonly client: Client;
   readonly cluster: string;
   /** `namespace/name`; `""` asks who sees the cluster. */
   readonly account: string;
@@ -16,7 +15,8 @@ interface WhoCanProps {
 }
 
 /** Who sees a cluster, or gets passes for one of its accounts. */
-export function WhoCan({ client, cluster, account, accounts, onAccount, version = '' }: WhoCanProps) {
+export function WhoCan({ cluster, account, accounts, onAccount, version = '' }: WhoCanProps) {
+  const { client } = useSession();
   const [namespace = '', name = ''] = account.split('/', 2);
   const isComplete = account === '' || (namespace !== '' && name !== '');
   const { generation } = useRefresh();

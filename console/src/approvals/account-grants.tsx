@@ -1,18 +1,18 @@
 import { accountUserName } from '../../../src/api/caller.ts';
 import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
-import type { Client } from '../../../src/client/index.ts';
 import { bindingText } from '../grants/grant-changes.tsx';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 
 interface AccountGrantsProps {
-  readonly client: Client;
   readonly cluster: string;
   readonly account: { readonly namespace: string; readonly name: string };
 }
 
 /** MC-93: what the account may do, as far as Clusterpass knows. Inside the cluster its own RBAC decides. */
-export function AccountGrants({ client, cluster, account }: AccountGrantsProps) {
+export function AccountGrants({ cluster, account }: AccountGrantsProps) {
+  const { client } = useSession();
   const query = useQuery(JSON.stringify([cluster, account]), async () => {
     const { grants = [], incomplete = false } = await reviewClusterGrants(client, cluster);
     return { grants: grantsTo(account, grants), incomplete };

@@ -1,8 +1,8 @@
 import { useId } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { visibleName } from '../../../src/lib/text.ts';
 import { type Detail, DetailList } from '../components/section.tsx';
 import { Age, Remaining } from '../components/time.tsx';
+import { useSession } from '../hooks/use-session.ts';
 import { formatDuration } from '../pass/lifetime.ts';
 import { hrefOf } from '../router.ts';
 import { AccountGrants } from './account-grants.tsx';
@@ -10,9 +10,7 @@ import { type Approval, accessOf, decide, decisionsFor, isOpen, phaseOf } from '
 import { DecisionForm } from './decision-form.tsx';
 
 interface ApprovalCardProps {
-  readonly client: Client;
   readonly approval: Approval;
-  readonly isOwn: boolean;
   readonly onDecided: () => void;
 }
 
@@ -22,10 +20,12 @@ const NEEDS: Readonly<Record<string, string>> = {
 };
 
 /** Who asks for what, and why. Here people decide. */
-export function ApprovalCard({ client, approval, isOwn, onDecided }: ApprovalCardProps) {
+export function ApprovalCard({ approval, onDecided }: ApprovalCardProps) {
+  const { client, username } = useSession();
   const id = useId();
   const { resource, metadata, spec, status = {} } = approval;
   const phase = phaseOf(approval);
+  const isOwn = spec.requestedBy?.username === username;
   const { namespace = '', name = '' } = spec.serviceAccount ?? {};
   return (
     <article className="card section" aria-labelledby={id}>
@@ -61,7 +61,7 @@ export function ApprovalCard({ client, approval, isOwn, onDecided }: ApprovalCar
         ),
       )}
       {resource === 'passes' && phase === 'Pending' && (
-        <AccountGrants client={client} cluster={spec.cluster ?? ''} account={{ namespace, name }} />
+        <AccountGrants cluster={spec.cluster ?? ''} account={{ namespace, name }} />
       )}
       <DecisionForm
         decisions={decisionsFor(approval, isOwn)}

@@ -1,9 +1,9 @@
 import { memo, useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { Segments } from '../components/text-field.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { type Query, useQuery, useRefresh } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { linkTo } from '../router.ts';
 import { ApprovalCard } from './approval-card.tsx';
 import { type Approval, getPass, isOpen, listApprovals } from './approvals.ts';
@@ -21,39 +21,24 @@ function useApprovals<T>(key: string, read: () => Promise<T>): { query: Query<T>
 }
 
 interface CardsProps {
-  readonly client: Client;
-  readonly username: string;
   readonly query: Query<unknown>;
   readonly approvals: readonly Approval[];
   readonly reload: () => void;
 }
 
-const Cards = ({ client, username, query, approvals, reload }: CardsProps) => (
+const Cards = ({ query, approvals, reload }: CardsProps) => (
   <>
     {query.status === 'failed' && <p className="problem">{query.message}</p>}
     {query.status === 'loading' && <p className="muted">Loading…</p>}
     {approvals.map((approval) => (
-      <ApprovalCard
-        key={`${approval.resource} ${approval.metadata.name}`}
-        client={client}
-        approval={approval}
-        isOwn={approval.spec.requestedBy?.username === username}
-        onDecided={reload}
-      />
+      <ApprovalCard key={`${approval.resource} ${approval.metadata.name}`} approval={approval} onDecided={reload} />
     ))}
   </>
 );
 
-interface ApprovalsPageProps {
-  readonly client: Client;
-  readonly username: string;
-  readonly clusterNames: readonly string[];
-  readonly query: string;
-}
-
 /** For both sides: people and agents ask for access and passes, and people decide. */
-export const ApprovalsPage = memo(function ApprovalsPage(props: ApprovalsPageProps) {
-  const { client, username, clusterNames, query: fieldsText } = props;
+export const ApprovalsPage = memo(function ApprovalsPage({ query: fieldsText }: { readonly query: string }) {
+  const { client } = useSession();
   const fields = useFields('requests', fieldsText);
   const { query, reload } = useApprovals('', () => listApprovals(client));
   const showsAll = fields.get('show') === 'all';
@@ -74,33 +59,22 @@ export const ApprovalsPage = memo(function ApprovalsPage(props: ApprovalsPagePro
       </header>
       <div className="columns two">
         <div className="column">
-          <Cards client={client} username={username} query={query} approvals={approvals} reload={reload} />
+          <Cards query={query} approvals={approvals} reload={reload} />
           {query.status === 'loaded' && approvals.length === 0 && (
             <p className="muted">{showsAll ? 'No requests.' : 'No request waits, and none is in force.'}</p>
           )}
         </div>
         <div className="column">
-          <RequestForm
-            client={client}
-            username={username}
-            fields={fields}
-            clusterNames={clusterNames}
-            onCreated={reload}
-          />
+          <RequestForm fields={fields} onCreated={reload} />
         </div>
       </div>
     </div>
   );
 });
 
-interface PassPageProps {
-  readonly name: string;
-  readonly client: Client;
-  readonly username: string;
-}
-
 /** One pass, at the address that its requester gets. */
-export function PassPage({ name, client, username }: PassPageProps) {
+export function PassPage({ name }: { readonly name: string }) {
+  const { client } = useSession();
   const { query, reload } = useApprovals(name, () => getPass(client, name));
   const approvals = query.status === 'loaded' ? [query.value] : [];
   return (
@@ -109,7 +83,7 @@ export function PassPage({ name, client, username }: PassPageProps) {
         <h1>Pass</h1>
         <a href={linkTo('requests')}>All requests</a>
       </header>
-      <Cards client={client} username={username} query={query} approvals={approvals} reload={reload} />
+      <Cards query={query} approvals={approvals} reload={reload} />
     </div>
   );
 }

@@ -1,22 +1,20 @@
 import { type FormEvent, useState } from 'react';
 import type { AccessRequestSpec } from '../../../src/api/kinds/access-request-spec.ts';
-import type { Client } from '../../../src/client/index.ts';
 import { checkAccess, toAskForAccess } from '../access/access-review.ts';
 import { Problem } from '../components/problem.tsx';
 import { Section } from '../components/section.tsx';
 import { SelectField, TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
+import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDebouncedQuery } from '../hooks/use-debounced-query.ts';
 import type { Fields } from '../hooks/use-fields.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { createRequest } from './approvals.ts';
 
 interface RequestFormProps {
-  readonly client: Client;
-  readonly username: string;
   /** `cluster` and `account` of the URL fill in the form. */
   readonly fields: Fields;
-  readonly clusterNames: readonly string[];
   readonly onCreated: () => void;
 }
 
@@ -26,7 +24,8 @@ const DURATIONS = [1, 4, 8, 24].map(
 );
 
 /** A binding can allow it in some clusters, and a namespace, only. */
-function useIsDenied(client: Client, cluster: string, namespace: string): boolean {
+function useIsDenied(cluster: string, namespace: string): boolean {
+  const { client } = useSession();
   const content = cluster === '' ? '' : `${cluster}/${namespace}`;
   const { isCurrent, query } = useDebouncedQuery(content, () =>
     checkAccess(client, toAskForAccess(cluster, namespace)),
@@ -35,7 +34,8 @@ function useIsDenied(client: Client, cluster: string, namespace: string): boolea
 }
 
 /** Asks for access to a cluster, or for passes of an account in it. */
-export function RequestForm({ client, username, fields, clusterNames, onCreated }: RequestFormProps) {
+export function RequestForm({ fields, onCreated }: RequestFormProps) {
+  const { client, username } = useSession();
   const [cluster, setCluster] = useState(fields.get('cluster'));
   const [account, setAccount] = useState(fields.get('account'));
   const [reason, setReason] = useState('');
@@ -43,7 +43,7 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
   const { busy, problem, run } = useAction();
   const [outcome, setOutcome] = useState('');
   const [namespace = '', name = ''] = account.split('/', 2);
-  const isDenied = useIsDenied(client, cluster, namespace);
+  const isDenied = useIsDenied(cluster, namespace);
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     const spec: AccessRequestSpec = {
@@ -64,7 +64,7 @@ export function RequestForm({ client, username, fields, clusterNames, onCreated 
     <Section title="Ask for access">
       <ServerControls>
         <form className="stack" onSubmit={submit} aria-busy={busy}>
-          <TextField label="Cluster" value={cluster} suggestions={clusterNames} required onChange={setCluster} />
+          <TextField label="Cluster" value={cluster} suggestions={useClusterNames()} required onChange={setCluster} />
           <TextField
             label="Service account"
             value={account}

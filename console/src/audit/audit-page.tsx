@@ -1,25 +1,19 @@
 import { memo } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { Problem } from '../components/problem.tsx';
 import { FilterField, suggestionsOf } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
+import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { useFields } from '../hooks/use-fields.ts';
 import { EventTable } from './event-table.tsx';
 import { useEventFeed } from './use-event-feed.ts';
 
-interface AuditPageProps {
-  readonly client: Client;
-  readonly clusterNames: readonly string[];
-  readonly query: string;
-}
-
 /** The last events of a cluster, a person or a pass, as they happen. */
-export const AuditPage = memo(function AuditPage({ client, clusterNames, query }: AuditPageProps) {
+export const AuditPage = memo(function AuditPage({ query }: { readonly query: string }) {
   const fields = useFields('audit', query);
   const isPaused = fields.get('paused') === 'true';
   const showsReads = fields.get('reads') === 'true';
   const showsFailuresOnly = fields.get('failures') === 'true';
-  const { feed, isLoaded, problem } = useEventFeed(client, {
+  const { feed, isLoaded, problem } = useEventFeed({
     filter: {
       cluster: fields.get('cluster'),
       user: fields.get('user'),
@@ -54,7 +48,7 @@ export const AuditPage = memo(function AuditPage({ client, clusterNames, query }
           label="Cluster"
           placeholder="Whole name"
           value={fields.get('cluster')}
-          suggestions={clusterNames}
+          suggestions={useClusterNames()}
           onChange={(cluster) => fields.set({ cluster })}
         />
         <FilterField

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react';
 import type { AuditEventReview } from '../../../src/api/kinds/audit-event-review.ts';
 import { reviewAuditEvents } from '../../../src/client/fleet-reviews.ts';
-import type { Client } from '../../../src/client/index.ts';
 import { errorMessage } from '../error-message.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { addEvents, type EventFeed, NO_EVENTS } from './event-feed.ts';
 
 type EventFilter = Pick<
@@ -28,7 +28,8 @@ interface FeedOptions {
 }
 
 /** The last events that match. */
-export function useEventFeed(client: Client, { filter, atCluster, isLive = true }: FeedOptions): LiveFeed {
+export function useEventFeed({ filter, atCluster, isLive = true }: FeedOptions): LiveFeed {
+  const { client } = useSession();
   const key = JSON.stringify([atCluster, filter]);
   const [state, setState] = useState({ key, feed: NO_EVENTS, isLoaded: false, problem: '' });
   useEffect(() => {

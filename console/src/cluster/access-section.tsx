@@ -1,18 +1,18 @@
-import type { Client } from '../../../src/client/index.ts';
 import { type AccessResult, checkAccess, toViewCluster } from '../access/access-review.ts';
 import { GrantPath } from '../access/grant-path.tsx';
 import { Section } from '../components/section.tsx';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 
 interface AccessSectionProps {
-  readonly client: Client;
   readonly name: string;
   /** A label of the cluster can decide which bindings apply, so a new resourceVersion repeats the check. */
   readonly resourceVersion: string;
 }
 
 /** The binding and the role that let the user see the cluster. */
-export function AccessSection({ client, name, resourceVersion }: AccessSectionProps) {
+export function AccessSection({ name, resourceVersion }: AccessSectionProps) {
+  const { client } = useSession();
   const query = useQuery(`${name} ${resourceVersion}`, () => checkAccess(client, toViewCluster(name)));
   return (
     <Section title="Your access">

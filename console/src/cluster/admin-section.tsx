@@ -1,9 +1,10 @@
 import { useState } from 'react';
-import type { Client, Cluster } from '../../../src/client/index.ts';
+import type { Cluster } from '../../../src/client/index.ts';
 import { Section } from '../components/section.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { LabelEditor } from '../labels/label-editor.tsx';
 import { manifestFileOf } from '../manifest-file.ts';
 import { CLUSTERS, type Permissions } from '../permissions/permissions.ts';
@@ -12,7 +13,6 @@ import { RemoveCluster } from './remove-cluster.tsx';
 import { TerminatingCluster } from './terminating-cluster.tsx';
 
 interface AdminSectionProps {
-  readonly client: Client;
   readonly cluster: Cluster;
   readonly permissions: Permissions;
   /** The user has removed the cluster, which may have to wait for its finalizers. */
@@ -20,7 +20,8 @@ interface AdminSectionProps {
 }
 
 /** What the user may change at this cluster. Absent for users who may change nothing. */
-export function AdminSection({ client, cluster, permissions, onRemoving }: AdminSectionProps) {
+export function AdminSection({ cluster, permissions, onRemoving }: AdminSectionProps) {
+  const { client } = useSession();
   const [task, setTask] = useState<'' | 'labels' | 'remove'>('');
   const focused = useFocusAfterChange(task);
   const { name, uid = '', labels = {}, resourceVersion, deletionTimestamp } = cluster.metadata;
@@ -41,9 +42,9 @@ export function AdminSection({ client, cluster, permissions, onRemoving }: Admin
   return (
     <Section title="Administration" focusRef={focused}>
       <ServerControls>
-        {task === 'labels' && <LabelEditor client={client} cluster={cluster} onDone={done} />}
+        {task === 'labels' && <LabelEditor cluster={cluster} onDone={done} />}
         {task === 'remove' && !isTerminating && (
-          <RemoveCluster client={client} name={name} uid={uid} onRemoving={onRemoving} onCancel={done} />
+          <RemoveCluster name={name} uid={uid} onRemoving={onRemoving} onCancel={done} />
         )}
         {isTerminating && <TerminatingCluster finalizers={metadata.finalizers ?? []} />}
         {task === '' && !isTerminating && (

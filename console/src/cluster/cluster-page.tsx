@@ -1,19 +1,18 @@
-import { memo, useEffect, useState } from 'react';
+import { memo, useEffect, useState, useSyncExternalStore } from 'react';
 import { conditionOf, isBadCondition } from '../../../src/api/clusters/conditions.ts';
-import type { Client, Cluster } from '../../../src/client/index.ts';
+import type { Cluster } from '../../../src/client/index.ts';
+import { BackLink } from '../components/back-link.tsx';
 import { EmptyState } from '../components/empty-state.tsx';
-import { BackIcon } from '../components/icons.tsx';
-import type { ClusterRow } from '../fleet/cluster-row.ts';
-import type { Transition } from '../fleet/fleet-store.ts';
 import { ReadinessBadge } from '../fleet/readiness-badge.tsx';
+import { useSynced } from '../hooks/use-cluster-names.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
+import { useSession } from '../hooks/use-session.ts';
 import type { AccountRef } from '../pass/pass-request.ts';
 import { PassSection } from '../pass/pass-section.tsx';
 import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
 import { PermissionsNotice } from '../permissions/permissions-notice.tsx';
 import { usePermissions } from '../permissions/use-permissions.ts';
 import { hrefOf } from '../router.ts';
-import type { Provider } from '../session/oidc-client.ts';
 import { AccessSection } from './access-section.tsx';
 import { AdminSection } from './admin-section.tsx';
 import { detailsOf } from './cluster-details.ts';
@@ -26,21 +25,17 @@ import { WhoSection } from './who-section.tsx';
 
 interface ClusterPageProps {
   readonly name: string;
-  /** Undefined if the user cannot see the cluster, or until the watch has delivered it. */
-  readonly row: ClusterRow | undefined;
-  readonly transitions: readonly Transition[];
-  readonly synced: boolean;
-  readonly client: Client;
-  /** The filter of the table, for the link back. */
-  readonly fleetQuery: string;
   /** The cluster that the user has removed here has left the fleet. */
   readonly onRemoved: (name: string) => void;
-  readonly provider: Provider | undefined;
 }
 
 /** Memoized, so that it renders when this cluster changes and not when others do. */
-export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
-  const { name, row, transitions, synced, client, fleetQuery, onRemoved, provider } = props;
+export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: ClusterPageProps) {
+  const { client, fleet } = useSession();
+  // Undefined if the user cannot see the cluster, or until the watch has delivered it.
+  const row = useSyncExternalStore(fleet.subscribe, () => fleet.find(name));
+  const transitions = useSyncExternalStore(fleet.subscribe, () => fleet.transitionsOf(name));
+  const synced = useSynced();
   const version = row?.cluster.metadata.resourceVersion ?? '';
   // Permissions in a cluster depend on its labels.
   const { permissions, problem, retry } = usePermissions(client, name, Number(version));
@@ -54,7 +49,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
   if (row === undefined) {
     return (
       <div className="page-body" ref={absence} tabIndex={-1}>
-        <BackLink fleetQuery={fleetQuery} />
+        <BackLink />
         {synced ? <ClusterNotFound name={name} /> : <p role="status">Loading…</p>}
       </div>
     );
@@ -63,7 +58,7 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
   const details = detailsOf(cluster);
   return (
     <div className="page-body">
-      <BackLink fleetQuery={fleetQuery} />
+      <BackLink />
       <header className="cluster-head">
         <h1 className="wrap-anywhere">{name}</h1>
         <ReadinessBadge readiness={row.readiness} />
@@ -80,13 +75,12 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
       <PermissionsNotice problem={problem} retry={retry} where=" in this cluster" />
       <div className="columns">
         <div className="column">
-          <PassSection client={client} cluster={name} details={details} account={account} onAccount={setAccount} />
-          <ConnectSection client={client} cluster={name} account={account} provider={provider} />
+          <PassSection cluster={name} details={details} account={account} onAccount={setAccount} />
+          <ConnectSection cluster={name} account={account} />
         </div>
         <div className="column">
           {isWaiting(cluster) && (
             <ConfirmSection
-              client={client}
               name={name}
               resourceVersion={version}
               mayConfirm={permissions.can('confirm', CLUSTERS, 'clusters')}
@@ -98,20 +92,15 @@ export const ClusterPage = memo(function ClusterPage(props: ClusterPageProps) {
             createdAt={cluster.metadata.creationTimestamp ?? undefined}
           />
           <EndpointsSection details={details} />
-          {permissions.can('create', CLUSTERPASS, 'auditeventreviews') && <EventsSection client={client} name={name} />}
+          {permissions.can('create', CLUSTERPASS, 'auditeventreviews') && <EventsSection name={name} />}
         </div>
         <div className="column">
           <PassesSection details={details} />
-          <AccessSection client={client} name={name} resourceVersion={version} />
+          <AccessSection name={name} resourceVersion={version} />
           {permissions.can('create', CLUSTERPASS, 'resourceaccessreviews') && (
-            <WhoSection client={client} name={name} resourceVersion={version} account={account} />
+            <WhoSection name={name} resourceVersion={version} account={account} />
           )}
-          <AdminSection
-            client={client}
-            cluster={cluster}
-            permissions={permissions}
-            onRemoving={() => setIsRemoving(true)}
-          />
+          <AdminSection cluster={cluster} permissions={permissions} onRemoving={() => setIsRemoving(true)} />
         </div>
       </div>
     </div>
@@ -131,10 +120,4 @@ const ClusterNotFound = ({ name }: { name: string }) => (
       Which permission do I need?
     </a>
   </EmptyState>
-);
-
-const BackLink = ({ fleetQuery }: { fleetQuery: string }) => (
-  <a className="back" href={hrefOf({ page: 'fleet', query: fleetQuery })}>
-    <BackIcon /> Clusters
-  </a>
 );

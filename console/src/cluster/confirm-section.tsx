@@ -1,15 +1,15 @@
-import type { ApiEndpoints, Client, Cluster } from '../../../src/client/index.ts';
+import type { ApiEndpoints, Cluster } from '../../../src/client/index.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { Problem } from '../components/problem.tsx';
 import { DetailList, Section } from '../components/section.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { clusterPath } from './cluster-path.ts';
 import { confirmation, waitingChange } from './waiting-change.ts';
 
 interface ConfirmSectionProps {
-  readonly client: Client;
   readonly name: string;
   readonly resourceVersion: string;
   /** The user may confirm it; others see what waits. */
@@ -17,7 +17,8 @@ interface ConfirmSectionProps {
 }
 
 /** A changed address or CA, which clients do not get before it is confirmed. */
-export function ConfirmSection({ client, name, resourceVersion, mayConfirm }: ConfirmSectionProps) {
+export function ConfirmSection({ name, resourceVersion, mayConfirm }: ConfirmSectionProps) {
+  const { client } = useSession();
   const path = clusterPath(name);
   const query = useQuery(`${name} ${resourceVersion}`, async () => (await client.request<Cluster>('GET', path)).value);
   const { busy, problem, run } = useAction();

@@ -1,24 +1,22 @@
 import { useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { CodeBlock } from '../components/code-block.tsx';
 import { DownloadIcon } from '../components/icons.tsx';
 import { Problem } from '../components/problem.tsx';
 import { Section } from '../components/section.tsx';
 import { useAction } from '../hooks/use-action.ts';
+import { useSession } from '../hooks/use-session.ts';
 import type { AccountRef } from '../pass/pass-request.ts';
 import type { Provider } from '../session/oidc-client.ts';
 import { serverRoot } from '../settings.ts';
 
 interface ConnectSectionProps {
-  readonly client: Client;
   readonly cluster: string;
   readonly account: AccountRef;
-  /** Undefined if people have tokens only. */
-  readonly provider: Provider | undefined;
 }
 
 /** The kubeconfig and the commands for the chosen service account. */
-export function ConnectSection({ client, cluster, account, provider }: ConnectSectionProps) {
+export function ConnectSection({ cluster, account }: ConnectSectionProps) {
+  const { client, provider } = useSession();
   const [selected, setSelected] = useState(0);
   const { problem, run } = useAction();
   const isChosen = account.namespace !== '' && account.name !== '';

@@ -1,5 +1,4 @@
 import type { AuditEventSummary } from '../../../src/api/kinds/audit-event-review.ts';
-import type { Client } from '../../../src/client/index.ts';
 import { visibleName } from '../../../src/lib/text.ts';
 import { actionOf, keyOf, passesOf, resultOf } from '../audit/event-feed.ts';
 import { useEventFeed } from '../audit/use-event-feed.ts';
@@ -9,8 +8,8 @@ import { Time } from '../components/time.tsx';
 const MAX_SHOWN = 10;
 
 /** The last changes at this cluster, for users who may read its events. */
-export function EventsSection({ client, name }: { client: Client; name: string }) {
-  const { feed, isLoaded, problem } = useEventFeed(client, { atCluster: name, filter: { changesOnly: true } });
+export function EventsSection({ name }: { name: string }) {
+  const { feed, isLoaded, problem } = useEventFeed({ atCluster: name, filter: { changesOnly: true } });
   return (
     <Section title="Recent events">
       {problem !== '' && <p className="problem">{problem}</p>}

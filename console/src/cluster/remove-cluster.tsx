@@ -1,12 +1,11 @@
 import { type FormEvent, useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { Problem } from '../components/problem.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { deleteCluster } from './delete-cluster.ts';
 
 interface RemoveClusterProps {
-  readonly client: Client;
   readonly name: string;
   readonly uid: string;
   /** Called when the server has accepted the deletion. The watch removes the cluster from the page. */
@@ -15,7 +14,8 @@ interface RemoveClusterProps {
 }
 
 /** The user types the name, because everything below the cluster goes with it. */
-export function RemoveCluster({ client, name, uid, onRemoving, onCancel }: RemoveClusterProps) {
+export function RemoveCluster({ name, uid, onRemoving, onCancel }: RemoveClusterProps) {
+  const { client } = useSession();
   const [typed, setTyped] = useState('');
   const { busy, problem, run } = useAction();
   const remove = async (event: FormEvent): Promise<void> => {

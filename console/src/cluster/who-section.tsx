@@ -1,10 +1,8 @@
 import { useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { WhoCan } from '../access/who-can.tsx';
 import { Section } from '../components/section.tsx';
 
 interface WhoSectionProps {
-  readonly client: Client;
   readonly name: string;
   /** Labels decide which bindings hold, so a new resourceVersion repeats the question. */
   readonly resourceVersion: string;
@@ -12,19 +10,12 @@ interface WhoSectionProps {
 }
 
 /** Who reaches this cluster, for users who may ask here. */
-export function WhoSection({ client, name, resourceVersion, account }: WhoSectionProps) {
+export function WhoSection({ name, resourceVersion, account }: WhoSectionProps) {
   const [asked, setAsked] = useState('');
   const chosen = account.name === '' ? [] : [`${account.namespace}/${account.name}`];
   return (
     <Section title="Who reaches this cluster?">
-      <WhoCan
-        client={client}
-        cluster={name}
-        account={asked}
-        accounts={chosen}
-        onAccount={setAsked}
-        version={resourceVersion}
-      />
+      <WhoCan cluster={name} account={asked} accounts={chosen} onAccount={setAsked} version={resourceVersion} />
     </Section>
   );
 }

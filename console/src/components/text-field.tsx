@@ -98,14 +98,16 @@ interface SelectFieldProps {
   readonly value: string;
   readonly options: readonly (readonly [value: string, text: string])[];
   readonly onChange: (value: string) => void;
+  /** The user is about to open the list. */
+  readonly onFocus?: () => void;
 }
 
-export function SelectField({ label, value, options, onChange }: SelectFieldProps) {
+export function SelectField({ label, value, options, onChange, onFocus }: SelectFieldProps) {
   const id = useId();
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
+      <select id={id} value={value} onFocus={onFocus} onChange={(event) => onChange(event.target.value)}>
         {options.map(([each, text]) => (
           <option key={each} value={each}>
             {text}

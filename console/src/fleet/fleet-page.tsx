@@ -1,8 +1,10 @@
 import { type RefObject, useCallback } from 'react';
 import { EmptyState } from '../components/empty-state.tsx';
+import { useSession } from '../hooks/use-session.ts';
+import { CLUSTERS } from '../permissions/permissions.ts';
 import { ReadinessTiles, SearchBar } from './filter-bar.tsx';
 import { type FleetFilter, isFiltered, NO_FILTER } from './fleet-filter.ts';
-import type { FleetSnapshot, FleetStore } from './fleet-store.ts';
+import type { FleetSnapshot } from './fleet-store.ts';
 import { FleetTable, type ScrollPosition } from './fleet-table.tsx';
 import { ReadinessChart } from './readiness-chart.tsx';
 
@@ -10,15 +12,14 @@ const MAX_ENVIRONMENTS = 4;
 const MAX_LABELS = 100;
 
 interface FleetPageProps {
-  readonly fleet: FleetStore;
   readonly snapshot: FleetSnapshot;
   readonly filter: FleetFilter;
   readonly onFilter: (change: (filter: FleetFilter) => FleetFilter) => void;
   readonly savedScroll: RefObject<ScrollPosition>;
-  readonly mayRegister: boolean;
 }
 
-export function FleetPage({ fleet, snapshot, filter, onFilter, savedScroll, mayRegister }: FleetPageProps) {
+export function FleetPage({ snapshot, filter, onFilter, savedScroll }: FleetPageProps) {
+  const { fleet, permissions } = useSession();
   const { size, synced, connection } = snapshot;
   const loading = !synced && size === 0;
   const { rows, counts } = fleet.select(filter);
@@ -54,7 +55,7 @@ export function FleetPage({ fleet, snapshot, filter, onFilter, savedScroll, mayR
         shown={rows.length}
         total={size}
         loading={loading}
-        mayRegister={mayRegister}
+        mayRegister={permissions.can('create', CLUSTERS, 'clusters')}
         onSearch={search}
         onToggleLabel={toggleLabel}
       />

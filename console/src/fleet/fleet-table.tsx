@@ -1,16 +1,8 @@
-import {
-  type KeyboardEvent,
-  type MouseEvent,
-  memo,
-  type RefObject,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from 'react';
+import { type KeyboardEvent, type MouseEvent, memo, type RefObject, useLayoutEffect, useRef } from 'react';
 import { flushSync } from 'react-dom';
 import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
 import { ArrowIcon } from '../components/icons.tsx';
+import { useMedia } from '../hooks/use-media.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { hrefOf } from '../router.ts';
 import type { ClusterRow } from './cluster-row.ts';
@@ -36,17 +28,6 @@ const NARROW = '(max-width: 760px)';
 /** The heights in fleet-table.css. useVirtualRows computes the position of a row from them. */
 const rowHeightFor = (narrow: boolean): number => (narrow ? 58 : 36);
 
-function useNarrow(): boolean {
-  const [narrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
-  useEffect(() => {
-    const media = matchMedia(NARROW);
-    const follow = (): void => setNarrow(media.matches);
-    media.addEventListener('change', follow);
-    return () => media.removeEventListener('change', follow);
-  }, []);
-  return narrow;
-}
-
 /** Another filter or order is another list, which starts at its first row. */
 export interface ScrollPosition {
   /** The query of the filter and the order. */
@@ -67,7 +48,7 @@ interface FleetTableProps {
 export function FleetTable({ rows, filter, stale, savedScroll, onSort }: FleetTableProps) {
   const scroller = useRef<HTMLElement>(null);
   const now = useNow(10_000);
-  const rowHeight = rowHeightFor(useNarrow());
+  const rowHeight = rowHeightFor(useMedia(NARROW));
   const view = queryOf(filter);
   // Before useVirtualRows measures: the first rows that are rendered are those of this position.
   useLayoutEffect(() => {

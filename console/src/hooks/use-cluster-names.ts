@@ -1,11 +1,19 @@
-import { useMemo } from 'react';
-import type { FleetStore } from '../fleet/fleet-store.ts';
+import { useMemo, useSyncExternalStore } from 'react';
+import { useSession } from './use-session.ts';
 
 /** More than a person chooses from. */
 const MAX_SUGGESTIONS = 500;
 
-/** Names of clusters to choose from. `membership` increases when a cluster is added or removed. */
-export function useClusterNames(fleet: FleetStore, membership: number): readonly string[] {
+/** Names of clusters to choose from. Renders the component again when a cluster is added or removed. */
+export function useClusterNames(): readonly string[] {
+  const { fleet } = useSession();
+  const membership = useSyncExternalStore(fleet.subscribe, () => fleet.snapshot().membership);
   // biome-ignore lint/correctness/useExhaustiveDependencies: membership says when the names in the store change
   return useMemo(() => fleet.names(MAX_SUGGESTIONS).sort(), [fleet, membership]);
+}
+
+/** Whether the watch has delivered all clusters. */
+export function useSynced(): boolean {
+  const { fleet } = useSession();
+  return useSyncExternalStore(fleet.subscribe, () => fleet.snapshot().synced);
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { useMedia } from './use-media.ts';
 
 type Theme = 'light' | 'dark';
 
@@ -15,19 +16,12 @@ function storedTheme(): Theme | undefined {
 
 /** The theme that the user has chosen, or the theme of the operating system. */
 export function useTheme(): { theme: Theme; toggle: () => void } {
-  const [theme, setTheme] = useState<Theme>(
-    () => storedTheme() ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'),
-  );
-  const [isChosen, setChosen] = useState(() => storedTheme() !== undefined);
+  const [chosen, setChosen] = useState(storedTheme);
+  const isDark = useMedia('(prefers-color-scheme: dark)');
+  const theme = chosen ?? (isDark ? 'dark' : 'light');
   useEffect(() => {
-    if (isChosen) document.documentElement.dataset.theme = theme;
-    const media = matchMedia('(prefers-color-scheme: dark)');
-    const follow = (): void => {
-      if (!isChosen) setTheme(media.matches ? 'dark' : 'light');
-    };
-    media.addEventListener('change', follow);
-    return () => media.removeEventListener('change', follow);
-  }, [theme, isChosen]);
+    if (chosen !== undefined) document.documentElement.dataset.theme = chosen;
+  }, [chosen]);
   const toggle = (): void => {
     const next = theme === 'dark' ? 'light' : 'dark';
     try {
@@ -35,8 +29,7 @@ export function useTheme(): { theme: Theme; toggle: () => void } {
     } catch {
       // Without storage the choice lasts until the page is closed.
     }
-    setChosen(true);
-    setTheme(next);
+    setChosen(next);
   };
   return { theme, toggle };
 }

@@ -1,17 +1,10 @@
 import type { Client } from '../../../src/client/index.ts';
 import { Problem } from '../components/problem.tsx';
 import { DetailList, Section } from '../components/section.tsx';
-import type { FleetStore } from '../fleet/fleet-store.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { type HealthFact, metricFacts, proberFacts, readinessFacts } from './health.ts';
-
-interface HealthSectionProps {
-  readonly client: Client;
-  readonly fleet: FleetStore;
-  /** The user may read `/metrics`. */
-  readonly readsMetrics: boolean;
-}
 
 const INTERVAL_MS = 15_000;
 
@@ -27,7 +20,9 @@ async function readChecks(client: Client): Promise<HealthFact[]> {
 }
 
 /** The state of the replica that answers: checks, store, caches, clock, audit log, prober. */
-export function HealthSection({ client, fleet, readsMetrics }: HealthSectionProps) {
+export function HealthSection() {
+  const { client, fleet, permissions } = useSession();
+  const readsMetrics = permissions.canGetPath('/metrics');
   const { generation } = useRefresh();
   const now = useNow(INTERVAL_MS);
   const round = generation + Math.floor(now / INTERVAL_MS);

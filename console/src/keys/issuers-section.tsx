@@ -1,10 +1,10 @@
 import { useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { type Column, ListTable } from '../components/list-table.tsx';
 import { Section } from '../components/section.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 
 interface Issuer {
   readonly cluster: string;
@@ -31,7 +31,8 @@ const COLUMNS: readonly Column<Issuer>[] = [
 ];
 
 /** What relying parties see: the issuer of each cluster and the address of the key set. */
-export function IssuersSection({ client }: { client: Client }) {
+export function IssuersSection() {
+  const { client } = useSession();
   const { generation } = useRefresh();
   const [search, setSearch] = useState('');
   const query = useQuery(

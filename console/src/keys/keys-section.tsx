@@ -1,17 +1,18 @@
 import { useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { ListTable } from '../components/list-table.tsx';
 import { Section } from '../components/section.tsx';
 import { Age, Time } from '../components/time.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
-import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
+import { useSession } from '../hooks/use-session.ts';
+import { CLUSTERPASS } from '../permissions/permissions.ts';
 import { describeRotation, RotatePanel } from './rotate-panel.tsx';
 import { listSigningKeys, publishedKeys, type SigningKey } from './signing-keys.ts';
 
 /** The keys that sign passes, and whether relying parties find them in the key set. */
-export function KeysSection({ client, permissions }: { client: Client; permissions: Permissions }) {
+export function KeysSection() {
+  const { client, permissions } = useSession();
   const { generation } = useRefresh();
   const [rotations, setRotations] = useState(0);
   const [rotates, setRotates] = useState(false);
@@ -38,7 +39,6 @@ export function KeysSection({ client, permissions }: { client: Client; permissio
       {rotates && (
         <ServerControls>
           <RotatePanel
-            client={client}
             onCancel={() => setRotates(false)}
             onDone={(key) => {
               setOutcome(describeRotation(key));

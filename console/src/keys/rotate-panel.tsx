@@ -1,19 +1,19 @@
 import { useState } from 'react';
-import type { Client } from '../../../src/client/index.ts';
 import { Preview } from '../components/preview.tsx';
 import { formatTime } from '../components/time.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { rotateKeys, type SigningKey } from './signing-keys.ts';
 
 interface RotatePanelProps {
-  readonly client: Client;
   readonly onDone: (key: SigningKey) => void;
   readonly onCancel: () => void;
 }
 
 /** A dry run says from when the next key signs. */
-export function RotatePanel({ client, onDone, onCancel }: RotatePanelProps) {
+export function RotatePanel({ onDone, onCancel }: RotatePanelProps) {
+  const { client } = useSession();
   const [force, setForce] = useState(false);
   const { busy, problem, run } = useAction();
   const preview = useQuery(String(force), () => rotateKeys(client, { force, dryRun: true }));

@@ -1,18 +1,18 @@
 import { type FormEvent, useState } from 'react';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
-import type { Client, Cluster } from '../../../src/client/index.ts';
+import type { Cluster } from '../../../src/client/index.ts';
 import { clusterPath } from '../cluster/cluster-path.ts';
 import { Preview } from '../components/preview.tsx';
 import { GrantChanges } from '../grants/grant-changes.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { type LabelDraft, labelDrafts, labelProblem, labelsOf } from '../register/cluster-draft.ts';
 import { LabelFields } from './label-fields.tsx';
 import { type Labels, labelPatch } from './label-patch.ts';
 
 interface LabelEditorProps {
-  readonly client: Client;
   readonly cluster: Cluster;
   readonly onDone: () => void;
 }
@@ -21,7 +21,8 @@ const isSame = (a: Labels, b: Labels): boolean =>
   Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([key, value]) => b[key] === value);
 
 /** Labels are selected by bindings. So the form shows who gains and who loses access before it saves them. */
-export function LabelEditor({ client, cluster, onDone }: LabelEditorProps) {
+export function LabelEditor({ cluster, onDone }: LabelEditorProps) {
+  const { client } = useSession();
   const { name, labels: stored = {} } = cluster.metadata;
   // The labels when editing began.
   const [base] = useState(stored);

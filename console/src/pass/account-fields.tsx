@@ -1,4 +1,4 @@
-import { useId } from 'react';
+import { SelectField, TextField } from '../components/text-field.tsx';
 import type { AccountRef } from './pass-request.ts';
 
 interface AccountFieldsProps {
@@ -12,41 +12,35 @@ interface AccountFieldsProps {
   readonly onEnterName: (() => void) | undefined;
 }
 
+const optionsOf = (names: Iterable<string>) => Array.from(names, (name) => [name, name] as const);
+
 /** Namespace and service account, as lists or as text fields. */
 export function AccountFields({ accounts, account, onFocus, onAccount, onEnterName }: AccountFieldsProps) {
-  const id = useId();
-  const hasLists = accounts.length > 0;
-  const namespaces = [...new Set(accounts.map(({ namespace }) => namespace))];
-  const names = accounts.filter(({ namespace }) => namespace === account.namespace).map(({ name }) => name);
-  const setNamespace = (namespace: string): void => {
-    const first = accounts.find((each) => each.namespace === namespace)?.name;
-    onAccount({ namespace, name: hasLists ? (first ?? '') : account.name });
-  };
-  const setName = (name: string): void => onAccount({ ...account, name });
+  const { namespace, name } = account;
+  const namespaces = optionsOf(new Set(accounts.map((each) => each.namespace)));
+  const names = optionsOf(accounts.filter((each) => each.namespace === namespace).map((each) => each.name));
+  const setName = (next: string): void => onAccount({ namespace, name: next });
+  const chooseNamespace = (next: string): void =>
+    onAccount({ namespace: next, name: accounts.find((each) => each.namespace === next)?.name ?? '' });
   return (
     <div className="field-row">
-      <div className="field">
-        <label htmlFor={`${id}namespace`}>Namespace</label>
-        {hasLists ? (
-          <Select
-            id={`${id}namespace`}
-            value={account.namespace}
+      {accounts.length > 0 ? (
+        <>
+          <SelectField
+            label="Namespace"
+            value={namespace}
             options={namespaces}
             onFocus={onFocus}
-            onChange={setNamespace}
+            onChange={chooseNamespace}
           />
-        ) : (
-          <TextInput id={`${id}namespace`} value={account.namespace} onChange={setNamespace} />
-        )}
-      </div>
-      <div className="field">
-        <label htmlFor={`${id}account`}>Service account</label>
-        {hasLists ? (
-          <Select id={`${id}account`} value={account.name} options={names} onFocus={onFocus} onChange={setName} />
-        ) : (
-          <TextInput id={`${id}account`} value={account.name} onChange={setName} />
-        )}
-      </div>
+          <SelectField label="Service account" value={name} options={names} onFocus={onFocus} onChange={setName} />
+        </>
+      ) : (
+        <>
+          <TextField label="Namespace" value={namespace} onChange={(next) => onAccount({ namespace: next, name })} />
+          <TextField label="Service account" value={name} onChange={setName} />
+        </>
+      )}
       {onEnterName !== undefined && (
         <button type="button" className="link" onClick={onEnterName}>
           Enter a name
@@ -55,33 +49,3 @@ export function AccountFields({ accounts, account, onFocus, onAccount, onEnterNa
     </div>
   );
 }
-
-interface InputProps {
-  readonly id: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-interface SelectProps extends InputProps {
-  readonly options: readonly string[];
-  readonly onFocus: () => void;
-}
-
-const Select = ({ id, value, options, onFocus, onChange }: SelectProps) => (
-  <select id={id} value={value} onFocus={onFocus} onChange={(event) => onChange(event.target.value)}>
-    {options.map((option) => (
-      <option key={option}>{option}</option>
-    ))}
-  </select>
-);
-
-const TextInput = ({ id, value, onChange }: InputProps) => (
-  <input
-    id={id}
-    value={value}
-    spellCheck={false}
-    autoComplete="off"
-    autoCapitalize="off"
-    onChange={(event) => onChange(event.target.value.trim())}
-  />
-);

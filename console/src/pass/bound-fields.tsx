@@ -1,10 +1,10 @@
-import { useId } from 'react';
-import { type Client, clusterPrefix, isStatus } from '../../../src/client/index.ts';
+import { clusterPrefix, isStatus } from '../../../src/client/index.ts';
+import { SelectField, TextField } from '../components/text-field.tsx';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import type { AccountRef, PassDraft } from './pass-request.ts';
 
 interface BoundFieldsProps {
-  readonly client: Client;
   readonly cluster: string;
   readonly account: AccountRef;
   readonly draft: PassDraft;
@@ -17,9 +17,15 @@ interface ObjectList {
 
 const MAX_SUGGESTIONS = 200;
 
+const KINDS: readonly (readonly [PassDraft['boundKind'], string])[] = [
+  ['', 'None'],
+  ['Pod', 'Pod'],
+  ['Secret', 'Secret'],
+];
+
 /** The object that the pass is bound to: the pass becomes invalid when the object is deleted. */
-export function BoundFields({ client, cluster, account, draft, onChange }: BoundFieldsProps) {
-  const id = useId();
+export function BoundFields({ cluster, account, draft, onChange }: BoundFieldsProps) {
+  const { client } = useSession();
   const { boundKind, boundName } = draft;
   const { namespace, name: accountName } = account;
   const suggestions = useQuery(`${cluster}/${namespace}/${accountName}/${boundKind}`, async () => {
@@ -40,35 +46,19 @@ export function BoundFields({ client, cluster, account, draft, onChange }: Bound
   const names = suggestions.status === 'loaded' ? suggestions.value : [];
   return (
     <div className="field-row">
-      <div className="field">
-        <label htmlFor={`${id}kind`}>Bound object</label>
-        <select
-          id={`${id}kind`}
-          value={boundKind}
-          onChange={(event) => onChange({ boundKind: event.target.value as PassDraft['boundKind'], boundName: '' })}
-        >
-          <option value="">None</option>
-          <option value="Pod">Pod</option>
-          <option value="Secret">Secret</option>
-        </select>
-      </div>
+      <SelectField
+        label="Bound object"
+        value={boundKind}
+        options={KINDS}
+        onChange={(kind) => onChange({ boundKind: kind as PassDraft['boundKind'], boundName: '' })}
+      />
       {boundKind !== '' && (
-        <div className="field">
-          <label htmlFor={`${id}name`}>{boundKind} name</label>
-          <input
-            id={`${id}name`}
-            value={boundName}
-            list={`${id}names`}
-            spellCheck={false}
-            autoComplete="off"
-            onChange={(event) => onChange({ boundName: event.target.value.trim() })}
-          />
-          <datalist id={`${id}names`}>
-            {names.map((name) => (
-              <option key={name} value={name} />
-            ))}
-          </datalist>
-        </div>
+        <TextField
+          label={`${boundKind} name`}
+          value={boundName}
+          suggestions={names}
+          onChange={(name) => onChange({ boundName: name })}
+        />
       )}
     </div>
   );

@@ -1,12 +1,14 @@
-import { type FormEvent, useId, useState } from 'react';
-import type { Client, IssuedToken } from '../../../src/client/index.ts';
+import { type FormEvent, useState } from 'react';
+import type { IssuedToken } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { Preview } from '../components/preview.tsx';
+import { TextField } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDryRun } from '../hooks/use-dry-run.ts';
 import type { Query } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { hrefOf } from '../router.ts';
 import { AccountFields } from './account-fields.tsx';
 import { BoundFields } from './bound-fields.tsx';
@@ -15,7 +17,6 @@ import { LifetimeSlider } from './lifetime-slider.tsx';
 import { type AccountRef, missingInput, NEW_DRAFT, type PassDraft, requestFor } from './pass-request.ts';
 
 interface PassFormProps {
-  readonly client: Client;
   readonly cluster: string;
   readonly details: ClusterDetails;
   readonly accounts: readonly AccountRef[];
@@ -29,9 +30,8 @@ interface PassFormProps {
 }
 
 export function PassForm(props: PassFormProps) {
-  const { client, cluster, details, accounts, generation, onRefresh, account, onAccount, onEnterName, onIssued } =
-    props;
-  const id = useId();
+  const { cluster, details, accounts, generation, onRefresh, account, onAccount, onEnterName, onIssued } = props;
+  const { client } = useSession();
   // Clusterpass keeps no record of passes that a cluster signs itself.
   const canTrack = details.issuer !== '';
   const [draft, setDraft] = useState({
@@ -69,23 +69,19 @@ export function PassForm(props: PassFormProps) {
           }}
           onEnterName={onEnterName}
         />
-        <div className="field">
-          <label htmlFor={`${id}audience`}>Audience</label>
-          <input
-            id={`${id}audience`}
-            value={draft.audiences}
-            placeholder="Default audience, or a comma-separated list"
-            spellCheck={false}
-            autoComplete="off"
-            onChange={(event) => change({ audiences: event.target.value })}
-          />
-        </div>
+        <TextField
+          label="Audience"
+          value={draft.audiences}
+          placeholder="Default audience, or a comma-separated list"
+          keepsSpaces
+          onChange={(audiences) => change({ audiences })}
+        />
         <LifetimeSlider
           seconds={draft.seconds}
           maxSeconds={details.maxSeconds}
           onSeconds={(seconds) => change({ seconds })}
         />
-        <BoundFields client={client} cluster={cluster} account={account} draft={draft} onChange={change} />
+        <BoundFields cluster={cluster} account={account} draft={draft} onChange={change} />
         <label className="check">
           <input
             type="checkbox"

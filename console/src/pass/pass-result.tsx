@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { PEOPLE_PATH, WEBHOOK_SECONDS } from '../../../src/api/pass-audience.ts';
-import { type Client, createClient, type IssuedToken, isStatus, reviewSelf } from '../../../src/client/index.ts';
+import { createClient, type IssuedToken, isStatus, reviewSelf } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { EyeIcon } from '../components/icons.tsx';
@@ -9,13 +9,13 @@ import { errorMessage } from '../error-message.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useNow } from '../hooks/use-now.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { type Claims, decodeClaims } from '../jwt.ts';
 import { serverRoot } from '../settings.ts';
 import { formatCountdown } from './lifetime.ts';
 import { RevokeButton } from './revoke-button.tsx';
 
 interface PassResultProps {
-  readonly client: Client;
   readonly cluster: string;
   readonly details: ClusterDetails;
   readonly pass: IssuedToken;
@@ -24,7 +24,7 @@ interface PassResultProps {
 }
 
 /** An issued pass: countdown, the token behind a click, claims, test and revocation. */
-export function PassResult({ client, cluster, details, pass, tracked, onDone }: PassResultProps) {
+export function PassResult({ cluster, details, pass, tracked, onDone }: PassResultProps) {
   const [shown, setShown] = useState(false);
   const [revoked, setRevoked] = useState(false);
   const shownPass = useFocusAfterChange<HTMLTextAreaElement>(shown);
@@ -90,14 +90,14 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
           <p className="muted hint">For the API of the cluster only: Clusterpass does not accept it.</p>
         ) : opensCluster ? (
           <ServerControls>
-            <TestButton client={client} cluster={cluster} token={pass.token} />
+            <TestButton cluster={cluster} token={pass.token} />
           </ServerControls>
         ) : (
           <p className="muted hint">Issued for another audience: this cluster does not accept it.</p>
         )}
         {!revoked && typeof claims.jti === 'string' && (
           <ServerControls>
-            <RevokeButton client={client} jti={claims.jti} tracked={tracked} onRevoked={() => setRevoked(true)} />
+            <RevokeButton jti={claims.jti} tracked={tracked} onRevoked={() => setRevoked(true)} />
           </ServerControls>
         )}
         <button type="button" className="button primary" onClick={onDone}>
@@ -112,7 +112,8 @@ export function PassResult({ client, cluster, details, pass, tracked, onDone }: 
 const audiencesOf = ({ aud = [] }: Claims): readonly string[] => (typeof aud === 'string' ? [aud] : aud);
 
 /** Sends a SelfSubjectReview with the pass to Clusterpass. The cluster may decide otherwise. */
-function TestButton({ client, cluster, token }: { client: Client; cluster: string; token: string }) {
+function TestButton({ cluster, token }: { cluster: string; token: string }) {
+  const { client } = useSession();
   const [outcome, setOutcome] = useState('');
   const test = async (): Promise<void> => {
     setOutcome('Testing…');

@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'react';
-import type { Client, IssuedToken } from '../../../src/client/index.ts';
+import type { IssuedToken } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { Section } from '../components/section.tsx';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { hrefOf } from '../router.ts';
 import { PassForm } from './pass-form.tsx';
 import type { AccountRef } from './pass-request.ts';
@@ -12,7 +13,6 @@ import { PassResult } from './pass-result.tsx';
 import { PersonPass } from './person-pass.tsx';
 
 interface PassSectionProps {
-  readonly client: Client;
   readonly cluster: string;
   readonly details: ClusterDetails;
   readonly account: AccountRef;
@@ -23,7 +23,8 @@ interface PassSectionProps {
 const NO_ACCOUNTS: readonly AccountRef[] = [];
 
 /** The form, and then the pass. The pass is only in the state of this component: leaving the page discards it. */
-export function PassSection({ client, cluster, details, account, onAccount }: PassSectionProps) {
+export function PassSection({ cluster, details, account, onAccount }: PassSectionProps) {
+  const { client } = useSession();
   const [issued, setIssued] = useState<{ readonly pass: IssuedToken; readonly tracked: boolean } | undefined>();
   const [entersName, setEntersName] = useState(false);
   const { generation, refresh } = useRefresh();
@@ -38,12 +39,11 @@ export function PassSection({ client, cluster, details, account, onAccount }: Pa
   return (
     <Section title={issued === undefined ? 'Get a pass' : 'Your pass'} focusRef={focused}>
       {issued === undefined && details.issuer !== '' && (
-        <PersonPass client={client} cluster={cluster} onIssued={(pass, tracked) => setIssued({ pass, tracked })} />
+        <PersonPass cluster={cluster} onIssued={(pass, tracked) => setIssued({ pass, tracked })} />
       )}
       {issued !== undefined ? (
         <PassResult
           {...issued}
-          client={client}
           cluster={cluster}
           details={details}
           onDone={() => {
@@ -64,7 +64,6 @@ export function PassSection({ client, cluster, details, account, onAccount }: Pa
         </EmptyState>
       ) : (
         <PassForm
-          client={client}
           cluster={cluster}
           details={details}
           accounts={accounts}

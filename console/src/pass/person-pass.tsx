@@ -4,9 +4,9 @@ import { Problem } from '../components/problem.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 
 interface PersonPassProps {
-  readonly client: Client;
   readonly cluster: string;
   readonly onIssued: (pass: IssuedToken, tracked: boolean) => void;
 }
@@ -26,7 +26,8 @@ async function isOffered(client: Client, cluster: string): Promise<boolean> {
 }
 
 /** A pass for the user itself, before those of service accounts. Nothing where it is not permitted. */
-export function PersonPass({ client, cluster, onIssued }: PersonPassProps) {
+export function PersonPass({ cluster, onIssued }: PersonPassProps) {
+  const { client } = useSession();
   const { busy, problem, run } = useAction();
   const offered = useQuery(cluster, () => isOffered(client, cluster));
   if (offered.status !== 'loaded' || !offered.value) return null;

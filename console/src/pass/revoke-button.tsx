@@ -5,9 +5,9 @@ import { Problem } from '../components/problem.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 
 interface RevokeButtonProps {
-  readonly client: Client;
   readonly jti: string;
   /** The pass has a record. Everyone can revoke their own recorded passes. */
   readonly tracked: boolean;
@@ -26,7 +26,8 @@ async function hasRecord(client: Client, jti: string): Promise<boolean> {
 }
 
 /** Needs a second click, because programs that already use the pass lose access. */
-export function RevokeButton({ client, jti, tracked, onRevoked }: RevokeButtonProps) {
+export function RevokeButton({ jti, tracked, onRevoked }: RevokeButtonProps) {
+  const { client } = useSession();
   const [isAsked, setAsked] = useState(false);
   const { busy, problem, run } = useAction();
   const step = busy ? 'busy' : isAsked ? 'confirm' : 'idle';

@@ -1,31 +1,21 @@
 import { memo, useEffect, useState, useSyncExternalStore } from 'react';
-import type { Client, TrackedToken } from '../../../src/client/index.ts';
+import type { TrackedToken } from '../../../src/client/index.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { Problem } from '../components/problem.tsx';
 import { FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
-import type { FleetStore } from '../fleet/fleet-store.ts';
 import { useAction } from '../hooks/use-action.ts';
+import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useRefresh } from '../hooks/use-query.ts';
-import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
+import { useSession } from '../hooks/use-session.ts';
+import { CLUSTERPASS } from '../permissions/permissions.ts';
 import { hrefOf } from '../router.ts';
 import { listAllPasses } from './list-passes.ts';
 import { accountOf, PassTable } from './pass-table.tsx';
-import type { RevocationRuns } from './revocation-run.ts';
 import { RevokePanel } from './revoke-panel.tsx';
 import { usePassList } from './use-pass-list.ts';
-
-interface PassesPageProps {
-  readonly client: Client;
-  readonly revocations: RevocationRuns;
-  readonly username: string;
-  readonly permissions: Permissions;
-  readonly fleet: FleetStore;
-  readonly clusterNames: readonly string[];
-  readonly query: string;
-}
 
 const NOTHING: ReadonlySet<string> = new Set();
 
@@ -35,8 +25,8 @@ const NO_QUESTION: { readonly filterKey: string; readonly passes: readonly Track
 };
 
 /** Recorded passes that have not expired: those of the user, or all of them for users who may list them. */
-export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
-  const { client, revocations, username, permissions, fleet, clusterNames, query } = props;
+export const PassesPage = memo(function PassesPage({ query }: { readonly query: string }) {
+  const { client, revocations, username, permissions, fleet } = useSession();
   const fields = useFields('passes', query);
   const listsAll = permissions.can('list', CLUSTERPASS, 'issuedtokens');
   const scope = listsAll && fields.get('scope') === 'all' ? 'all' : 'mine';
@@ -100,7 +90,7 @@ export const PassesPage = memo(function PassesPage(props: PassesPageProps) {
           label="Cluster"
           placeholder="Whole name"
           value={filter.cluster}
-          suggestions={clusterNames}
+          suggestions={useClusterNames()}
           onChange={(cluster) => fields.set({ cluster })}
         />
         <FilterField

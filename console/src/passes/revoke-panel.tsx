@@ -1,6 +1,6 @@
-import { useEffect, useRef } from 'react';
 import type { Cluster, TrackedToken } from '../../../src/client/index.ts';
 import { visibleName } from '../../../src/lib/text.ts';
+import { Panel } from '../components/panel.tsx';
 import { accountOf } from './pass-table.tsx';
 import { describeEffects, revocationEffect } from './revocation-effect.ts';
 
@@ -13,32 +13,30 @@ interface RevokePanelProps {
 
 /** Asks before it revokes, because programs that use the passes lose access. */
 export function RevokePanel({ passes, findCluster, onCancel, onRevoke }: RevokePanelProps) {
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
   const effects = passes.map(({ spec }) =>
     revocationEffect({ audiences: spec.audiences, expiresAt: Date.parse(spec.expirationTimestamp) }, findCluster),
   );
   const [only] = passes;
   return (
-    <section className="card section danger-panel" aria-labelledby="revoke-title">
-      <h2 id="revoke-title" ref={heading} tabIndex={-1} className="wrap-anywhere">
-        {passes.length === 1 && only !== undefined
+    <Panel
+      title={
+        passes.length === 1 && only !== undefined
           ? `Revoke the pass for ${visibleName(accountOf(only))} in ${only.spec.cluster}?`
-          : `Revoke ${passes.length} passes?`}
-      </h2>
+          : `Revoke ${passes.length} passes?`
+      }
+      className="danger-panel"
+      onCancel={onCancel}
+      action={
+        <button type="button" className="button danger" onClick={onRevoke}>
+          Revoke now
+        </button>
+      }
+    >
       <ul className="bullets wrap-anywhere">
         {describeEffects(effects).map((sentence) => (
           <li key={sentence}>{sentence}</li>
         ))}
       </ul>
-      <div className="actions">
-        <button type="button" className="button danger" onClick={onRevoke}>
-          Revoke now
-        </button>
-        <button type="button" className="button quiet" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
-    </section>
+    </Panel>
   );
 }

@@ -1,11 +1,10 @@
 import { type FormEvent, memo, useState } from 'react';
 import { namePart } from '../../../src/api/name-part.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
-import type { Client } from '../../../src/client/index.ts';
 import { FULL_CLUSTERS } from '../../../src/client/list-clusters.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { toBundle } from '../certificates/certificates.ts';
-import { BackIcon } from '../components/icons.tsx';
+import { BackLink } from '../components/back-link.tsx';
 import { Preview } from '../components/preview.tsx';
 import { DetailList, Section } from '../components/section.tsx';
 import { TextField } from '../components/text-field.tsx';
@@ -14,13 +13,15 @@ import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
+import { useSession } from '../hooks/use-session.ts';
 import { LabelFields } from '../labels/label-fields.tsx';
 import { hrefOf } from '../router.ts';
 import { type ClusterDraft, draftedCluster, labelsOf, missingField, NEW_CLUSTER } from './cluster-draft.ts';
 import { KubeconfigInput } from './kubeconfig-input.tsx';
 
 /** Registers a cluster. A dry run at the server checks the fields while they are entered. */
-export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: { client: Client; fleetQuery: string }) {
+export const RegisterPage = memo(function RegisterPage() {
+  const { client } = useSession();
   const [draft, setDraft] = useState(NEW_CLUSTER);
   const { busy, problem, clearProblem, run } = useAction();
   // The page of the cluster opens after the action has ended: until then the form must not be sent again.
@@ -53,9 +54,7 @@ export const RegisterPage = memo(function RegisterPage({ client, fleetQuery }: {
   };
   return (
     <div className="page-body">
-      <a className="back" href={hrefOf({ page: 'fleet', query: fleetQuery })}>
-        <BackIcon /> Clusters
-      </a>
+      <BackLink />
       <h1 className="page-title">Register a cluster</h1>
       <div className="columns two">
         <Section title="Cluster">

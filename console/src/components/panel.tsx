@@ -1,30 +1,22 @@
-import { type ReactNode, useEffect, useRef } from 'react';
-import type { Client } from '../../../src/client/index.ts';
-import { Problem } from '../components/problem.tsx';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { ServerControls } from '../hooks/use-connected.tsx';
-import type { Binding } from './bindings.ts';
-
-export interface BindingPanelProps {
-  readonly client: Client;
-  readonly binding: Binding;
-  readonly clusterNames: readonly string[];
-  readonly onCancel: () => void;
-  readonly onDone: () => void;
-}
+import { Problem } from './problem.tsx';
 
 interface PanelProps {
   readonly title: string;
-  readonly problem: string;
+  /** Why it failed; `""` if it did not. */
+  readonly problem?: string;
   readonly className?: string;
-  readonly busy: boolean;
+  readonly busy?: boolean;
   /** The button that does it. */
   readonly action: ReactNode;
   readonly onCancel: () => void;
   readonly children: ReactNode;
 }
 
-/** What is about to happen to a binding. It takes the focus; *Cancel* gives it back to the button that opened it. */
-export function Panel({ title, problem, className = '', busy, action, onCancel, children }: PanelProps) {
+/** What is about to happen to an object. It takes the focus; *Cancel* gives it back to the button that opened it. */
+export function Panel({ title, problem = '', className = '', busy = false, action, onCancel, children }: PanelProps) {
+  const id = useId();
   const heading = useRef<HTMLHeadingElement>(null);
   const opener = useRef<Element>(null);
   useEffect(() => {
@@ -36,8 +28,8 @@ export function Panel({ title, problem, className = '', busy, action, onCancel, 
     onCancel();
   };
   return (
-    <section className={`card section ${className}`} aria-labelledby="binding-panel-title">
-      <h2 id="binding-panel-title" ref={heading} tabIndex={-1} className="wrap-anywhere">
+    <section className={`card section ${className}`} aria-labelledby={id}>
+      <h2 id={id} ref={heading} tabIndex={-1} className="wrap-anywhere">
         {title}
       </h2>
       {children}

@@ -1,0 +1,28 @@
+import { createContext, useContext } from 'react';
+import type { Client } from '../../../src/client/index.ts';
+import type { FleetStore } from '../fleet/fleet-store.ts';
+import type { RevocationRuns } from '../passes/revocation-run.ts';
+import type { Permissions } from '../permissions/permissions.ts';
+import type { Provider } from '../session/oidc-client.ts';
+
+/** What the pages of a signed-in user share. It changes rarely: pages that show much are not rendered for it. */
+export interface SessionParts {
+  readonly client: Client;
+  readonly username: string;
+  /** In the fleet. */
+  readonly permissions: Permissions;
+  readonly fleet: FleetStore;
+  /** The filter of the table of clusters, as it is in its URL. */
+  readonly fleetQuery: string;
+  readonly revocations: RevocationRuns;
+  /** Undefined if users can sign in only with a token. */
+  readonly provider: Provider | undefined;
+}
+
+export const SessionContext = createContext<SessionParts | undefined>(undefined);
+
+export function useSession(): SessionParts {
+  const session = useContext(SessionContext);
+  if (session === undefined) throw new Error('only pages of a signed-in user have a session');
+  return session;
+}
