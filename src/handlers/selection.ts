@@ -242,7 +242,7 @@ function* walk<E extends ReadableObject>(
 function pathsByLabel(snapshot: ReadableState, { labels, rule, fields, now }: Selection): AccessPath[] {
   const exact = labels.requirements.length === 1 && seesAll(rule) && fields.isEmpty && now === undefined;
   return labels.requirements
-    .filter(({ key, operator }) => ['=', '==', 'in'].includes(operator) && indexesLabel(snapshot, key))
+    .filter(({ key, operator }) => operator === 'in' && indexesLabel(snapshot, key))
     .map(({ key, values }) => ({ names: [], labels: values.map((value) => ({ key, value })), exact }));
 }
 

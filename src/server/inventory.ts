@@ -19,7 +19,7 @@ function namespaceOf(name: string, text: string): ProjectedNamespace {
     // The label index does not know the computed name.
     const { key, values = [] } =
       selector.requirements.find(
-        (requirement) => ['=', '=='].includes(requirement.operator) && requirement.key !== NAME_LABEL,
+        ({ key, operator, values }) => operator === 'in' && values.length === 1 && key !== NAME_LABEL,
       ) ?? {};
     const [value] = values;
     return {

@@ -18,10 +18,9 @@ import {
   type FleetRoleBindingSpec,
   MIN_MAX_PASS_SECONDS,
 } from './fleet-role-binding-spec.ts';
+import { type LabelSelectorFields, selectorSizeErrors } from './label-selector-schema.ts';
 
 /** What is wrong with the spec of a FleetRoleBinding, beyond its schema. */
-
-type LabelSelectorFields = NonNullable<ClustersField['selector']>;
 
 const SUBJECT_KINDS = ['ServiceAccount', 'User', 'Group'];
 const ROLE_KINDS = ['Role', 'ClusterRole'];
@@ -92,11 +91,13 @@ function nameErrors(names: readonly string[], at: string): FieldError[] {
 }
 
 /** As ValidateLabelSelector of apimachinery. An empty selector would select every cluster, and is refused. */
-function selectorErrors({ matchLabels = {}, matchExpressions = [] }: LabelSelectorFields, at: string): FieldError[] {
+function selectorErrors(selector: LabelSelectorFields, at: string): FieldError[] {
+  const { matchLabels = {}, matchExpressions = [] } = selector;
   if (Object.keys(matchLabels).length + matchExpressions.length === 0) {
     return [required(at, 'an empty selector would select every cluster: use all: true')];
   }
   return [
+    ...selectorSizeErrors(selector, at),
     ...validateLabels(matchLabels, `${at}.matchLabels`),
     ...checkEach(Object.keys(matchLabels), (key) => reservedErrors(key, `${at}.matchLabels`)),
     ...checkEach(matchExpressions, (expression, index) =>

@@ -5,9 +5,8 @@ import { flag, int64, list, part, SHORT, struct, text, timestamp } from './meta.
 
 /** The spec and the status of a FleetRoleBinding. */
 
-/** Of the names, and of the requirements of a selector. All of them are compared when a binding is written. */
+/** All of them are compared when a binding is written. */
 const MAX_NAMES = 2_000;
-const MAX_REQUIREMENTS = 100;
 const MAX_NAMESPACES = 100;
 
 /** A pass that lasts shorter is of no use: a client would renew it all the time. */
@@ -45,7 +44,7 @@ const ClustersSchema = struct(
     all: flag('`true`: holds in every cluster, and for the objects of the fleet, as a ClusterRoleBinding does.'),
     names: names('Holds in the clusters of these names.', MAX_NAMES),
     uid: text('The uid of the only cluster in `names`: the binding ends when another cluster gets the name.', SHORT),
-    selector: Type.Optional(labelSelectorSchema({ strict: true, maxItems: MAX_REQUIREMENTS })),
+    selector: Type.Optional(labelSelectorSchema(strict)),
   },
   atomic,
 );

@@ -33,6 +33,8 @@ function problems(value: JsonValue, old?: ApiObject): string[] {
   }
 }
 
+const times = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index));
+
 describe('a FleetRoleBinding with a mistake is refused, and the field is named', () => {
   const INVALID = 'FieldValueInvalid';
   const FORBIDDEN = 'FieldValueForbidden';
@@ -46,6 +48,16 @@ describe('a FleetRoleBinding with a mistake is refused, and the field is named',
     ['clusters of two kinds', { ...good, clusters: { all: true, names: ['a'] } }, ['spec.clusters invalid']],
     ['clusters of another type', { ...good, clusters: 'env=dev' }, [`spec.clusters ${INVALID}`]],
     ['clusters misspelled', { ...withoutClusters, cluster: { all: true } }, [`spec.cluster ${FORBIDDEN}`]],
+    [
+      '65 requirements',
+      selector({ matchLabels: { a: 'b' }, matchExpressions: times(64, (i) => ({ key: `k${i}`, operator: 'Exists' })) }),
+      ['spec.clusters.selector forbidden'],
+    ],
+    [
+      '257 values',
+      selector({ matchExpressions: [{ key: 'a', operator: 'In', values: times(257, String) }] }),
+      ['spec.clusters.selector forbidden'],
+    ],
     ['a field misspelled', { ...good, expiresat: '2026-11-20T18:00:00Z' }, [`spec.expiresat ${FORBIDDEN}`]],
     ['a field of clusters misspelled', { ...good, clusters: { name: ['a'] } }, [`spec.clusters.name ${FORBIDDEN}`]],
     ['all: false', { ...good, clusters: { all: false } }, ['spec.clusters.all invalid']],

@@ -1,13 +1,14 @@
+import { type FieldError, forbiddenField } from '../field-error.ts';
+import { selectorSizeProblem } from '../selector-limits.ts';
 import { list, stringMap, struct, text, texts } from './meta.ts';
 
-/** A LabelSelector of Kubernetes. `strict` as in BodyType; `maxItems`: of its map and its list. */
-export const labelSelectorSchema = ({ strict = false, maxItems = Number.POSITIVE_INFINITY } = {}) => {
-  const isBounded = Number.isFinite(maxItems);
-  return struct(
+/** A LabelSelector of Kubernetes. `strict` as in BodyType. */
+export const labelSelectorSchema = ({ strict = false } = {}) =>
+  struct(
     'LabelSelector',
     'Selects objects by their labels.',
     {
-      matchLabels: stringMap('Labels that must all match.', isBounded ? { maxProperties: maxItems } : {}),
+      matchLabels: stringMap('Labels that must all match.'),
       matchExpressions: list(
         struct(
           'LabelSelectorRequirement',
@@ -19,9 +20,30 @@ export const labelSelectorSchema = ({ strict = false, maxItems = Number.POSITIVE
           },
           strict ? { strict } : {},
         ),
-        { ...(isBounded ? { maxItems } : {}), description: 'Requirements that must all hold.' },
+        { description: 'Requirements that must all hold.' },
       ),
     },
     { mapType: 'atomic', ...(strict ? { strict } : {}) },
   );
-};
+
+export interface LabelSelectorFields {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key?: string;
+    readonly operator?: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
+export function selectorSizeErrors(selector: LabelSelectorFields, at: string): FieldError[] {
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  const requirements = new Map<string, number>();
+  for (const [key, value] of Object.entries(matchLabels)) requirements.set(JSON.stringify([key, 'In', [value]]), 1);
+  for (const { key, operator, values = [] } of matchExpressions) {
+    const distinct = [...new Set(values)].sort();
+    requirements.set(JSON.stringify([key, operator, distinct]), distinct.length);
+  }
+  const values = [...requirements.values()].reduce((sum, count) => sum + count, 0);
+  const problem = selectorSizeProblem(requirements.size, values);
+  return problem === undefined ? [] : [forbiddenField(at, problem)];
+}

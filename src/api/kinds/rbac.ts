@@ -1,7 +1,7 @@
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, subjectColumns, textColumn } from './columns.ts';
-import { labelSelectorSchema } from './label-selector-schema.ts';
+import { type LabelSelectorFields, labelSelectorSchema, selectorSizeErrors } from './label-selector-schema.ts';
 import { kindSchema, list, part, struct, text, texts } from './meta.ts';
 
 /** Kubernetes' own RBAC kinds, for the whole fleet: existing YAML applies unchanged. */
@@ -190,8 +190,14 @@ const roleOf = (namespaced: boolean, schema: ReturnType<typeof kindSchema>): Kin
   applyDefaults: (object) => {
     object.rules ??= [];
   },
-  validate: (object) => validateRules(object, namespaced),
+  validate: (object) => [...validateRules(object, namespaced), ...validateAggregation(object)],
 });
+
+const validateAggregation = ({ aggregationRule }: ApiObject): FieldError[] =>
+  checkEach(
+    (aggregationRule as { clusterRoleSelectors?: LabelSelectorFields[] } | undefined)?.clusterRoleSelectors ?? [],
+    (selector, index) => selectorSizeErrors(selector, `aggregationRule.clusterRoleSelectors[${index}]`),
+  );
 
 const AggregationRuleSchema = part('AggregationRule', 'Combines the rules of other cluster roles.', {
   clusterRoleSelectors: list(labelSelectorSchema(), {

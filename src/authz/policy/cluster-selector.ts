@@ -23,9 +23,6 @@ export interface RequiredLabel {
 
 export const labelText = ({ key, value }: RequiredLabel): string => `${key}=${value}`;
 
-const isEquality = ({ operator }: Requirement): boolean => operator === 'in' || operator === '=' || operator === '==';
-const isInequality = ({ operator }: Requirement): boolean => operator === 'notin' || operator === '!=';
-
 /** The label selector of a binding, with what indexes need to know of it. */
 export class ClusterSelector {
   /** Equal for selectors with the same requirements in other words (`a=b`, `a in (b)`) or another order. */
@@ -40,7 +37,7 @@ export class ClusterSelector {
 
   constructor(selector: LabelSelector) {
     this.#selector = selector;
-    this.text = canonicalText(selector.requirements);
+    this.text = selector.toString();
     this.requiredLabels = chooseRequiredLabels(selector.requirements);
     this.requiredLabelsSuffice = this.requiredLabels !== undefined && selector.requirements.length === 1;
     this.namesOnly = selector.requirements.every(({ key }) => key === NAME_LABEL);
@@ -61,19 +58,10 @@ export class ClusterSelector {
   }
 }
 
-function canonicalText(requirements: readonly Requirement[]): string {
-  const texts = requirements.map((requirement) => {
-    const { key, operator, values } = requirement;
-    const word = isEquality(requirement) ? 'in' : isInequality(requirement) ? 'notin' : operator;
-    return JSON.stringify([key, word, values]);
-  });
-  return [...new Set(texts)].sort().join(',');
-}
-
 /** By name if possible, otherwise by the requirement with the fewest values: fewest lookups. */
 function chooseRequiredLabels(requirements: readonly Requirement[]): RequiredLabel[] | undefined {
   let best: Requirement | undefined;
-  for (const requirement of requirements.filter(isEquality)) {
+  for (const requirement of requirements.filter(({ operator }) => operator === 'in')) {
     if (best === undefined || rank(requirement) < rank(best)) best = requirement;
   }
   return best?.values.map((value) => ({ key: best.key, value }));

@@ -117,7 +117,7 @@ export function readSelector(value: unknown): LabelSelector {
   requireKnown(value, ['matchLabels', 'matchExpressions']);
   const matchLabels = memberOf(value, 'matchLabels') ?? {};
   if (!isJsonObject(matchLabels)) throw new TypeError('not a map');
-  const labels = Object.entries(matchLabels).map(([key, text]) => makeRequirement(key, '=', stringsOf([text])));
+  const labels = Object.entries(matchLabels).map(([key, text]) => makeRequirement(key, 'in', stringsOf([text])));
   const expressions = memberOf(value, 'matchExpressions') ?? [];
   if (!Array.isArray(expressions)) throw new TypeError('not a list');
   return new LabelSelector([...labels, ...expressions.map(readExpression)]);

@@ -59,7 +59,7 @@ describe('what is read', () => {
     const { labelSelector, fieldSelector } = parse(
       'labelSelector=a%3Db,c&fieldSelector=metadata.name%3Dx,spec.foo!%3Dy',
     );
-    expect(labelSelector.toString()).toBe('a=b,c');
+    expect(labelSelector.toString()).toBe('a in (b),c');
     expect(fieldSelector.requirements).toEqual([
       { field: 'metadata.name', operator: '=', value: 'x' },
       { field: 'spec.foo', operator: '!=', value: 'y' },

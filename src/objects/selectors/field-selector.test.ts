@@ -105,6 +105,19 @@ describe('FieldSelector', () => {
     expect(parsed.matches((name) => (name === 'metadata.name' ? 'x' : undefined))).toBe(expected);
   });
 
+  it('folds repeats, and is the same in another order', () => {
+    const selector = parseFieldSelector(`a=1,b!=2,${'a==1,'.repeat(1_000)}`);
+    expect(selector.requirements).toHaveLength(2);
+    expect(String(selector)).toBe(String(parseFieldSelector('b!=2,a=1')));
+  });
+
+  it.each([64, 65])('may have 64 requirements: %i', (count) => {
+    const text = Array.from({ length: count }, (_, index) => `metadata.name!=n${index}`).join();
+    const message = 'a selector may have at most 64 requirements, and this one has 65';
+    if (count > 64) expect(() => parseFieldSelector(text)).toThrow(new SelectorSyntaxError(message));
+    else expect(parseFieldSelector(text).requirements).toHaveLength(64);
+  });
+
   it('L-42: refuses fields that are not offered', () => {
     const supported = ['metadata.name', 'metadata.namespace'];
     expect(() => assertSupported(parseFieldSelector('metadata.name=a,spec.foo!=b'), supported)).toThrow(

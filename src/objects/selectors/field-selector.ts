@@ -1,4 +1,5 @@
 import { escapeFieldValue } from '../../api/field-selector-text.ts';
+import { selectorSizeProblem } from '../../api/selector-limits.ts';
 import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 interface FieldRequirement {
@@ -12,10 +13,15 @@ export type Fields = ((field: string) => string | undefined) | Readonly<Record<s
 
 /** Requirements that must all hold. Immutable. */
 export class FieldSelector {
+  /** Without repeats, sorted by their texts. */
   readonly requirements: readonly FieldRequirement[];
+  readonly #text: string;
 
   constructor(requirements: readonly FieldRequirement[]) {
-    this.requirements = requirements;
+    const byText = new Map(requirements.map((requirement) => [printRequirement(requirement), requirement]));
+    const sorted = [...byText].sort(([a], [b]) => (a < b ? -1 : 1));
+    this.requirements = sorted.map(([, requirement]) => requirement);
+    this.#text = sorted.map(([text]) => text).join(',');
   }
 
   /** An empty selector restricts nothing. */
@@ -36,12 +42,14 @@ export class FieldSelector {
     return this.requirements.find((one) => one.field === field && one.operator === '=')?.value;
   }
 
+  /** Equal for selectors with the same requirements. */
   toString(): string {
-    return this.requirements
-      .map(({ field, operator, value }) => `${field}${operator}${escapeFieldValue(value)}`)
-      .join(',');
+    return this.#text;
   }
 }
+
+const printRequirement = ({ field, operator, value }: FieldRequirement): string =>
+  `${field}${operator}${escapeFieldValue(value)}`;
 
 /** Between the values of a field that has several: see `Kind.selectableFields`. */
 const VALUE_SEPARATOR = '\0';
@@ -63,7 +71,11 @@ function lookUp(fields: Fields, field: string): string {
 export function parseFieldSelector(text: string): FieldSelector {
   // Sorted before they are parsed, as in Kubernetes: the order decides which of several faults is reported.
   const terms = text.match(/(?:\\.?|[^\\,])+/gs) ?? [];
-  return new FieldSelector(terms.sort().map((term) => parseTerm(term, text)));
+  const selector = new FieldSelector(terms.sort().map((term) => parseTerm(term, text)));
+  const { length } = selector.requirements;
+  const problem = selectorSizeProblem(length, length);
+  if (problem !== undefined) throw new SelectorSyntaxError(problem);
+  return selector;
 }
 
 /** L-42: other fields are refused, so that a selector cannot probe hidden ones. */

@@ -3,7 +3,8 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isValidLabelValue } from '../../api/names.ts';
 import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
-export type LabelOperator = 'in' | 'notin' | '=' | '==' | '!=' | 'exists' | '!' | 'gt' | 'lt';
+/** `=` and `==` are `in` with one value, `!=` is `notin`. */
+export type LabelOperator = 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
 
 export interface Requirement {
   readonly key: string;
@@ -72,8 +73,8 @@ export function compile({ operator, values }: Requirement): ValueTest {
     case 'lt':
       return compileComparison(operator, values[0] ?? '');
     default: {
-      // `!=` and `notin` also hold for objects that lack the key.
-      const wanted = operator !== '!=' && operator !== 'notin';
+      // `notin` also holds for objects that lack the key.
+      const wanted = operator === 'in';
       const single = values[0];
       if (values.length === 1) return (value) => (value !== undefined && value === single) === wanted;
       const set = new Set(values);
@@ -92,19 +93,17 @@ function compileComparison(operator: 'gt' | 'lt', text: string): ValueTest {
   };
 }
 
-const INFIX: Readonly<Record<Exclude<LabelOperator, 'exists' | '!' | 'in' | 'notin'>, string>> = {
-  '=': '=',
-  '==': '==',
-  '!=': '!=',
-  gt: '>',
-  lt: '<',
-};
-
-/** The requirement as text, normalized as Kubernetes prints it. */
+/** Equal for requirements that say the same, e.g. `a=b` and `a in (b,b)`. It can be parsed again. */
 export function printRequirement({ key, operator, values }: Requirement): string {
-  if (operator === 'exists') return key;
-  if (operator === '!') return `!${key}`;
-  const list = values.join(',');
-  if (operator === 'in' || operator === 'notin') return `${key} ${operator} (${list})`;
-  return `${key}${INFIX[operator]}${list}`;
+  switch (operator) {
+    case 'exists':
+      return key;
+    case '!':
+      return `!${key}`;
+    case 'gt':
+    case 'lt':
+      return `${key}${operator === 'gt' ? '>' : '<'}${values[0] ?? ''}`;
+    default:
+      return `${key} ${operator} (${values.join(',')})`;
+  }
 }

@@ -1,4 +1,5 @@
 import { isQualifiedName } from '../../api/names.ts';
+import { selectorSizeProblem } from '../../api/selector-limits.ts';
 import {
   compile,
   invalid,
@@ -15,12 +16,16 @@ export type { LabelOperator, Labels, Requirement } from './label-requirement.ts'
 
 /** Requirements that must all hold. Immutable. */
 export class LabelSelector {
-  /** Sorted by key; requirements on the same key keep their order. */
+  /** Without repeats: to check an object costs a test for each. Sorted by their texts. */
   readonly requirements: readonly Requirement[];
+  readonly #text: string;
   readonly #tests: ReadonlyArray<{ readonly key: string; readonly test: ValueTest }>;
 
   constructor(requirements: readonly Requirement[]) {
-    this.requirements = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    const byText = new Map(requirements.map((requirement) => [printRequirement(requirement), requirement]));
+    const sorted = [...byText].sort(([a], [b]) => (a < b ? -1 : 1));
+    this.requirements = sorted.map(([, requirement]) => requirement);
+    this.#text = sorted.map(([text]) => text).join(',');
     this.#tests = this.requirements.map((requirement) => ({ key: requirement.key, test: compile(requirement) }));
   }
 
@@ -36,8 +41,9 @@ export class LabelSelector {
     return true;
   }
 
+  /** Equal for selectors with the same requirements in other words (`a=b`, `a in (b)`) or another order. */
   toString(): string {
-    return this.requirements.map(printRequirement).join(',');
+    return this.#text;
   }
 }
 
@@ -60,17 +66,25 @@ function lookUp(labels: Labels | undefined, key: string): string | undefined {
 export function parseLabelSelector(text: string): LabelSelector {
   const tokens = new LabelTokens(text);
   const requirements: Requirement[] = [];
-  if (tokens.peek().kind === 'end') return new LabelSelector(requirements);
+  if (tokens.peek().kind === 'end') return new LabelSelector([]);
   if (!startsRequirement(tokens.peek())) {
     throw unexpected(tokens.peek(), ", expected: !, identifier, or 'end of string'");
   }
   for (;;) {
     requirements.push(parseRequirement(tokens));
     const separator = tokens.take();
-    if (separator.kind === 'end') return new LabelSelector(requirements);
+    if (separator.kind === 'end') return ofBoundedSize(new LabelSelector(requirements));
     if (separator.kind !== ',') throw unexpected(separator, ", expected: ',' or 'end of string'");
     if (!startsRequirement(tokens.peek())) throw unexpected(tokens.peek(), ", expected: identifier after ','");
   }
+}
+
+function ofBoundedSize(selector: LabelSelector): LabelSelector {
+  const { requirements } = selector;
+  const values = requirements.reduce((sum, requirement) => sum + requirement.values.length, 0);
+  const problem = selectorSizeProblem(requirements.length, values);
+  if (problem !== undefined) throw new SelectorSyntaxError(problem);
+  return selector;
 }
 
 const startsRequirement = ({ kind }: Token): boolean => kind === 'word' || kind === '!';
@@ -98,17 +112,18 @@ function parseBareRequirement(tokens: LabelTokens): Requirement {
   if (negated) return makeRequirement(key.text, '!', []);
   if (endsRequirement(tokens.peek())) return makeRequirement(key.text, 'exists', []);
 
-  const operator = parseOperator(tokens.take());
-  const values = operator === 'in' || operator === 'notin' ? parseSet(tokens) : [parseValue(tokens)];
+  const token = tokens.take();
+  const operator = parseOperator(token);
+  const values = token.kind === 'word' ? parseSet(tokens) : [parseValue(tokens)];
   return makeRequirement(key.text, operator, values);
 }
 
 const endsRequirement = ({ kind }: Token): boolean => kind === 'end' || kind === ',';
 
 const OPERATORS: Readonly<Partial<Record<TokenKind, LabelOperator>>> = {
-  '=': '=',
-  '==': '==',
-  '!=': '!=',
+  '=': 'in',
+  '==': 'in',
+  '!=': 'notin',
   '>': 'gt',
   '<': 'lt',
 };
