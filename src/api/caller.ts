@@ -76,7 +76,13 @@ export const MCP_SCOPES = { read: 'clusterpass:read', pass: 'clusterpass:pass' }
 export type McpScope = (typeof MCP_SCOPES)[keyof typeof MCP_SCOPES];
 
 /** What decisions need of a caller. */
-export type Identity = Pick<Caller, 'as'>;
+export type Identity = Pick<Caller, 'as' | 'actor' | 'impersonator'>;
+
+/** Whether an agent requested the credential, or another one that was used for it. */
+export function isAgent({ actor, impersonator }: Identity): boolean {
+  for (let at = actor; at !== undefined; at = at.act) if (at.sub.startsWith(AGENT_PREFIX)) return true;
+  return impersonator !== undefined && isAgent(impersonator);
+}
 
 export const AUTHENTICATED = 'system:authenticated';
 export const MASTERS = 'system:masters';

@@ -53,6 +53,9 @@ function body(error: FieldError): string {
   return error.detail === '' ? head : `${head}: ${error.detail}`;
 }
 
+/** With its field: `spec.audiences: Required value`. */
+export const errorText = (error: FieldError): string => `${error.field}: ${body(error)}`;
+
 export const required = (field: string, detail = ''): FieldError => ({ type: 'required', field, detail });
 export const invalidValue = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'invalid',
@@ -86,7 +89,7 @@ export function requireValid(kind: GroupKind, name: string, errors: readonly Fie
 /** F-06: several errors are listed in brackets, without duplicates; `causes` has each one, up to a limit. */
 export function invalid(kind: GroupKind, name: string, found: readonly FieldError[]): ApiError {
   const errors = found.slice(0, MAX_FIELD_ERRORS);
-  const texts = [...new Set(errors.map((error) => `${error.field}: ${body(error)}`))];
+  const texts = [...new Set(errors.map(errorText))];
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
   const causes: StatusCause[] = errors.map((error) => ({
     reason: TYPES[error.type].reason,

@@ -51,8 +51,7 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   const removalTime = () => clock.removalTime();
   const sweeping = { catalog, reader, leadership: parts.guardedLeadership, removalTime, every, logger };
   const { grants, tokenRecords } = parts;
-  const expiry = { policy, kinds: catalog };
-  onOpen(startBindingExpiry({ ...sweeping, ...expiry, writer: auditedWriterOf('binding-expiry') }));
+  onOpen(startBindingExpiry({ ...sweeping, writer: auditedWriterOf('binding-expiry') }));
   const labelsChangedAt = () => broadcaster.labelsChangedAt;
   onOpen(startBindingStatus({ ...sweeping, policy, writer, labelsChangedAt, leadership, now: Date.now }));
   // Also with a wrong clock: they complete revocations that a crash has interrupted.

@@ -14,7 +14,7 @@ import { StorageError } from '../storage/contract.ts';
 import { requestBackup } from '../storage/sqlite/request-backup.ts';
 import { RING_KEY } from '../tokens/keys/ring-store.ts';
 import { ArchiveError, readArchive } from '../transfer/archive.ts';
-import { checkStore } from '../transfer/check-store.ts';
+import { checkStore, requireUsableBindings } from '../transfer/check-store.ts';
 import { compareServer, type ListAt, usesStore } from '../transfer/compare-server.ts';
 import { exportStore } from '../transfer/export-store.ts';
 import { importStore } from '../transfer/import-store.ts';
@@ -165,6 +165,7 @@ const TASKS: Readonly<
     const { revision: exported, items: all } = await readArchive(
       createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
     );
+    requireUsableBindings(all, createCatalog({ productName: text(flags, 'productName') ?? '' }));
     // Without a ring the next start makes new keys, and replaces the objects that show them.
     const items = flags.withoutSigningKeys === true ? all.filter(({ key }) => key !== RING_KEY) : all;
     let openImport = openOffline;

@@ -72,6 +72,11 @@ describe('the check of a store', () => {
       ['its name, namespace or cluster does not match its key'],
     ],
     [
+      '/registry/fleetrolebindings/x',
+      { metadata: { name: 'x', uid: 'u' }, spec: { roleRef: { kind: 'ClusterRole', name: 'x' } } },
+      ['spec.clusters: Required value: exactly one of all, names, selector'],
+    ],
+    [
       '/registry/namespaces/none/x',
       { metadata: { name: 'x', uid: 'u' } },
       ['its parent /registry/clusters/none does not exist'],

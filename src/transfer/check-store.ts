@@ -1,10 +1,12 @@
 import type { Catalog } from '../api/catalog.ts';
 import { requireTypes, WrongStoredType } from '../api/codec/stored-types.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
+import { bindingProblem } from '../api/kinds/binding-problem.ts';
 import { fleetKey, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
 import { parsedJson } from '../lib/json.ts';
 import type { KeyValue, Revision, Store } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
+import { ArchiveError, type ArchiveItem } from './archive.ts';
 
 interface CheckReport {
   readonly revision: Revision;
@@ -46,15 +48,45 @@ export async function checkStore(store: Store, catalog: Catalog): Promise<CheckR
   return { revision, counts, problems };
 }
 
-function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, string>): string[] {
-  const stored = parsedJson(Buffer.from(value).toString('utf8')) as unknown as ApiObject | undefined;
-  if (stored === undefined) return ['its value is not JSON'];
-  const problems: string[] = [];
+/**
+ * A binding that holds nowhere would be missed only when its permission is. So no archive brings one in.
+ *
+ * @throws ArchiveError
+ */
+export function requireUsableBindings(items: readonly ArchiveItem[], catalog: Catalog): void {
+  const kinds = [catalog.clusterRoleBindings, catalog.roleBindings, catalog.fleetRoleBindings];
+  const problems = items.flatMap(({ key, value }) => {
+    const kind = kinds.find((one) => key.startsWith(kindPrefix(one)));
+    const problem = kind && valueProblem(kind, parsedObject(value));
+    return problem === undefined ? [] : [`${key}: ${problem}`];
+  });
+  if (problems.length === 0) return;
+  const head = 'nothing was imported: correct these bindings in the other store, and export it again';
+  throw new ArchiveError([head, ...problems.slice(0, MAX_SHOWN)].join('\n'));
+}
+
+const MAX_SHOWN = 20;
+
+const parsedObject = (value: Uint8Array): ApiObject | undefined =>
+  parsedJson(Buffer.from(value).toString('utf8')) as unknown as ApiObject | undefined;
+
+function valueProblem(kind: Kind, stored: ApiObject | undefined): string | undefined {
+  if (stored === undefined) return 'its value is not JSON';
   try {
     requireTypes(kind.storedForm?.fromStored(stored) ?? stored, kind.shape);
   } catch (error) {
-    problems.push(error instanceof WrongStoredType ? error.message : 'it has fields of wrong types');
+    return error instanceof WrongStoredType ? error.message : 'it has fields of wrong types';
   }
+  return kind.kind.endsWith('Binding')
+    ? bindingProblem({ ...stored, kind: kind.kind, metadata: stored.metadata ?? {} })
+    : undefined;
+}
+
+function checkObject(kind: Kind, { key, value }: KeyValue, uids: Map<string, string>): string[] {
+  const stored = parsedObject(value);
+  const problem = valueProblem(kind, stored);
+  if (stored === undefined) return [problem ?? ''];
+  const problems = problem === undefined ? [] : [problem];
   const { name, namespace = '', uid }: Record<string, unknown> = Object(Object(stored).metadata);
   const parts = key.slice(kindPrefix(kind).length).split('/');
   const cluster = kind.inCluster ? (parts[0] ?? '') : '';

@@ -5,6 +5,7 @@ import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { allAuditBytes, auditLogOf, eventsOf, readAudit } from './support/audit.ts';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import {
@@ -89,6 +90,25 @@ const listed = async (user: string): Promise<string[]> =>
   );
 
 describe('A48, MC-75: a handle', () => {
+  it('A48: with the token of an agent, an account lets no agent do what its binding allows only people', async () => {
+    const to = 'system:cluster:alpha:serviceaccount:ci:builder';
+    const rules = [TOKENS, may('create', 'fleetrolebindings', GROUP)];
+    await create(server, `${RBAC}/clusterroles`, { metadata: { name: 'of-account' }, rules: [TOKENS] });
+    const handles = [await asked('ann'), await asked('ann', AGENT)];
+    const tokens = await Promise.all(handles.map(async (handle) => (await redeem('ann', handle)).json.status.token));
+    const codes = async (name: string) => {
+      const body = fleetBinding({ name, to: ['x'], role: 'of-account', fields: { agents: 'Allow' } });
+      const answers = tokens.map((token) => server.call('POST', `${FLEET_BINDINGS}?dryRun=All`, { token, body }));
+      return (await Promise.all(answers)).map(({ code }) => code);
+    };
+    const end = await grant(server, { to, rules, fields: {} });
+    expect(await codes('for-people')).toEqual([201, 403]);
+    await end();
+    await grant(server, { to, rules, fields: { agents: 'Allow' } });
+    expect(await codes('for-agents')).toEqual([201, 201]);
+    for (const handle of handles) expect(await revoke('ann', handle)).toBe(200);
+  });
+
   it('gives a token only to its requester, and its revocation revokes all of its tokens', async () => {
     const { code, json: pass } = await ask('ann', { ...AGENT, requestedBy: { username: 'root' } });
     const { name } = pass.metadata;

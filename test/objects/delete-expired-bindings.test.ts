@@ -31,8 +31,7 @@ async function inWorld(names: readonly string[], gate: Gate, test: (world: World
     const start = () =>
       startBindingExpiry({
         ...objects,
-        policy: { endingBindings: () => names.map((name) => ({ name, expiresAt: END })) },
-        kinds: catalog,
+        catalog,
         leadership: soleLeadership,
         removalTime: () => END,
         every: (_, callback) => {
@@ -74,6 +73,37 @@ it('a binding that was changed meanwhile does not keep the others from being del
     await tick();
     expect([await stored(), logged]).toEqual([['a'], []]);
   });
+});
+
+it('is deleted whatever it reaches, and kept while it has not ended or its end cannot be read', async () => {
+  await inWorld(
+    ['everywhere'],
+    (_, next) => next(),
+    async ({ reader, store, writer, logged, stored, tick }) => {
+      const put = async (name: string, spec: object) => {
+        const value = { kind: 'FleetRoleBinding', metadata: { name, uid: name }, spec };
+        await store.write({
+          key: storageKey(KIND, at('', '', name)),
+          value: Buffer.from(JSON.stringify(value)),
+          expect: { absent: true },
+        });
+      };
+      const ended = { expiresAt: '2026-11-16T18:00:00Z' };
+      const uid = fleetBinding('no-cluster', 'ClusterRole/x', ['User:jane'], {
+        ...ended,
+        clusters: 'kubernetes.io/metadata.name=a',
+        uid: 'of-no-cluster',
+      });
+      await writer.create(KIND, at('', '', 'no-cluster'), uid, { dryRun: false });
+      await put('refused', { ...ended, clusters: {}, unknown: true });
+      await put('later', { expiresAt: '2026-11-16T18:00:01Z' });
+      await put('unreadable', { expiresAt: 'tomorrow' });
+      await put('endless', {});
+      await reader.catchUp();
+      await tick();
+      expect([(await stored()).sort(), logged]).toEqual([['endless', 'later', 'unreadable'], []]);
+    },
+  );
 });
 
 it('an outage of the store is logged once', async () => {

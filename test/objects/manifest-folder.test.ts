@@ -9,6 +9,7 @@ import { at, catalog, type Gate, type Objects, openObjects } from './object-stor
 
 const CLUSTERS = 200;
 
+let logged: string[];
 let folder: string;
 let objects: Objects;
 let gate: Gate;
@@ -18,6 +19,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-folder-'));
   await mkdir(join(folder, 'manifests'));
   gate = (_, next) => next();
+  logged = [];
   objects = await openObjects(join(folder, 'db'), (write, next) => gate(write, next));
   const log = { write: () => {}, commit: async () => {} };
   manifests = new ManifestFolder({
@@ -31,7 +33,7 @@ beforeEach(async () => {
     source: 'manifests',
     path: join(folder, 'manifests'),
     prune: { maxPercent: 100 },
-    logger: createLogger({ level: 'silent', write: () => {} }),
+    logger: createLogger({ level: 'warn', write: (line) => logged.push(line) }),
     countConflicts: () => {},
     pollMs: 10,
   });
@@ -101,4 +103,19 @@ test('the status of a binding is that of the leader, also if a file has one', as
   await writeBinding('new');
   await expect.poll(() => found()?.metadata.labels?.label).toBe('new');
   expect(found()?.status).toEqual(status);
+});
+
+test.each<[string, object]>([
+  ['spec.clustres', { clustres: { all: true } }],
+  ['spec.clusters', { clusters: {} }],
+  ['spec.clusters.selector.matchlabels', { clusters: { selector: { matchlabels: { env: 'dev' } } } }],
+  ['spec.expiresat', { clusters: { all: true }, expiresat: '2126-11-20T18:00:00Z' }],
+  ['spec.agents', { clusters: { all: true }, agents: null }],
+  ['spec.approval.by', { clusters: { all: true }, approval: { by: 'Friend' } }],
+])('a binding with a mistake in %s is refused with this field, and not stored', async (field, fields) => {
+  const spec = { subjects: [], roleRef: { kind: 'ClusterRole', name: 'r' }, ...fields };
+  const object = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'FleetRoleBinding', metadata: { name: 'b' }, spec };
+  await writeFile(join(folder, 'manifests/b.json'), JSON.stringify(object));
+  await manifests.start();
+  expect([await stored(), logged.join()]).toEqual([0, expect.stringContaining(field)]);
 });

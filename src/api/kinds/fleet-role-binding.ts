@@ -12,6 +12,8 @@ const SEPARATOR = '\0';
 
 /** Derived: two versions of the same generation grant the same. */
 export const GENERATION_FIELD = 'metadata.generation';
+/** Derived: when it ends; `""` if it does not. */
+export const END_FIELD = 'spec.expiresAt';
 
 const roleText = (object: ApiObject): string => {
   const { kind = '', name = '' } = bindingSpec(object).roleRef ?? {};
@@ -32,7 +34,10 @@ export const fleetRoleBindingKind: Kind = {
     'spec.roleRef.name': (object) => bindingSpec(object).roleRef?.name ?? '',
     'spec.subjects.name': (object) => (bindingSpec(object).subjects ?? []).map(({ name = '' }) => name).join(SEPARATOR),
   },
-  derivedFields: { [GENERATION_FIELD]: ({ metadata }) => String(metadata.generation ?? 0) },
+  derivedFields: {
+    [GENERATION_FIELD]: ({ metadata }) => String(metadata.generation ?? 0),
+    [END_FIELD]: (object) => bindingSpec(object).expiresAt ?? '',
+  },
   ...kindSchema(
     'FleetRoleBinding',
     'Grants a role to subjects, in some clusters.',

@@ -93,7 +93,7 @@ export function checkApproval(policy: RequestPolicy, caller: Caller, grant: Want
   const view = viewCluster(cluster, grant.labels);
   // The binding of an approval does not bound the passes through it.
   const bounds = { expiresAt: until, maxPassSeconds: Number.POSITIVE_INFINITY };
-  const held = scopesFor(namespace).flatMap((scope) => policy.rulesHeldIn(view, user, scope, bounds));
+  const held = scopesFor(namespace).flatMap((scope) => policy.rulesHeldIn(view, caller, scope, bounds));
   const where = ` in cluster ${goQuote(cluster)} until ${toTimestamp(until)}`;
   const why = escalationProblem(user, held, readRules(grant.rules), where);
   if (why !== undefined) throw forbidden({ group, resource }, grant.name, why);

@@ -72,11 +72,11 @@ function checkBeginning(policy: LabelPolicy, caller: Identity, before: ClusterVi
   const fleetWide = new Map<string, HeldRules>();
   for (const { binding, role, namespace, rules, roleExists, bounds } of grants) {
     const within = `${bounds.expiresAt} ${bounds.maxPassSeconds}`;
-    const held = fleetWide.get(within) ?? new HeldRules(policy.rulesHeldIn(before, user, '', bounds), wanted, budget);
+    const held = fleetWide.get(within) ?? new HeldRules(policy.rulesHeldIn(before, caller, '', bounds), wanted, budget);
     fleetWide.set(within, held);
     let { missing, tooMany }: Coverage = coverageBy(held, rules);
     if (missing.length > 0 && !tooMany && namespace !== '') {
-      const local = new HeldRules(policy.rulesHeldIn(before, user, namespace, bounds), missing, budget);
+      const local = new HeldRules(policy.rulesHeldIn(before, caller, namespace, bounds), missing, budget);
       ({ missing, tooMany } = coverageBy(local, missing));
     }
     if (missing.length === 0) continue;

@@ -2,13 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Authorizer } from '../../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import type { PassBounds } from '../../api/decision.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX } from '../../api/kinds/access-request.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { type ApiError, forbidden, notFound } from '../../api/status.ts';
-import { readBinding } from '../policy/binding-facts.ts';
+import { readBinding, UNBOUNDED } from '../policy/binding-facts.ts';
 import type { Reach } from '../policy/cluster-selector.ts';
 import type { Policy } from '../policy/policy.ts';
 import { readAggregation, readRules } from '../policy/rbac-objects.ts';
@@ -57,8 +56,6 @@ const isBindings = ({ group, resource }: Pick<Kind, 'group' | 'resource'>): bool
     ? resource === 'rolebindings' || resource === 'clusterrolebindings'
     : group === fleetRoleBindingKind.group && resource === fleetRoleBindingKind.resource;
 
-/** Until no end, and for passes of any length. */
-const UNBOUNDED: PassBounds = { expiresAt: Number.POSITIVE_INFINITY, maxPassSeconds: Number.POSITIVE_INFINITY };
 const EVERYWHERE: Reach = { kind: 'everywhere' };
 /** All permissions: what an aggregation, or a role that does not exist yet, can come to grant. */
 export const FULL_AUTHORITY = readRules([
@@ -86,7 +83,7 @@ function checkRole({ policy, caller, object, old }: GrantAttempt, resource: 'clu
   if (policy.decide(caller, escalate).allowed) return;
   if (isGrant) throw grantNameForbidden({ group: RBAC_GROUP, resource }, name, 'escalate');
 
-  const held = policy.heldRules(user, namespace, EVERYWHERE, UNBOUNDED);
+  const held = policy.heldRules(caller, namespace, EVERYWHERE, UNBOUNDED);
   const refusal = escalationProblem(user, held, readRules(object.rules));
   if (refusal !== undefined) throw forbidden({ group: RBAC_GROUP, resource }, name, refusal);
   if (resource === 'clusterroles' && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
@@ -117,7 +114,7 @@ function checkBinding({ policy, caller, object, old }: GrantAttempt, kind: Pick<
   // Validation refuses a binding that holds nowhere later: until then it counts as one that holds everywhere.
   const wanted = reach.kind === 'nowhere' ? EVERYWHERE : reach;
   for (const scope of scopes) {
-    const held = policy.heldRules(user, scope, wanted, { expiresAt, maxPassSeconds });
+    const held = policy.heldRules(caller, scope, wanted, { expiresAt, maxPassSeconds });
     const refusal = escalationProblem(user, held, rules);
     if (refusal !== undefined) throw forbidden(kind, name, refusal);
   }

@@ -5,7 +5,7 @@ import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
 import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
 import { isAlwaysReviewed } from './pass-decision.ts';
-import { GRANTING_VERBS } from './rule-index.ts';
+import { GRANTING_VERBS, type Through } from './rule-index.ts';
 import { ANY, type Rule, ruleText, stringCount } from './rules.ts';
 
 interface CallerBindings {
@@ -68,22 +68,19 @@ function heldWithoutApproval(rule: Rule): { readonly rule: Rule; readonly isLess
 
 /**
  * The rules of bindings that count as held: they do not end earlier, allow passes that are as long, and need no
- * approval for tokens. A caller who needs an approval must not grant a binding without one, to itself or to others.
+ * approval for tokens (`throughForGrants`). A caller who needs an approval must not grant a binding without one, to
+ * itself or to others.
  */
 export function rulesOfHeld(
   bindings: Iterable<CompiledBinding>,
   { expiresAt, maxPassSeconds }: PassBounds,
+  through: Through,
   isHeld: (binding: CompiledBinding) => boolean,
 ): Rule[] {
   const roles = new Set<CompiledRole>();
   for (const binding of bindings) {
     const { facts, role } = binding;
-    if (
-      facts.expiresAt >= expiresAt &&
-      facts.maxPassSeconds >= maxPassSeconds &&
-      !isAlwaysReviewed(facts) &&
-      isHeld(binding)
-    )
+    if (facts.expiresAt >= expiresAt && facts.maxPassSeconds >= maxPassSeconds && through(facts) && isHeld(binding))
       roles.add(role);
   }
   return [...roles].flatMap(({ index }) => index.rules);

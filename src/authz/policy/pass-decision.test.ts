@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { tokenQuestion } from '../../api/authorization.ts';
+import type { Caller } from '../../api/caller.ts';
 import { refusal, refusalIfAny } from '../../api/refusal.fixture.ts';
 import { checkApproval } from '../admission/check-access-request.ts';
+import { checkLabels } from '../admission/check-labels.ts';
 import { checkGrant } from '../admission/escalation.ts';
-import { binding, Fleet, type FleetExtras, fleetBinding, person, type Rules, role } from './rbac.fixture.ts';
+import { ask, binding, Fleet, type FleetExtras, fleetBinding, person, type Rules, role } from './rbac.fixture.ts';
 
 const TOKEN: Rules = [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }];
 const jane = person('jane');
@@ -35,9 +37,6 @@ describe('A48, MC-90: what a pass needs', () => {
     [[], [undefined, undefined]],
     [[{}], ['none', undefined]],
     [[{ agents }], ['none', 'none']],
-    [[{ agents: 'allow' }], ['none', undefined]],
-    [[{ agents: '' }], ['none', undefined]],
-    [[{ approval: 'Requester' }], ['none', undefined]],
     [[{ agents, approval: 'Requester' }], ['none', 'confirm']],
     [[{ agents, approval: 'Approver' }], ['none', 'review']],
     [[{ agents, approval: 'ApproverAlways' }], ['review', 'review']],
@@ -62,7 +61,10 @@ describe('A48, MC-90: what a pass needs', () => {
       [{ approval: 'ApproverAlways' }, { agents, approval: 'Requester' }],
       ['none', 'confirm'],
     ],
-    // A mistake in the value closes the door.
+    // A mistake in a value, or in what belongs together, closes the door.
+    [[{ agents: 'allow' }], [undefined, undefined]],
+    [[{ agents: '' }], [undefined, undefined]],
+    [[{ approval: 'Requester' }], [undefined, undefined]],
     [[{ agents, approval: 'approver' }], [undefined, undefined]],
     [[{ agents, approval: '' }], [undefined, undefined]],
     // Where it holds is a matter of its other fields.
@@ -74,7 +76,7 @@ describe('A48, MC-90: what a pass needs', () => {
     expect(needs(fleet(...bindings.map((extras) => bound(extras))))).toEqual(expected);
   });
 
-  it.each<FleetExtras>([{}, { approval: 'Requester' }, { approval: 'ApproverAlways' }])(
+  it.each<FleetExtras>([{}, { approval: 'ApproverAlways' }])(
     'an agent is refused with the field that is missing: %j',
     (extras) => {
       const { reason } = fleet(bound(extras)).policy.decidePass(jane, question, 'agent');
@@ -89,13 +91,8 @@ describe('A48, MC-90: what a pass needs', () => {
   });
 
   it('is the least of what the bindings ask for, in any order', () => {
-    const extras = fc.record(
-      {
-        agents: fc.constantFrom('Allow', 'Deny'),
-        approval: fc.constantFrom('Requester', 'Approver', 'ApproverAlways'),
-      },
-      { requiredKeys: [] },
-    );
+    const byAgents = ['Requester', 'Approver', 'ApproverAlways'].map((approval) => ({ agents, approval }));
+    const extras = fc.constantFrom<FleetExtras[]>({}, { approval: 'ApproverAlways' }, { agents }, ...byAgents);
     const levels = ['none', 'confirm', 'review'];
     const least = (found: readonly string[]) => levels.find((level) => found.includes(level));
     fc.assert(
@@ -104,7 +101,7 @@ describe('A48, MC-90: what a pass needs', () => {
         const forPeople = all.map(({ approval }) => (approval === 'ApproverAlways' ? 'review' : 'none'));
         const forAgents = all
           .filter((each) => each.agents === 'Allow')
-          .map(({ approval }) => (approval === undefined ? 'none' : needed[approval]));
+          .map(({ approval }) => (approval === undefined ? 'none' : needed[approval as keyof typeof needed]));
         expect(needs(fleet(...all.map((each) => bound(each))))).toEqual([least(forPeople), least(forAgents)]);
       }),
       { numRuns: 100 },
@@ -116,7 +113,9 @@ describe('A48, MC-90: what a pass needs', () => {
       fleet(...bindings.map((extras) => bound(extras))).policy.decidePass(jane, question, 'agent').reason;
     expect(reason({})).toContain('spec.agents: Allow');
     expect(reason()).toBe('');
-    expect(fleet(bound({ approval: 'approver' })).policy.decide(jane, question).reason).toContain('unknown value');
+    expect(fleet(bound({ approval: 'approver' })).policy.decide(jane, question).reason).toContain(
+      'spec.approval.by: Unsupported value',
+    );
   });
 });
 
@@ -165,5 +164,50 @@ describe('A48: an approval of every pass', () => {
     expect(refusals()).toEqual([403, 403]);
     world.put(bound());
     expect(refusals()).toEqual([undefined, undefined]);
+  });
+});
+
+describe('A48: an agent grants only what it may do without asking', () => {
+  const iss = 'https://pass.example';
+  const forKim = { iss, sub: 'kim' };
+  const roles = { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' };
+  const frb = { group: 'clusterpass.dev', resource: 'fleetrolebindings' };
+  const before = bound({ agents, approval: 'Approver' }, 'Group:editors');
+  const attempts: Readonly<Record<string, readonly [ReturnType<typeof bound>, old?: ReturnType<typeof bound>]>> = {
+    'create a binding for agents': [bound({ agents }, 'Group:editors')],
+    'create a binding for people': [bound({}, 'Group:editors')],
+    'drop the approval': [bound({ agents }, 'Group:editors'), before],
+  };
+  /** jane holds the role and these verbs, through a binding with these fields. */
+  const answers = (extras: FleetExtras, actor: Caller['actor'], caller = jane) => {
+    const verbs = ['bind', 'escalate', 'impersonate'];
+    const rules: Rules = [...TOKEN, { verbs, apiGroups: ['*'], resources: ['other'] }];
+    const { policy } = fleet(bound(extras)).put(role('token', rules));
+    const asked = { ...caller, actor };
+    const codes = Object.values(attempts).map(
+      ([object, old]) => refusalIfAny(() => checkGrant(policy, asked, frb, object, old))?.code,
+    );
+    const written = refusalIfAny(() => checkGrant(policy, asked, roles, role('new', TOKEN), undefined))?.code;
+    const may = verbs.map((verb) => policy.decide(asked, ask({ verb, group: 'x', resource: 'other' })).allowed);
+    const labels = (env: string) => ({ kind: 'Cluster', apiVersion: '', metadata: { name: 'b', labels: { env } } });
+    const clusters = { group: 'clusterregistry.k8s.io', resource: 'clusters' };
+    const world = fleet(bound(extras), bound({ agents, clusters: 'env=prod' }, 'Group:editors')).policy;
+    const labelled = refusalIfAny(() => checkLabels(world, asked, clusters, labels('prod'), labels('dev')))?.code;
+    return [...codes, written, labelled, ...may];
+  };
+  const refused = [403, 403, 403, 403, 403, false, false, false];
+  const permitted = [undefined, undefined, undefined, undefined, undefined, true, true, true];
+
+  it.each<[string, FleetExtras, Caller['actor'], readonly unknown[]]>([
+    ['a person', {}, undefined, permitted],
+    ['an account for a person', {}, forKim, permitted],
+    ['an agent', {}, { iss, sub: 'agent:editor', act: forKim }, refused],
+    ['an account that an agent asked for', {}, { iss, sub: 'x', act: { iss, sub: 'agent:editor' } }, refused],
+    ['an agent that has to ask', { agents, approval: 'Requester' }, { iss, sub: 'agent:editor' }, refused],
+    ['an agent that needs not ask', { agents }, { iss, sub: 'agent:editor' }, permitted],
+  ])('%s with %j', (_, extras, actor, expected) => {
+    expect(answers(extras, actor)).toEqual(expected);
+    const impersonated = { ...jane, impersonator: { ...person('robot'), actor } } as Caller;
+    expect(answers(extras, undefined, impersonated), 'that impersonates').toEqual(expected);
   });
 });

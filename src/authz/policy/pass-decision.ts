@@ -1,4 +1,5 @@
 import type { PassDecision, PassHolder } from '../../api/authorization.ts';
+import { type Identity, isAgent } from '../../api/caller.ts';
 import type { Decision } from '../../api/decision.ts';
 import { NEEDS_APPROVAL } from '../../api/decision.ts';
 import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
@@ -6,6 +7,8 @@ import type { PassApproval } from '../../api/kinds/pass-spec.ts';
 import type { Through } from './rule-index.ts';
 
 /** What a pass needs, by the bindings that allow it. Rights add up: the binding that asks for the least decides. */
+
+const isForAgents: Through = ({ agents, approval }) => agents && approval === 'none';
 
 type Level = readonly [approval: PassApproval, through: Through];
 
@@ -16,7 +19,7 @@ const LEVELS: Readonly<Record<PassHolder, readonly Level[]>> = {
   ],
   // Agents act only through marked bindings.
   agent: [
-    ['none', ({ agents, approval }) => agents && approval === 'none'],
+    ['none', isForAgents],
     ['confirm', ({ agents, approval }) => agents && approval === 'confirm'],
     ['review', ({ agents, approval }) => agents && (approval === 'review' || approval === 'review-always')],
   ],
@@ -44,3 +47,10 @@ export const withApprovalHint = (refused: Decision, needsApproval: boolean): Dec
     : refused;
 
 export const isAlwaysReviewed: Through = ({ approval }) => approval === 'review-always';
+
+/**
+ * The bindings through which a caller holds what it grants to others. An agent holds what it may do without asking: it
+ * must not give itself, or another agent, what a person has to approve.
+ */
+export const throughForGrants = (caller: Identity): Through =>
+  isAgent(caller) ? isForAgents : (facts) => !isAlwaysReviewed(facts);

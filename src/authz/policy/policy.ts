@@ -25,10 +25,10 @@ import { type ClusterView, type Reach, viewCluster, widerThan } from './cluster-
 import { CompiledBinding } from './compiled-rbac.ts';
 import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
-import { decidePass, isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
+import { decidePass, isAlwaysReviewed, throughForGrants, withApprovalHint } from './pass-decision.ts';
 import type { RoleKey } from './rbac-objects.ts';
 import { RoleTable } from './role-table.ts';
-import { type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
+import { GRANTING_VERBS, type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
 import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
 import { identities, reasonFor, SubjectTable, scopesFor, spanAround } from './subject-table.ts';
@@ -59,22 +59,20 @@ export interface Policy extends Authorizer, PassAuthorizer, GrantFinder, RuleLis
   /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void;
   /**
-   * The rules that the user holds in a namespace (`""`: everywhere) through unrestricted bindings, and through bindings
-   * of the same reach as `reach`, within `bounds`, that need no approval for tokens. Incomplete on purpose: see
-   * escalation.ts.
+   * The rules that the caller holds in a namespace (`""`: everywhere) through unrestricted bindings, and through
+   * bindings of the same reach as `reach`, within `bounds`, that need no approval for tokens. Incomplete on purpose:
+   * see escalation.ts.
    */
-  heldRules(user: User, namespace: string, reach: Reach, bounds: PassBounds): Rule[];
-  /** Bindings that end by themselves, also those that have ended and are still stored. */
-  endingBindings(): Iterable<Pick<BindingFacts, 'name' | 'expiresAt'>>;
+  heldRules(caller: Identity, namespace: string, reach: Reach, bounds: PassBounds): Rule[];
   /** The decision by bindings that do not depend on the cluster's labels. */
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
   /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(key: RoleKey): readonly Rule[] | undefined;
   /**
-   * The rules of the user's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster, within
+   * The rules of the caller's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster, within
    * `bounds`, and that need no approval for tokens.
    */
-  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, bounds: PassBounds): Rule[];
+  rulesHeldIn(cluster: ClusterView, caller: Identity, namespace: string, bounds: PassBounds): Rule[];
   /**
    * What is granted in a cluster after a change of its labels, and was not before: one binding for each role, namespace
    * and expiry.
@@ -100,7 +98,6 @@ class CompiledPolicy implements Policy {
    * which none of their bindings ends. So an entry is never wrong; later it is not looked up any more, and is evicted.
    */
   readonly #rules: Cache<string, VisibilityRule>;
-  readonly #ending = new Set<CompiledBinding>();
   readonly #now: () => number;
   /** Counts the changes applied. */
   #generation = 0;
@@ -140,7 +137,6 @@ class CompiledPolicy implements Policy {
       this.#subjects.add(after);
       this.#selectors.add(after);
       this.#bindings.set(id, after);
-      if (after.ends) this.#ending.add(after);
     } else {
       this.#bindings.delete(id);
     }
@@ -148,22 +144,18 @@ class CompiledPolicy implements Policy {
       before.role.bindings.delete(before);
       this.#subjects.remove(before);
       this.#selectors.remove(before);
-      this.#ending.delete(before);
       this.#roles.release(before.role);
     }
     this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, revision });
     this.#subjects.dropIdle();
   }
 
-  *endingBindings(): Generator<BindingFacts> {
-    for (const { facts } of this.#ending) yield facts;
-  }
-
   decide(caller: Identity, question: ResourceQuestion): Decision {
     const user = caller.as(question.cluster);
     // P-19.
     if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
-    const match = new ResourceMatch(question, this.#now);
+    const isGrant = GRANTING_VERBS.has(question.verb);
+    const match = new ResourceMatch(question, this.#now, isGrant ? throughForGrants(caller) : undefined);
     const decision = this.#decideBy(user, question, match);
     if (decision.allowed || !match.isAboutTokens) return decision;
     const reviewed = new ResourceMatch(question, this.#now, isAlwaysReviewed);
@@ -299,18 +291,20 @@ class CompiledPolicy implements Policy {
     return this.#decide(user, namespace, new ResourceMatch(question, this.#now), () => view);
   }
 
-  heldRules(user: User, namespace: string, reach: Reach, bounds: PassBounds): Rule[] {
+  heldRules(caller: Identity, namespace: string, reach: Reach, bounds: PassBounds): Rule[] {
     const isWider = widerThan(reach);
+    const user = caller.as(undefined);
     const bindings = scopesFor(namespace).flatMap((scope) => [...this.#bindingsOf(user, scope)]);
-    return rulesOfHeld(bindings, bounds, ({ facts }) => isWider(facts.reach));
+    return rulesOfHeld(bindings, bounds, throughForGrants(caller), ({ facts }) => isWider(facts.reach));
   }
 
   rulesOf(key: RoleKey): readonly Rule[] | undefined {
     return this.#roles.find(key)?.index.rules;
   }
 
-  rulesHeldIn(cluster: ClusterView, user: User, namespace: string, bounds: PassBounds): Rule[] {
-    return rulesOfHeld(this.#bindingsOf(user, namespace), bounds, (binding) => bindingAppliesIn(binding, cluster));
+  rulesHeldIn(cluster: ClusterView, caller: Identity, namespace: string, bounds: PassBounds): Rule[] {
+    const bindings = this.#bindingsOf(caller.as(cluster.name), namespace);
+    return rulesOfHeld(bindings, bounds, throughForGrants(caller), (binding) => bindingAppliesIn(binding, cluster));
   }
 
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {

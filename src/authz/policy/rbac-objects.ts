@@ -135,11 +135,8 @@ function readExpression(value: unknown): Requirement {
 }
 
 /** A field that no reader knows: it may be a restriction, misspelled. */
-export const unknownKey = (value: unknown, known: readonly string[]): string | undefined =>
-  isJsonObject(value) ? Object.keys(value).find((key) => !known.includes(key)) : undefined;
-
 function requireKnown(value: unknown, known: readonly string[]): void {
-  const unknown = unknownKey(value, known);
+  const unknown = isJsonObject(value) ? Object.keys(value).find((key) => !known.includes(key)) : undefined;
   if (unknown !== undefined) throw new TypeError(`unknown field ${unknown}`);
 }
 
@@ -147,7 +144,7 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 
 const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-export const isStrings = (value: unknown): value is string[] =>
+const isStrings = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
 
 function stringsOf(value: unknown): string[] {

@@ -37,6 +37,12 @@ describe('RFC 8693 section 4.1: the act claim', () => {
     expect(again?.act?.act?.sub).toBe('d');
   });
 
+  it('A48: keeps an agent, however often its pass requests another', () => {
+    let claim: Actor | undefined = { iss, sub: 'agent:editor', act: { iss, sub: 'carl' } };
+    for (const name of ['a', 'b', 'c']) claim = claimOf('fleet', [ALPHA], callerNamed(name, claim));
+    expect(claim).toEqual({ iss, sub: 'c', act: { iss, sub: 'agent:editor', act: { iss, sub: 'carl' } } });
+  });
+
   it('names the impersonator, not the impersonated user', () => {
     const impersonated = { ...callerNamed('jane'), impersonator: callerNamed('carl') };
     expect(claimOf('fleet', [ALPHA], impersonated)).toEqual({ iss, sub: 'carl' });

@@ -55,11 +55,19 @@ const named = (caller: Caller, iss: string, act: Actor | undefined): Actor => ({
   sub: claimedName(caller.as(undefined).name),
 });
 
-/** Keeps the oldest: otherwise a pass that requests itself a few times would no longer say which person began. */
+/**
+ * Keeps the oldest, and an agent: otherwise a pass that requests itself a few times would no longer say which person
+ * began, and that an agent was between.
+ */
 function withinDepth(actor: Actor, depth: number): Actor {
   const chain: Actor[] = [];
   for (let at: Actor | undefined = actor; at !== undefined; at = at.act) chain.push(at);
-  const kept = chain.length <= depth ? chain : [...chain.slice(0, depth - 1), ...chain.slice(-1)];
+  const later = chain.slice(depth - 2, -1);
+  const between = later
+    .filter(({ sub }) => sub.startsWith(AGENT_PREFIX))
+    .concat(later)
+    .slice(0, 1);
+  const kept = chain.length <= depth ? chain : [...chain.slice(0, depth - 2), ...between, ...chain.slice(-1)];
   return (
     kept.reduceRight((act: Actor | undefined, { iss, sub }) => ({ ...(act && { act }), iss, sub }), undefined) ?? actor
   );
