@@ -4,16 +4,12 @@ interface CsvRecord {
   /** The first line of the record, counted from 1. */
   readonly line: number;
   readonly fields: readonly string[];
+  /** Why the record cannot be read; its fields are those before the mistake. The next record is on the next line. */
+  readonly problem?: string;
 }
 
-export class CsvError extends Error {
+class CsvError extends Error {
   override readonly name = 'CsvError';
-  readonly line: number;
-
-  constructor(line: number, problem: string) {
-    super(`line ${line}: ${problem}`);
-    this.line = line;
-  }
 }
 
 /** Far above any real record: what is within these limits is read in less than a millisecond. */
@@ -30,13 +26,12 @@ export function* parseCsv(text: string): Generator<CsvRecord, void> {
   let line = 1;
 
   function quotedField(): string {
-    const opened = line;
     let value = '';
     at += 1;
     for (;;) {
       const close = text.indexOf('"', at);
-      if (close < 0) throw new CsvError(opened, 'a quoted field is not closed');
-      if (value.length + close - at > MAX_FIELD_LENGTH) throw tooLong(opened);
+      if (close < 0) throw new CsvError('a quoted field is not closed');
+      if (value.length + close - at > MAX_FIELD_LENGTH) throw tooLong();
       const part = text.slice(at, close).replaceAll('\r\n', '\n');
       for (const character of part) if (character === '\n') line += 1;
       value += part;
@@ -46,7 +41,7 @@ export function* parseCsv(text: string): Generator<CsvRecord, void> {
       at += 1;
     }
     if (at < text.length && text[at] !== ',' && breakLength(text, at) === 0) {
-      throw new CsvError(line, 'text after the closing quote of a field');
+      throw new CsvError('text after the closing quote of a field');
     }
     return value;
   }
@@ -54,8 +49,8 @@ export function* parseCsv(text: string): Generator<CsvRecord, void> {
   function bareField(): string {
     const start = at;
     while (at < text.length && text[at] !== ',' && breakLength(text, at) === 0) {
-      if (at - start > MAX_FIELD_LENGTH) throw tooLong(line);
-      if (text[at] === '"') throw new CsvError(line, 'a quote inside a field that does not begin with one');
+      if (at - start > MAX_FIELD_LENGTH) throw tooLong();
+      if (text[at] === '"') throw new CsvError('a quote inside a field that does not begin with one');
       at += 1;
     }
     return text.slice(start, at);
@@ -66,15 +61,23 @@ export function* parseCsv(text: string): Generator<CsvRecord, void> {
     at = blank.end;
     line += blank.count;
     if (at === text.length) return;
-    const begin = line;
+    const [begin, start] = [line, at];
     const fields: string[] = [];
-    for (;;) {
-      if (fields.length === MAX_COLUMNS) throw new CsvError(begin, `more than ${MAX_COLUMNS} columns`);
-      fields.push(text[at] === '"' ? quotedField() : bareField());
-      if (text[at] !== ',') break;
-      at += 1;
+    try {
+      for (;;) {
+        if (fields.length === MAX_COLUMNS) throw new CsvError(`more than ${MAX_COLUMNS} columns`);
+        fields.push(text[at] === '"' ? quotedField() : bareField());
+        if (text[at] !== ',') break;
+        at += 1;
+      }
+      yield { line: begin, fields };
+    } catch (error) {
+      if (!(error instanceof CsvError)) throw error;
+      yield { line: begin, fields, problem: error.message };
+      const end = text.indexOf('\n', start);
+      if (end < 0) return;
+      [at, line] = [end, begin];
     }
-    yield { line: begin, fields };
     if (at < text.length) {
       at += breakLength(text, at);
       line += 1;
@@ -99,5 +102,5 @@ function emptyLines(text: string, start: number): { readonly end: number; readon
   return { end, count };
 }
 
-const tooLong = (line: number): CsvError =>
-  new CsvError(line, `a field of more than ${MAX_FIELD_LENGTH} characters; is a quote not closed?`);
+const tooLong = (): CsvError =>
+  new CsvError(`a field of more than ${MAX_FIELD_LENGTH} characters; is a quote not closed?`);

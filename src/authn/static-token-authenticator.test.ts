@@ -43,7 +43,8 @@ describe('CSV', () => {
     [','.repeat(5_000_000), 'line 1: more than 64 columns'],
     [`${'\n'.repeat(5_000_000)}"`, 'line 5000001: a quoted field is not closed'],
   ])('%#: %.30j is refused', (text, message) => {
-    expect(() => [...parseCsv(text)]).toThrow(message);
+    const problem = parseCsv(text).find((record) => record.problem !== undefined);
+    expect(`line ${problem?.line}: ${problem?.problem}`).toContain(message);
   });
 
   test('lines are counted through quoted fields', () => {
@@ -52,9 +53,11 @@ describe('CSV', () => {
 });
 
 describe('the table', () => {
+  const digestOf = (token: string): string => new Secret(token).digest();
   const parse = async (text: string) => {
     const warnings: string[] = [];
-    return { table: await parseTokenTable(text, (problem) => warnings.push(problem)), warnings };
+    const { users, refused } = await parseTokenTable(text, (problem) => warnings.push(problem));
+    return { table: users, refused, warnings };
   };
   const user = async (text: string, token: string) => (await parse(text)).table.get(new Secret(token).digest());
 
@@ -89,9 +92,15 @@ describe('the table', () => {
     ['canary,,1', 'line 1: the user name is empty'],
     ['canary,agent:claude,1', 'line 1: the user name starts with agent:, which is reserved'],
     ['canary,"ada,1', 'line 1: a quoted field is not closed'],
-  ])('%j is refused, and the token not shown', async (text, message) => {
-    await expect(parse(text)).rejects.toThrow(message);
-    await expect(parse(text)).rejects.not.toThrow(/canary/);
+  ])('%j is left out, and the token not shown', async (text, message) => {
+    const { table, refused, warnings } = await parse(`${text}\nlast,eve,1\n`);
+    expect([...table.keys()]).toEqual([...(text.startsWith('ok') ? ['ok'] : []), 'last'].map(digestOf));
+    expect([refused, warnings]).toEqual([1, [`${message}; the line is left out`]]);
+  });
+
+  test.each(['canary,bob', 'canary,,2', 'canary,"bob"x,2'])('%j refuses its token on earlier lines', async (line) => {
+    const { table } = await parse(`canary,ada,1,admins\nok,ada,1\n${line}\n`);
+    expect([...table.keys()]).toEqual([digestOf('ok')]);
   });
 
   test('A19: warnings about thousands of lines are counted, not repeated', async () => {
@@ -212,11 +221,11 @@ describe('the file', () => {
 
   test('A1: a bad file is reported, by name and line, and its tokens are refused after a minute', async () => {
     const tokens = await open();
-    await writeFile(file, 'first,ada,1\ncanary\n');
+    await writeFile(file, 'canary\n');
     await tokens.refresh();
     await tokens.refresh();
     expect(reports).toEqual([
-      `--token-auth-file ${file}, line 2: needs at least 3 columns (token, user name, user uid), found 1; its previous content stays in force for 60 seconds`,
+      `--token-auth-file ${file}, line 1: needs at least 3 columns (token, user name, user uid), found 1; the line is left out; its previous content stays in force for 60 seconds`,
     ]);
     expect(await tokens.authenticateToken(new Secret('second'))).toBeDefined();
     await rm(file);
@@ -226,6 +235,27 @@ describe('the file', () => {
     now += 60_000;
     await tokens.refresh();
     expect(await tokens.authenticateToken(new Secret('second'))).toBeUndefined();
+  });
+
+  test('A1: a bad line takes its own token along, at once and at a start, and no others', async () => {
+    const opened = await open();
+    const [ada, bob] = [
+      await opened.authenticateToken(new Secret('first')),
+      await opened.authenticateToken(new Secret('second')),
+    ];
+    await writeFile(file, 'first,ada,1,dev\nsecond,"bob\nthird,eve,3\n');
+    await opened.refresh();
+    for (const tokens of [opened, await open()]) {
+      expect(await tokens.authenticateToken(new Secret('second'))).toBeUndefined();
+      expect(await tokens.authenticateToken(new Secret('third'))).toBeDefined();
+      expect([tokens.isGone(), tokens.refusedLines()]).toEqual([false, 1]);
+    }
+    expect([ada?.isLive(), bob?.isLive()]).toEqual([true, false]);
+    const report = `--token-auth-file ${file}, line 2: a quoted field is not closed; the line is left out`;
+    expect(reports).toEqual([report, report]);
+    await writeFile(file, 'first,ada,1,dev\nsecond,bob,2\n');
+    await opened.refresh();
+    expect([bob?.isLive(), opened.refusedLines()]).toEqual([true, 0]);
   });
 
   test('A1: an emptied file withdraws its tokens at once', async () => {

@@ -3,7 +3,7 @@ import { type FollowParts, followFiles, GONE_GRACE_MS } from '../lib/follow-file
 import { readMountedSecret, UnreadableFile, UnsafeFile } from '../lib/secret-file.ts';
 import { TimeSlice } from '../lib/time-slice.ts';
 import { Secret } from '../observability/secret.ts';
-import { CsvError, parseCsv } from './csv.ts';
+import { parseCsv } from './csv.ts';
 import { plainCaller, withAuthenticated } from './plain-caller.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
@@ -16,6 +16,8 @@ interface StaticTokenAuthenticator extends TokenAuthenticator {
   refresh(): Promise<void>;
   /** Whether the file is gone or invalid, so that its tokens are refused. */
   isGone(): boolean;
+  /** How many lines of the file have a mistake, so that their tokens are refused. */
+  refusedLines(): number;
   close(): void;
 }
 
@@ -28,32 +30,43 @@ export class TokenFileError extends Error {
   override readonly name = 'TokenFileError';
 }
 
-/** Rejects when the file cannot be used: a server must not start with fewer tokens than it was given. */
+/** Rejects when nothing in the file can be used. A line with a mistake is left out and reported, as at a reload. */
 export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Promise<StaticTokenAuthenticator> {
   const { file, report } = parts;
-  const read = async (): Promise<ReadonlyMap<string, Caller> | undefined> => {
-    const users = await load(file, report);
-    return users && new Map(Array.from(users, ([digest, user]) => [digest, callerOf(digest, user)]));
+  const read = async (): Promise<CallerTable | undefined> => {
+    const table = await load(file, report);
+    const callers = table && Array.from(table.users, ([digest, user]) => [digest, callerOf(digest, user)] as const);
+    return callers && { callers: new Map(callers), refused: table.refused };
   };
-  const whenGone = { value: new Map<string, Caller>(), graceMs: GONE_GRACE_MS };
+  const whenGone = { value: { callers: new Map<string, Caller>(), refused: 0 }, graceMs: GONE_GRACE_MS };
   const followed = await followFiles({ ...parts, what: `--token-auth-file ${file}`, files: [file], read, whenGone });
 
   /** Live while the file gives the token the same user: after a change of its groups the token is another caller. */
   function callerOf(digest: string, user: User): Caller {
-    const caller: Caller = plainCaller(user, () => followed.current().get(digest)?.key === caller.key);
+    const caller: Caller = plainCaller(user, () => followed.current().callers.get(digest)?.key === caller.key);
     return caller;
   }
 
   return {
-    authenticateToken: (token) => followed.current().get(token.digest()),
+    authenticateToken: (token) => followed.current().callers.get(token.digest()),
     refresh: followed.refresh,
     isGone: followed.isGone,
+    refusedLines: () => followed.current().refused,
     close: followed.close,
   };
 }
 
-/** Users by the digest of their token. */
-type UserTable = ReadonlyMap<string, User>;
+interface CallerTable {
+  readonly callers: ReadonlyMap<string, Caller>;
+  readonly refused: number;
+}
+
+interface UserTable {
+  /** By the digest of their token. */
+  readonly users: ReadonlyMap<string, User>;
+  /** How many lines were left out. */
+  readonly refused: number;
+}
 
 /** The limit of `parseTokenTable`, if each character has four bytes. */
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -70,14 +83,13 @@ async function load(file: string, report: (problem: string) => void): Promise<Us
     if (error instanceof UnsafeFile) throw new TokenFileError(`--token-auth-file: ${error.message}`);
     throw new TokenFileError(`--token-auth-file ${file} cannot be read as UTF-8 text`);
   }
-  try {
-    const table = await parseTokenTable(text, (problem) => report(`--token-auth-file ${file}, ${problem}`));
-    if (table.size === 0) report(`--token-auth-file ${file} has no tokens: every static token is refused`);
-    return table;
-  } catch (error) {
-    if (error instanceof CsvError) throw new TokenFileError(`--token-auth-file ${file}, ${error.message}`);
-    throw error;
-  }
+  const problems: string[] = [];
+  const table = await parseTokenTable(text, (problem) => problems.push(`--token-auth-file ${file}, ${problem}`));
+  // Without one usable line it is probably another file.
+  if (table.users.size === 0 && table.refused > 0) throw new TokenFileError(problems[0]);
+  for (const problem of problems) report(problem);
+  if (table.users.size === 0) report(`--token-auth-file ${file} has no tokens: every static token is refused`);
+  return table;
 }
 
 /** In characters: room for 50,000 tokens. */
@@ -85,33 +97,50 @@ const MAX_TABLE_LENGTH = 4 * 1024 * 1024;
 /** For one read of the file. */
 const MAX_WARNINGS = 20;
 
-/** Rejects with CsvError. `warn` is called for lines that are probably mistakes. Yields to the event loop. */
+/**
+ * `warn` is called for lines that are left out, and for those that are probably mistakes. A mistake refuses the token
+ * of its line, also if an earlier line has it: it never gives a token to another user. Yields to the event loop.
+ */
 export async function parseTokenTable(text: string, warn: (problem: string) => void): Promise<UserTable> {
-  if (text.length > MAX_TABLE_LENGTH) throw new CsvError(1, `the file has more than ${MAX_TABLE_LENGTH} characters`);
-  const table = new Map<string, User>();
+  if (text.length > MAX_TABLE_LENGTH) {
+    throw new TokenFileError(`--token-auth-file has more than ${MAX_TABLE_LENGTH} characters`);
+  }
+  const users = new Map<string, User>();
   const slice = new TimeSlice();
   let warnings = 0;
+  let refused = 0;
   const mistake = (problem: string): void => {
     if (++warnings <= MAX_WARNINGS) warn(problem);
   };
-  for (const { line, fields } of parseCsv(text)) {
+  for (const record of parseCsv(text)) {
     if (slice.isUsedUp) await slice.next();
-    const [token, name, uid, groups = ''] = fields;
-    if (token === undefined || name === undefined || uid === undefined) {
-      throw new CsvError(line, `needs at least 3 columns (token, user name, user uid), found ${fields.length}`);
+    const { line, fields } = record;
+    const [token = '', name = '', uid = '', groups = ''] = fields;
+    const digest = new Secret(token).digest();
+    const problem = record.problem ?? problemOf(fields);
+    if (problem !== undefined) {
+      mistake(`line ${line}: ${problem}; the line is left out`);
+      refused += 1;
+      users.delete(digest);
+      continue;
     }
-    if (token === '') throw new CsvError(line, 'the token is empty');
-    if (name === '') throw new CsvError(line, 'the user name is empty');
-    if (name.startsWith(AGENT_PREFIX))
-      throw new CsvError(line, `the user name starts with ${AGENT_PREFIX}, which is reserved`);
     if (fields.length > 4) {
       mistake(`line ${line}: only the first 4 columns count; write several groups in one, quoted: "a,b"`);
     }
-    const digest = new Secret(token).digest();
-    if (table.has(digest)) mistake(`line ${line}: duplicate token; this line replaces the earlier one`);
+    if (users.has(digest)) mistake(`line ${line}: duplicate token; this line replaces the earlier one`);
     const named = groups.split(',').filter((group) => group !== '');
-    table.set(digest, { name, uid, groups: withAuthenticated(named), extra: {} });
+    users.set(digest, { name, uid, groups: withAuthenticated(named), extra: {} });
   }
   if (warnings > MAX_WARNINGS) warn(`and ${warnings - MAX_WARNINGS} more lines that are probably mistakes`);
-  return table;
+  return { users, refused };
+}
+
+function problemOf(fields: readonly string[]): string | undefined {
+  const [token, name, uid] = fields;
+  if (uid === undefined) return `needs at least 3 columns (token, user name, user uid), found ${fields.length}`;
+  if (token === '') return 'the token is empty';
+  if (name === '') return 'the user name is empty';
+  return name?.startsWith(AGENT_PREFIX) === true
+    ? `the user name starts with ${AGENT_PREFIX}, which is reserved`
+    : undefined;
 }

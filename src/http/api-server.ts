@@ -49,6 +49,7 @@ interface ApiParts {
   readonly freshness: Pick<Freshness, 'isUnreachable' | 'proveCurrent' | 'whenCurrent'>;
   /** Files whose callers are refused, because the file is gone. */
   readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
+  readonly refusedLines: () => number;
   readonly isCluster: (name: string) => boolean;
   /** Origins of the token endpoints of an identity provider. */
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
@@ -170,6 +171,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     warnings: {
       'token-file': () => {
         if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone or invalid');
+        if (parts().refusedLines() > 0) throw new Error('lines of the file of --token-auth-file are left out');
       },
       'authentication-config': () => {
         if (parts().goneFiles.authenticationConfig())

@@ -203,6 +203,7 @@ export async function compose(
       cache: reflector,
       freshness,
       goneFiles: callers.isGone,
+      refusedLines: callers.failing.lines,
       isCluster: (name) => reader.find(catalog.clusters, fleetKey(name)) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });

@@ -38,6 +38,8 @@ interface OpenedAuthenticator {
   /** For metrics: the same by option, and whether the keys of an identity provider cannot be fetched, by issuer. */
   readonly failing: {
     files(): Readonly<Record<string, boolean>>;
+    /** Lines of `--token-auth-file` that are left out for a mistake. */
+    lines(): number;
     issuers(): Readonly<Record<string, boolean>>;
   };
   close(): void;
@@ -126,6 +128,7 @@ export async function openAuthenticator({
       originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
       isGone,
       failing: {
+        lines: () => staticTokens?.refusedLines() ?? 0,
         files: () => ({
           'token-auth-file': isGone.tokenFile(),
           'authentication-config': isGone.authenticationConfig(),

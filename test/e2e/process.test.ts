@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -98,6 +98,12 @@ describe('A1: tokens of files', () => {
       expect(token).not.toBe(server.adminToken);
       await expect.poll(() => ask(token)).toBe(200);
       expect(await ask(server.adminToken)).toBe(401);
+      // One line with a mistake refuses its own caller: a replica that starts then serves the others, too.
+      await appendFile(join(server.dataDir, 'users.csv'), 'no-user-name\n');
+      await expect.poll(async () => (await server.call('GET', '/readyz/token-file', { token: null })).code).toBe(503);
+      expect(await ask(tokenOf('jane'))).toBe(200);
+      const metrics = await server.call('GET', '/metrics', { token });
+      expect(metrics.text).toContain('\nclusterpass_caller_lines_refused 1\n');
       await rm(file);
       await expect.poll(() => ask(token)).toBe(401);
       expect([await ask(tokenOf('jane')), (await server.call('GET', '/readyz')).code]).toEqual([200, 200]);

@@ -7,7 +7,7 @@ import { type ApiObject, type BodyType, type Kind, NOTHING_UNCHANGED } from '../
 import { clusterKind } from '../../src/api/kinds/cluster.ts';
 import { clusterRoleBindingKind } from '../../src/api/kinds/rbac.ts';
 import { tokenRequestType } from '../../src/api/kinds/token-request.ts';
-import { CsvError, parseCsv } from '../../src/authn/csv.ts';
+import { parseCsv } from '../../src/authn/csv.ts';
 import { compileClaimsExpression, ExpressionError, ExpressionFailed } from '../../src/authn/jwt/cel.ts';
 import { Form, MAX_FORM_BYTES } from '../../src/http/oauth/form.ts';
 import { formRoutes } from '../../src/http/oauth/form-routes.ts';
@@ -219,7 +219,7 @@ describe('A19: everything else that is read does not block the event loop', () =
     'CSV, in each record',
     wrong(CSV_FAULTS, 4_000_000),
     // The reader of the file yields to the event loop between two records.
-    (text) => isFast(() => throwsOnly(() => void parseCsv(text).next(), CsvError)),
+    (text) => isFast(() => void parseCsv(text).next()),
     { runs: 15, found: largest(CSV_FAULTS, 4_000_000) },
   );
 

@@ -62,6 +62,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'critical',
     summary: 'replica-1 refuses the callers of --token-auth-file: the file is gone or invalid.',
   },
+  ClusterpassCallerLinesRefused: {
+    series: { [`clusterpass_caller_lines_refused{${AT}}`]: stays(2) },
+    labels: instance,
+    severity: 'warning',
+    summary: 'replica-1 leaves out 2 lines of --token-auth-file, which have mistakes.',
+  },
   ClusterpassIdentityProviderFailing: {
     series: { [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(1) },
     labels: { ...instance, issuer: 'https://id.example.com' },
@@ -206,6 +212,7 @@ const WELL: Readonly<Record<string, string>> = {
   'up{job="clusterpass",instance="replica-1"}': stays(1),
   [`clusterpass_audit_log_failing{${AT}}`]: stays(0),
   [`clusterpass_caller_file_failing{${AT},option="token-auth-file"}`]: stays(0),
+  [`clusterpass_caller_lines_refused{${AT}}`]: stays(0),
   [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(0),
   [`apiserver_audit_error_total{${AT}}`]: grows(0),
   [`clusterpass_log_lines_dropped_total{${AT}}`]: grows(0),

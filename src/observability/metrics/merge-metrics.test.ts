@@ -68,7 +68,7 @@ it('has a rule for every gauge of ours', async () => {
     keys: () => [],
     keyRotationMs: 0,
     clock: { skewSeconds: 0, isRight: () => true },
-    failingCallers: { files: () => ({}), issuers: () => ({}) },
+    failingCallers: { files: () => ({}), lines: () => 0, issuers: () => ({}) },
     now: () => 0,
   });
   const gauges = (await metrics.registry.getMetricsAsJSON()).filter(({ type }) => type === 'gauge');

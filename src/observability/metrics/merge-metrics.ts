@@ -32,6 +32,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   clusterpass_signing_key_rotation_timestamp_seconds: 'min',
   clusterpass_audit_log_failing: 'max',
   clusterpass_caller_file_failing: 'max',
+  clusterpass_caller_lines_refused: 'max',
   clusterpass_identity_provider_failing: 'max',
   clusterpass_tls_certificate_expiration_timestamp_seconds: 'min',
   process_start_time_seconds: 'min',

@@ -33,6 +33,7 @@ interface ObservedParts {
   readonly failingCallers: {
     /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
     files(): Readonly<Record<string, boolean>>;
+    lines(): number;
     /** Whether the keys of an identity provider cannot be fetched; by issuer. */
     issuers(): Readonly<Record<string, boolean>>;
   };
@@ -161,6 +162,7 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     () => by('option', failingCallers.files(), flag),
     ['option'],
   );
+  gauge('clusterpass_caller_lines_refused', 'Lines of --token-auth-file with a mistake.', () => failingCallers.lines());
   gauge(
     'clusterpass_identity_provider_failing',
     'Whether the keys of an identity provider could not be fetched when this was last tried, by issuer.',
