@@ -12,7 +12,7 @@ import { keyOf } from './plan.ts';
 const WATCH_SECONDS = 300;
 const IDLE_MS = (WATCH_SECONDS + 30) * 1_000;
 
-interface InformerOptions {
+export interface InformerOptions {
   readonly transport: Transport;
   /** The path of a collection. */
   readonly path: string;
@@ -23,7 +23,7 @@ interface InformerOptions {
   /** Called after every change of the objects, and when a connection is open: they are up to date again. */
   readonly onChange: () => void;
   /** Called when a connection is open (undefined) or was lost, with the reason. */
-  readonly onConnection: (problem: Error | undefined) => void;
+  readonly onConnection?: (problem: Error | undefined) => void;
 }
 
 interface ObjectList {
@@ -79,11 +79,11 @@ export class Informer {
       // E.g. a selector that cannot be read.
       retries: (error) => !isStatus(error, 400) && !isStatus(error, 422),
       onConnected: () => {
-        onConnection(undefined);
+        onConnection?.(undefined);
         onChange();
       },
       onInterruption: (cause) => {
-        if (cause !== undefined && !isStatus(cause, 410)) onConnection(cause as Error);
+        if (cause !== undefined && !isStatus(cause, 410)) onConnection?.(cause as Error);
       },
     });
     for await (const event of events) this.#handle(event);

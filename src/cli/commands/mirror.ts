@@ -2,8 +2,7 @@ import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import type { Transport } from '../../client/transport.ts';
-import { realTiming } from '../../lib/backoff.ts';
-import { Informer } from '../../sync/informer.ts';
+import type { Informer } from '../../sync/informer.ts';
 import {
   MIRRORED_KINDS,
   type MirroredKind,
@@ -13,7 +12,6 @@ import {
   mirrorKeyOf,
   mirrorOwnership,
 } from '../../sync/mirror.ts';
-import type { ConditionType, Reporter } from '../../sync/reporter.ts';
 import { clusterIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
@@ -32,42 +30,34 @@ export const run: Run = async (context, invocation) => {
     resource: cluster,
     clusterSide: 'SourceConnected',
     flags: mirrorFlags(invocation),
-    open: async ({ reporter, wake, signal }): Promise<Sides> => {
+    open: async ({ informer, signal }): Promise<Sides> => {
       const id = await registeredIdentity(source, server, cluster, signal);
       const identity = new CheckedIdentity(source, id);
-      const informersOf = (transport: Transport, base: string, side: ConditionType, onConnected = () => {}) => {
-        const connections = new Connections(reporter, side);
-        const informerOf = (kind: MirroredKind): Informer =>
-          new Informer({
-            ...{ transport, path: `${base}/${kind.resource}`, timing: realTiming, onChange: wake },
-            transform: (object) => mirroredPart(kind, object),
-            onConnection: (problem) => {
-              onConnected();
-              connections.set(kind.resource, problem);
-            },
-          });
-        return new Map(kinds.map((kind) => [kind, informerOf(kind)]));
-      };
-      const sources = informersOf(source.transport, '/api/v1', 'SourceConnected', () => identity.doubt());
-      const copies = informersOf(server, root, 'TargetConnected');
-      const all = [...sources.values(), ...copies.values()];
-      const areSynced = (informers: Iterable<Informer>): boolean => [...informers].every(({ isSynced }) => isSynced);
+      const transform = (kind: MirroredKind) => (object: ApiObject) => mirroredPart(kind, object);
+      const sources = kinds.map((kind) =>
+        informer('SourceConnected', {
+          transport: source.transport,
+          path: `/api/v1/${kind.resource}`,
+          transform: transform(kind),
+          onConnection: () => identity.doubt(),
+        }),
+      );
+      const copies = new Map(
+        kinds.map((kind) => {
+          const options = { transport: server, path: `${root}/${kind.resource}`, transform: transform(kind) };
+          return [kind, informer('TargetConnected', options)];
+        }),
+      );
       return {
-        read: async () => {
-          if (!areSynced(sources.values())) return undefined;
+        sources,
+        targets: [...copies.values()],
+        desired: async () => {
           await identity.check();
-          return mirroredState(objectsOf(sources.values()), id, context.now());
+          return mirroredState(objectsOf(sources), id, context.now());
         },
         target: new MirrorTarget({ transport: server, root, informers: copies }),
         keyOf: mirrorKeyOf,
-        isTargetSynced: () => areSynced(copies.values()),
         ownership: mirrorOwnership(id),
-        list: async () => {
-          await Promise.all(all.map((informer) => informer.list()));
-        },
-        follow: async (until) => {
-          await Promise.all(all.map((informer) => informer.run(until)));
-        },
       };
     },
   });
@@ -137,24 +127,5 @@ class CheckedIdentity {
       this.#isCertain = false;
       throw error;
     }
-  }
-}
-
-/** The condition of a side with several connections: true while all are open. */
-class Connections {
-  readonly #reporter: Reporter;
-  readonly #side: ConditionType;
-  readonly #problems = new Map<string, Error>();
-
-  constructor(reporter: Reporter, side: ConditionType) {
-    this.#reporter = reporter;
-    this.#side = side;
-  }
-
-  set(name: string, problem: Error | undefined): void {
-    if (problem === undefined) this.#problems.delete(name);
-    else this.#problems.set(name, problem);
-    const [first] = this.#problems.values();
-    this.#reporter.setCondition(this.#side, first === undefined, first?.message ?? '');
   }
 }

@@ -1,7 +1,6 @@
 import { PROFILE_GROUP } from '../../api/clusters/profile-of-cluster.ts';
 import { isValidLabelValue } from '../../api/names.ts';
 import { clustersPath } from '../../client/list-clusters.ts';
-import { realTiming } from '../../lib/backoff.ts';
 import { readAddress } from '../../lib/network.ts';
 import { servedVersion } from '../../sync/api-version.ts';
 import { ApplyTarget } from '../../sync/apply-target.ts';
@@ -14,8 +13,6 @@ import {
   profilesPath,
   withProfile,
 } from '../../sync/export-profiles.ts';
-import { Informer } from '../../sync/informer.ts';
-import type { ConditionType } from '../../sync/reporter.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
 import { connectCluster, connectServer } from '../sync/cluster-connection.ts';
@@ -32,36 +29,26 @@ export const run: Run = async (context, invocation) => {
     flags,
     resource: `clusterprofile.${PROFILE_GROUP}`,
     clusterSide: 'TargetConnected',
-    open: async ({ reporter, wake, signal }): Promise<Sides> => {
+    open: async ({ informer, signal }): Promise<Sides> => {
       const version = await servedVersion(transport, PROFILE_GROUP, PROFILE_VERSIONS, signal);
       const path = profilesPath(version, settings.namespace);
-      const connected = (side: ConditionType) => (problem: Error | undefined) =>
-        reporter.setCondition(side, problem === undefined, problem?.message ?? '');
-      const shared = { timing: realTiming, onChange: wake };
-      const profiles = new Informer({ ...shared, transport, path, onConnection: connected('TargetConnected') });
-      const clusters = new Informer({
-        ...shared,
+      const profiles = informer('TargetConnected', { transport, path });
+      const clusters = informer('SourceConnected', {
         transport: server,
         path: clustersPath('public'),
         labelSelector: invocation.text('selector'),
         transform: (cluster) => withProfile(cluster, version, settings),
-        onConnection: connected('SourceConnected'),
       });
       return {
-        read: async () => (clusters.isSynced ? exportedState(clusters.objects.values()) : undefined),
+        sources: [clusters],
+        targets: [profiles],
+        desired: () => exportedState(clusters.objects.values()),
         target: new ApplyTarget({
           ...{ transport, path, informer: profiles },
           fieldManager: EXPORT_FIELD_MANAGER,
           dryRun: flags.dryRun === 'server',
         }),
-        isTargetSynced: () => profiles.isSynced,
         ownership: exportOwnership(settings),
-        list: async () => {
-          await Promise.all([clusters.list(), profiles.list()]);
-        },
-        follow: async (until) => {
-          await Promise.all([clusters.run(until), profiles.run(until)]);
-        },
       };
     },
   });

@@ -1,13 +1,9 @@
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
-import type { Transport } from '../../client/transport.ts';
-import { realTiming } from '../../lib/backoff.ts';
 import { servedVersion } from '../../sync/api-version.ts';
 import { ApplyTarget } from '../../sync/apply-target.ts';
 import { CapiKubeconfigs } from '../../sync/capi-kubeconfigs.ts';
 import { type ImportSettings, importedState, importFieldManager, importOwnership } from '../../sync/import-clusters.ts';
-import { Informer } from '../../sync/informer.ts';
-import type { ConditionType } from '../../sync/reporter.ts';
 import { sourcePath } from '../../sync/sources/import-source.ts';
 import { IMPORT_SOURCES, type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
@@ -39,33 +35,21 @@ export const run: Run = async (context, invocation) => {
     flags,
     resource: `cluster.${CLUSTER_GROUP}`,
     clusterSide: 'SourceConnected',
-    open: async ({ reporter, wake, signal }): Promise<Sides> => {
+    open: async ({ informer, signal }): Promise<Sides> => {
       const version = await servedVersion(hub.transport, source.group, source.versions, signal);
-      const informerOf = (transport: Transport, path: string, side: ConditionType): Informer =>
-        new Informer({
-          ...{ transport, path, timing: realTiming, onChange: wake },
-          onConnection: (problem) => reporter.setCondition(side, problem === undefined, problem?.message ?? ''),
-        });
-      const found = informerOf(hub.transport, sourcePath(source, version, hubNamespace), 'SourceConnected');
-      const clusters = informerOf(server, FULL_CLUSTERS, 'TargetConnected');
+      const path = sourcePath(source, version, hubNamespace);
+      const found = informer('SourceConnected', { transport: hub.transport, path });
+      const clusters = informer('TargetConnected', { transport: server, path: FULL_CLUSTERS });
       return {
-        read: async () => {
-          if (!found.isSynced) return undefined;
-          return importedState(found.objects.values(), source, { ...settings, ...sourceSettings });
-        },
+        sources: [found],
+        targets: [clusters],
+        desired: () => importedState(found.objects.values(), source, { ...settings, ...sourceSettings }),
         target: new ApplyTarget({
           ...{ transport: server, path: FULL_CLUSTERS, informer: clusters },
           fieldManager: importFieldManager(from),
           dryRun: flags.dryRun === 'server',
         }),
-        isTargetSynced: () => clusters.isSynced,
         ownership: importOwnership(settings),
-        list: async () => {
-          await Promise.all([found.list(), clusters.list()]);
-        },
-        follow: async (until) => {
-          await Promise.all([found.run(until), clusters.run(until)]);
-        },
       };
     },
   });

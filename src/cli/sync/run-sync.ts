@@ -1,7 +1,8 @@
 import { parseDuration } from '../../config/duration.ts';
 import { realTiming, reconnectMs } from '../../lib/backoff.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { Reconciler, type ReconcilerOptions } from '../../sync/reconciler.ts';
+import { Informer, type InformerOptions } from '../../sync/informer.ts';
+import { type DesiredState, Reconciler, type ReconcilerOptions } from '../../sync/reconciler.ts';
 import { Reporter } from '../../sync/reporter.ts';
 import { Wakeup } from '../../sync/wakeup.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
@@ -34,21 +35,46 @@ export function onceFlags(invocation: Invocation, supported?: readonly DryRun[])
   return { isOnce, dryRun };
 }
 
+type Side = 'SourceConnected' | 'TargetConnected';
+
 /** The two sides, once they can be read. */
-export interface Sides extends Pick<ReconcilerOptions, 'read' | 'target' | 'isTargetSynced' | 'ownership' | 'keyOf'> {
-  /** Reads both sides once. */
-  list(): Promise<void>;
-  /** Follows both sides until the signal is aborted. Rejects for an error that a retry does not fix. */
-  follow(signal: AbortSignal): Promise<void>;
+export interface Sides extends Pick<ReconcilerOptions, 'target' | 'ownership' | 'keyOf'> {
+  readonly sources: readonly Informer[];
+  readonly targets: readonly Informer[];
+  /** What the sources want. Called when all of them were read. */
+  readonly desired: () => DesiredState | Promise<DesiredState>;
+}
+
+/** What the sides are made with. */
+interface OpenParts {
+  /** An informer of one side. Its connections are in the condition of that side. */
+  readonly informer: (side: Side, options: Omit<InformerOptions, 'timing' | 'onChange'>) => Informer;
+  readonly signal: AbortSignal;
 }
 
 export interface SyncCommand {
   readonly resource: string;
   readonly flags: SyncFlags;
   /** Asks the cluster, e.g. a hub, for its API versions and makes the sides. */
-  open(parts: { readonly reporter: Reporter; readonly wake: () => void; readonly signal: AbortSignal }): Promise<Sides>;
+  open(parts: OpenParts): Promise<Sides>;
   /** The side of that cluster. The other one is Clusterpass. */
-  readonly clusterSide: 'SourceConnected' | 'TargetConnected';
+  readonly clusterSide: Side;
+}
+
+/** Makes the informers. The condition of a side with several connections is true while all are open. */
+function informerFactory(reporter: Reporter, onChange: () => void): OpenParts['informer'] {
+  const problems = { SourceConnected: new Map<string, Error>(), TargetConnected: new Map<string, Error>() };
+  return (side, options) =>
+    new Informer({
+      ...{ ...options, timing: realTiming, onChange },
+      onConnection: (problem) => {
+        options.onConnection?.(problem);
+        if (problem === undefined) problems[side].delete(options.path);
+        else problems[side].set(options.path, problem);
+        const [first] = problems[side].values();
+        reporter.setCondition(side, first === undefined, first?.message ?? '');
+      },
+    });
 }
 
 /** While the sides were opened, a request to Clusterpass failed. Other failures there are the cluster's. */
@@ -78,9 +104,12 @@ export async function runSync(context: Context, invocation: Invocation, command:
     err: line(context.err),
     now: context.now,
   });
-  const reconcilerFor = ({ read, target, isTargetSynced, ownership, keyOf }: Sides): Reconciler =>
+  const areSynced = (informers: readonly Informer[]): boolean => informers.every(({ isSynced }) => isSynced);
+  const reconcilerFor = ({ sources, targets, desired, target, ownership, keyOf }: Sides): Reconciler =>
     new Reconciler({
-      ...{ read, target, isTargetSynced, ownership, reporter },
+      ...{ target, ownership, reporter },
+      read: async () => (areSynced(sources) ? desired() : undefined),
+      isTargetSynced: () => areSynced(targets),
       ...(keyOf === undefined ? {} : { keyOf }),
       prune: flags.prune,
       maxDelete: flags.maxDelete,
@@ -90,9 +119,12 @@ export async function runSync(context: Context, invocation: Invocation, command:
       timing: realTiming,
     });
   const wakeup = new Wakeup();
+  const informer = informerFactory(reporter, wakeup.set);
+  const onAll = (sides: Sides, act: (each: Informer) => Promise<void>): Promise<unknown> =>
+    Promise.all([...sides.sources, ...sides.targets].map(act));
   if (flags.isOnce) {
-    const sides = await openOnce(command, { reporter, wake: wakeup.set, signal: new AbortController().signal });
-    await sides.list();
+    const sides = await openOnce(command, { informer, signal: new AbortController().signal });
+    await onAll(sides, (each) => each.list());
     await reconcilerFor(sides).reconcile();
     return reporter.isSynced ? 0 : 1;
   }
@@ -101,9 +133,10 @@ export async function runSync(context: Context, invocation: Invocation, command:
   const signal = AbortSignal.any([stopped, failed.signal]);
   const close = await serveStatus(context, invocation, reporter);
   try {
-    const sides = await openWithRetries(command, { reporter, wake: wakeup.set, signal });
+    const sides = await openWithRetries(command, reporter, { informer, signal });
     if (sides === undefined) return 0;
-    const running = [sides.follow(signal), reconcilerFor(sides).run(signal, wakeup)];
+    // Rejects for an error that a retry does not fix.
+    const running = [onAll(sides, (each) => each.run(signal)), reconcilerFor(sides).run(signal, wakeup)];
     try {
       await Promise.all(running);
     } finally {
@@ -116,7 +149,7 @@ export async function runSync(context: Context, invocation: Invocation, command:
   }
 }
 
-async function openOnce(command: SyncCommand, parts: Parameters<SyncCommand['open']>[0]): Promise<Sides> {
+async function openOnce(command: SyncCommand, parts: OpenParts): Promise<Sides> {
   try {
     return await command.open(parts);
   } catch (error) {
@@ -125,11 +158,8 @@ async function openOnce(command: SyncCommand, parts: Parameters<SyncCommand['ope
 }
 
 /** The cluster may be down when this starts. Undefined: stopped before it answered. */
-async function openWithRetries(
-  command: SyncCommand,
-  parts: Parameters<SyncCommand['open']>[0],
-): Promise<Sides | undefined> {
-  const { signal, reporter } = parts;
+async function openWithRetries(command: SyncCommand, reporter: Reporter, parts: OpenParts): Promise<Sides | undefined> {
+  const { signal } = parts;
   for (let failures = 1; !signal.aborted; failures++) {
     try {
       return await command.open(parts);
