@@ -13,7 +13,6 @@ import { readLogins } from '../connection/logins.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
-import { watchContexts } from '../kubeconfig/watch-contexts.ts';
 import {
   hasUnacceptedChanges,
   printNextStep,
@@ -51,13 +50,11 @@ export const run: Run = async (context, invocation) => {
     prune,
     prunesLogouts,
     acceptChanges: invocation.is('acceptChanges'),
-    reported: new Set(),
   };
-  if (invocation.is('watch') && !hasNoServer) return watchContexts(context, invocation, settings);
   const { answers, failed } = await askAll(context, servers, (server) => selected(server, settings));
   if (servers.length > 0 && answers.length === 0) return 1;
   const parts = answers.map(({ server, value: clusters }) => ({ server, clusters }));
-  const result = await writeContexts(context, invocation, settings, parts, { testsTokens: true });
+  const result = await writeContexts(context, invocation, settings, parts);
   const missing = failed.length > 0 ? [] : missingNames(settings, parts);
   const meant = await nearestClusters(servers, missing);
   for (const reference of missing) {

@@ -65,15 +65,10 @@ export async function askAll<T>(
       answers.push({ server, value: result.value });
       continue;
     }
-    reportFailure(context, server, result.reason);
+    context.err.write(`error: ${failureAt(server, result.reason)}\n`);
     failed.push(server);
   }
   return { answers, failed };
-}
-
-/** Names a server that failed. */
-export function reportFailure({ err }: Context, server: NamedServer, error: unknown): void {
-  err.write(`error: ${failureAt(server, error)}\n`);
 }
 
 /** A failure with the name of its server. Throws an error that is a bug of this program. */

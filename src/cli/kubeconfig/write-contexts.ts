@@ -34,8 +34,6 @@ export interface WriteSettings extends ContextSettings {
   /** Whether contexts of servers without a login are removed, too. */
   readonly prunesLogouts: boolean;
   readonly acceptChanges: boolean;
-  /** Changes of endpoints that were reported. With --watch, each is reported once. */
-  readonly reported: Set<string>;
 }
 
 /** The selected clusters of one server. */
@@ -53,36 +51,26 @@ interface Tested {
   readonly isFailing: NonNullable<MergeOptions['isFailing']>;
 }
 
-interface WriteOptions {
-  /** Requests tokens with a dry run, to warn of those that fail. */
-  readonly testsTokens: boolean;
-  /** Prints the summary of a file only if it was changed. */
-  readonly reportsOnlyChanges?: boolean;
-  /** For a server whose clusters cannot be listed: its contexts are not pruned. Without it, the write fails. */
-  readonly onPruneFailure?: (server: NamedServer, error: unknown) => void;
-}
-
 /** Writes the contexts of the clusters to the file or to stdout, and prints what was changed. */
 export async function writeContexts(
   context: Context,
   invocation: Invocation,
   settings: WriteSettings,
   parts: readonly ServerClusters[],
-  { testsTokens, reportsOnlyChanges = false, onPruneFailure }: WriteOptions,
 ): Promise<Written> {
   const print = (text: string): void => context.err.write(`${text}\n`);
   const { wanted, skipped } = await contextsOf(settings, parts);
   for (const reason of skipped) print(`Warning: ${reason}`);
-  const prune = settings.prune ? await pruningOf(context, settings, parts, onPruneFailure) : undefined;
+  const prune = settings.prune ? await pruningOf(context, settings, parts) : undefined;
   // Before the file is written: a context that fails is not the one to start with.
-  const tested = testsTokens ? await testTokens(settings, wanted) : UNTESTED;
+  const tested = await testTokens(settings, wanted);
   const { isFailing } = tested;
   const file = fileOf(context, invocation);
   const result =
     file === undefined
       ? mergeToStdout(context, wanted, { isFailing })
       : await mergeIntoFile(context, file, wanted, { prune, acceptChanges: settings.acceptChanges, isFailing });
-  if (file !== undefined && (result.changed || !reportsOnlyChanges)) print(`${file}: ${summaryOf(result)}`);
+  if (file !== undefined) print(`${file}: ${summaryOf(result)}`);
   for (const { contextName, reason } of result.removed) print(`removed: ${terminalSafe(`${contextName}: ${reason}`)}`);
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
   reportCurrentContext(result, print);
@@ -102,7 +90,6 @@ async function contextsOf(
   for (const { server, clusters } of parts) {
     if (isServer) wanted.push(...serverContexts(server, command, validNames(clusters)));
     if (account === undefined) continue;
-    // For each write: with --watch, the machine may move to another network.
     const localAddress = await localAddressTo(server.connection.server);
     for (const cluster of clusters) {
       const context = wantedContext(settings, server, account, cluster, localAddress);
@@ -117,27 +104,15 @@ async function pruningOf(
   context: Context,
   settings: WriteSettings,
   parts: readonly ServerClusters[],
-  onFailure: WriteOptions['onPruneFailure'],
 ): Promise<Pruning> {
-  const found = await Promise.all(
-    parts.map(async (part) => {
-      try {
-        return [part.server.connection.server, await visibleNames(settings, part)] as const;
-      } catch (error) {
-        if (onFailure === undefined) throw error;
-        onFailure(part.server, error);
-        return undefined;
-      }
-    }),
+  const visible = new Map(
+    await Promise.all(
+      parts.map(async (part) => [part.server.connection.server, await visibleNames(settings, part)] as const),
+    ),
   );
-  return { visible: new Map(found.filter((each) => each !== undefined)), knownServers: await knownServers() };
-
-  /** Read for each write: with --watch, the user logs in and out meanwhile. */
-  async function knownServers(): Promise<ReadonlySet<string> | undefined> {
-    if (!settings.prunesLogouts) return undefined;
-    const servers = settings.servers.map(({ connection }) => connection.server);
-    return new Set([...servers, ...Object.keys((await readLogins(context)).logins)]);
-  }
+  if (!settings.prunesLogouts) return { visible, knownServers: undefined };
+  const servers = settings.servers.map(({ connection }) => connection.server);
+  return { visible, knownServers: new Set([...servers, ...Object.keys((await readLogins(context)).logins)]) };
 }
 
 /** Clusters that are not selected are visible, so they are not pruned. The context of the fleet has no cluster. */
@@ -186,12 +161,8 @@ function reportMoved(settings: WriteSettings, result: MergeResult, print: (text:
   const lines = result.moved.flatMap(({ contextName, changes }) =>
     changes.map((change) => terminalSafe(`${contextName}: ${change}`)),
   );
-  const fresh = lines.filter((line) => !settings.reported.has(line));
-  for (const line of fresh) {
-    settings.reported.add(line);
-    print(`changed: ${line}`);
-  }
-  if (fresh.length > 0 && hasUnacceptedChanges(settings, result)) {
+  for (const line of lines) print(`changed: ${line}`);
+  if (hasUnacceptedChanges(settings, result)) {
     const which = result.moved.length === 1 ? 'This context was' : `These ${result.moved.length} contexts were`;
     print(
       `error: ${which} left unchanged, because kubectl would send tokens to the new address. If the change is right, ` +
@@ -220,10 +191,8 @@ function summaryOf({ changed, written, added, renamed, removed, moved }: MergeRe
   );
 }
 
-const UNTESTED: Tested = { warnings: [], isFailing: () => false };
-
 async function testTokens({ servers, account }: WriteSettings, wanted: readonly WantedContext[]): Promise<Tested> {
-  if (account === undefined) return UNTESTED;
+  if (account === undefined) return { warnings: [], isFailing: () => false };
   const tested = await Promise.all(
     servers.map(async ({ name, client, connection: { server } }) => {
       const clusters = wanted.filter(({ key }) => key.server === server && key.cluster !== '');
