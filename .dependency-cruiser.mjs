@@ -105,7 +105,7 @@ const MODULES = [
     files: [
       'lib/network.ts',
       'server/demo-front.ts',
-      'client/node-dispatcher.ts',
+      'client/node.ts',
       'storage/sqlite/backup-socket.ts',
       'storage/sqlite/request-backup.ts',
     ],
@@ -117,7 +117,7 @@ const MODULES = [
   },
   {
     modules: ['undici'],
-    folders: ['http', 'cli', 'client', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd'],
+    folders: ['http', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd'],
     why: 'HTTP requests leave through the folders that set their limits.',
   },
   {

@@ -636,6 +636,16 @@ func terminalSafe(text string) string {
 	}, text)
 }
 
+func (c connection) isPlain() bool { return strings.HasPrefix(c.server, "http:") }
+
+// closed is the error for a connection that was closed before the answer. A TLS server closes a plain one.
+func (c connection) closed() error {
+	if c.isPlain() {
+		return failure("Unable to connect to the server: " + c.server + " closed the connection; does it want https://?")
+	}
+	return c.unreachable("connection reset by peer")
+}
+
 // requestFailed gives the same words for the same failure as the TypeScript program.
 func (c connection) requestFailed(err error) error {
 	var number syscall.Errno
@@ -653,8 +663,8 @@ func (c connection) requestFailed(err error) error {
 		return c.unreachable("its host name is not known")
 	case errors.As(err, &timed) && timed.Timeout():
 		return c.unreachable("timed out")
-	case errors.Is(err, syscall.EPIPE):
-		return c.unreachable("connection reset by peer")
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
+		return c.closed()
 	case errors.As(err, &number):
 		return c.unreachable(number.Error())
 	case errors.As(err, &noTLS):
@@ -675,9 +685,12 @@ func (c connection) requestFailed(err error) error {
 		}
 		return c.unreachable("its certificate has expired")
 	case malformed.MatchString(text):
+		if c.isPlain() {
+			return failure("Unable to connect to the server: " + c.server + " does not answer in HTTP; does it want https://?")
+		}
 		return c.unreachable("it does not answer in HTTP")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return c.unreachable("connection reset by peer")
+		return c.closed()
 	case strings.Contains(text, "tls: "):
 		return c.unreachable("TLS failed")
 	}

@@ -24,7 +24,7 @@ async function servedLists(
   const connection = await connectionTo(context, invocation, { logins: {} }, serverUrl(given));
   const { server } = connection;
   const token = await tokenFor(connection)();
-  const fetch = await fetchFor(connection, context.env);
+  const fetch = fetchFor(connection, context.env);
   return async <T>(path: string): Promise<T> => {
     const response = await fetch(`${server}${path}`, {
       headers: { Authorization: `Bearer ${token}`, Accept: 'application/json' },

@@ -62,7 +62,7 @@ export async function clusterHint(
   const reference = { name: cluster, server: undefined };
   try {
     const connection = await resolveConnection(context, invocation);
-    const server = { name: connection.server, connection, client: await clientFor(context, connection) };
+    const server = { name: connection.server, connection, client: clientFor(context, connection) };
     // Most errors are about something else than the name: the fleet is not listed for them.
     if ((await clustersNamed(server, [cluster])).length > 0) return undefined;
     const name = (await nearestClusters([server], [reference])).get(reference);

@@ -97,10 +97,10 @@ export function requestFailed(server: string, error: unknown): ConnectionError {
     return new ConnectionError(`${server} does not speak TLS; did you mean ${plain}?`, { cause: error });
   }
   // A TLS server closes a plain HTTP connection, or answers with a TLS alert, which is not HTTP.
-  if (isPlain && code === 'UND_ERR_SOCKET' && cause.message === 'other side closed') {
+  if (isPlain && (code === 'ECONNRESET' || cause.message === 'other side closed')) {
     return new ConnectionError(`${server} closed the connection; does it want https://?`, { cause: error });
   }
-  if (isPlain && cause.name === 'HTTPParserError') {
+  if (isPlain && (cause.name === 'HTTPParserError' || `${code}`.startsWith('HPE_'))) {
     return new ConnectionError(`${server} does not answer in HTTP; does it want https://?`, { cause: error });
   }
   if (UNTRUSTED.has(code)) {

@@ -137,11 +137,11 @@ describe('clusterpass login at an identity provider', () => {
     const refused = [...LOGIN()];
     refused[4] = 'https://127.0.0.1:4';
     expect(await person.fails(refused)).toMatch(
-      /^error: --issuer-url: "https:\/\/127\.0\.0\.1:4" cannot be used: .*ECONNREFUSED/,
+      /^error: --issuer-url: "https:\/\/127\.0\.0\.1:4" cannot be used: .*connection refused/,
     );
     const variables = { CLUSTERPASS_ISSUER_URL: 'https://127.0.0.1:4', CLUSTERPASS_CLIENT_ID: 'x' };
     expect(await person.fails(['login', '--server', server.url], { env: variables })).toMatch(
-      /^error: CLUSTERPASS_ISSUER_URL: "https:\/\/127\.0\.0\.1:4" cannot be used: .*ECONNREFUSED/,
+      /^error: CLUSTERPASS_ISSUER_URL: "https:\/\/127\.0\.0\.1:4" cannot be used: .*connection refused/,
     );
     expect(await person.fails([...LOGIN(), '--token', 'x'])).toBe(
       'error: cannot use both a token and an identity provider\n',

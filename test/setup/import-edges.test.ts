@@ -173,7 +173,7 @@ describe('import edges', () => {
       'node:tls': [...sockets, 'server/workers'],
       'node:dgram': [...sockets, 'server/workers'],
       'node:sqlite': ['storage/sqlite'],
-      undici: [...sockets, 'client'],
+      undici: sockets.filter((folder) => folder !== 'cli'),
       '@grpc/grpc-js': ['storage/etcd'],
     };
     const files = new Map<string, string>();

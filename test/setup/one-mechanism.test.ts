@@ -77,12 +77,15 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     ['src/cli/connection/fetch-for.ts', 'src/client/node.ts'],
   ],
   [
-    'HTTP requests by undici: of clients, to clusters, of documents of a provider and of spans',
+    'HTTP requests of clients, the command line among them',
+    /getBuiltinModule\([^)]*'node:https'/,
+    ['src/client/node.ts'],
+  ],
+  [
+    'HTTP requests by undici: to clusters, of documents of a provider and of spans',
     /from 'undici'|import\('undici'\)/,
     [
       'src/authn/jwt/fetch-document.ts',
-      'src/client/node-dispatcher.ts',
-      'src/client/node.ts',
       'src/clusters/upstream/connections.ts',
       'src/http/records/tracing/span-exporter.ts',
     ],

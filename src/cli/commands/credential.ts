@@ -6,7 +6,6 @@ import { clientFor, credentialSource, resolveConnection, tokenFor } from '../con
 import { type CredentialSource, cachedCredential, deleteCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
 import { checkClusterName } from '../connection/one-server.ts';
-import { plainFetch } from '../connection/plain-fetch.ts';
 import { refreshTime } from '../connection/refresh-time.ts';
 import { type ExecInfo, readExecInfo } from '../exec-info.ts';
 import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
@@ -50,7 +49,7 @@ export const run: Run = async (context, invocation) => {
   };
   const source: CredentialSource = {
     issue: async () => {
-      const client = await clientFor(context, connection, plainFetch(connection, context.env));
+      const client = clientFor(context, connection);
       const { signal } = deadline;
       if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', ...wanted, ...(await proof()), signal });
       return subject === 'me'

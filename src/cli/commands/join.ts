@@ -72,7 +72,7 @@ export const join: Run = async (context, invocation) => {
         'and pass it with --token-file or CLUSTERPASS_TOKEN',
     );
   }
-  const client = await clientFor(context, connection);
+  const client = clientFor(context, connection);
   const source = await connectCluster(context, invocation);
   const { server, caBundle } = await reachableAt(source, invocation);
   const identity = await readIdentity(context, source.transport);

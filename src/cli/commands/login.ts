@@ -39,7 +39,7 @@ const logIn: Run = async (context, invocation) => {
   const { connection, session } = await getToken(context, invocation);
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
   const name = nameFor(invocation.text('name'), server, await readLogins(context));
-  const client = await clientFor(context, connection);
+  const client = clientFor(context, connection);
   const user = await userOf(
     client,
     session === undefined ? connection.tokenSource.name : 'the ID token of the provider',

@@ -55,7 +55,7 @@ const TIMEOUT_MS = 3_000;
 
 /** Ends the live passes that were requested with this login, and returns their number. */
 async function revokeOwnPasses(context: Context, logins: Logins, server: string): Promise<number> {
-  const client = await clientFor(context, connectionOfLogin(context, logins, server));
+  const client = clientFor(context, connectionOfLogin(context, logins, server));
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const { value } = await client.request<{ items: ApiObject[] }>('GET', PASSES.path, { expects: 'list', signal });
   if (value.items.length === 0) return 0;

@@ -24,7 +24,7 @@ export const run: Run = async (context, invocation) => {
   if (invocation.text('tokenFile') === '-') throw new CliError('--token-file - cannot be used: stdin has the messages');
   if (context.stdin === undefined) throw new CliError('there is no stdin to read messages from');
   const connection = await resolveConnection(context, invocation);
-  const options = await clientOptions(context, connection);
+  const options = clientOptions(context, connection);
   const userAgent = `clusterpass-mcp/${context.version}`;
   const tools = invocation.is('readOnly') ? READ_ONLY_TOOLS : TOOLS;
   await serveStdio({

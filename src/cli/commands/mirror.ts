@@ -23,7 +23,7 @@ export const run: Run = async (context, invocation) => {
   const cluster = invocation.required('cluster', '--cluster');
   const kinds = MIRRORED_KINDS.filter(({ resource }) => resource !== 'pods' || !invocation.is('withoutPods'));
   const connection = await resolveConnection(context, invocation);
-  const server = await connectServer(context, connection);
+  const server = connectServer(context, connection);
   const source = await connectCluster(context, invocation);
   const root = `/${connection.productName}/${encodeURIComponent(cluster)}/api/v1`;
   return runSync(context, invocation, {

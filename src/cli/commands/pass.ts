@@ -39,7 +39,7 @@ export const requestPass: Run = async (context, invocation) => {
   const bound = invocation.is('anyMachine')
     ? {}
     : { codeChallenge: await codeChallengeFor(context, connection.server) };
-  const client = await clientFor(context, connection);
+  const client = clientFor(context, connection);
   const { value } = await client.request<ApiObject>('POST', PASSES.path, {
     expects: 'object',
     query: { fieldManager: 'clusterpass' },
@@ -118,7 +118,7 @@ export const showPasses: Run = showApprovable(PASSES, (pass) => {
 /** Deletes passes, which revokes the tokens that they were redeemed for. */
 export const revokePasses: Run = async (context, invocation) => {
   const connection = await resolveConnection(context, invocation);
-  const client = await clientFor(context, connection);
+  const client = clientFor(context, connection);
   return forEach(context, PASSES, invocation.args, async (argument) => {
     const path = approvablePath(PASSES, argument);
     const name = path.slice(path.lastIndexOf('/') + 1);

@@ -10,7 +10,7 @@ import { readIdentity } from '../cluster-identity.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { undiciFetchFor } from '../connection/fetch-for.ts';
+import { fetchFor } from '../connection/fetch-for.ts';
 import { requireHttps } from '../connection/require-https.ts';
 import { isDryRun } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
@@ -63,7 +63,7 @@ interface ClusterFacts {
 async function inspectCluster(context: Context, source: KubeconfigContext): Promise<ClusterFacts> {
   const { server, token } = source;
   requireHttps(server, { name: "the cluster's address" });
-  const fetch = await undiciFetchFor({ ...source, certificateAuthority: source.ca }, context.env);
+  const fetch = fetchFor({ ...source, certificateAuthority: source.ca }, context.env);
   const client = createClient({
     server,
     ...(token === undefined ? {} : { token }),

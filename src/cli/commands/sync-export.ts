@@ -23,7 +23,7 @@ export const run: Run = async (context, invocation) => {
   const flags = syncFlags(invocation);
   const connection = await resolveConnection(context, invocation);
   const settings = settingsFrom(invocation, connection.server);
-  const server = await connectServer(context, connection);
+  const server = connectServer(context, connection);
   const { transport } = await connectCluster(context, invocation);
   return runSync(context, invocation, {
     flags,

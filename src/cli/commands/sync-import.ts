@@ -20,7 +20,7 @@ export const run: Run = async (context, invocation) => {
   const hubNamespace = namespaceFrom(invocation, from);
   const hubName = hubNameFrom(context, invocation);
   const connection = await resolveConnection(context, invocation);
-  const server = await connectServer(context, connection);
+  const server = connectServer(context, connection);
   const hub = await connectCluster(context, invocation);
   const hubSettings = { from, hub: hubName ?? new URL(hub.server).host, hubNamespace };
   const settings = settingsFrom(invocation, hubSettings, connection.productName);

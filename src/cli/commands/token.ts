@@ -47,7 +47,7 @@ export const revokeTokens: Run = async (context, invocation) => {
   const dryRun = dryRunOf(invocation, ['none', 'client']);
   const given = await readTokens(context, invocation);
   const connection = await resolveConnection(context, invocation);
-  const client = await clientFor(context, connection);
+  const client = clientFor(context, connection);
   const tokens = isSelected ? await selectedTokens(client, selection) : given;
   if (tokens.length === 0) context.err.write('No resources found\n');
   let failed = false;

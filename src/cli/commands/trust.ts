@@ -25,7 +25,7 @@ export const run: Run = async (context, invocation) => {
   if (file !== undefined) throw new CliError('--file is the file that --refresh changes: add --refresh');
   if (name === undefined) throw new CliError('name the cluster: clusterpass trust CLUSTER');
   const connection = await resolveConnection(context, invocation);
-  const client = await clientFor(context, connection);
+  const client = clientFor(context, connection);
   const { issuer, audience } = await issuerOf(client, name);
   const people = invocation.is('people') ? await peopleOf(client, name, issuer) : undefined;
   const authority = await authorityFor(context, invocation, connection, issuer);
@@ -116,13 +116,13 @@ async function refresh(
   }
   if (name === undefined) return undefined;
   const connection = await resolveConnection(context, invocation);
-  const { issuer, audience, cluster } = await issuerOf(await clientFor(context, connection), name);
+  const { issuer, audience, cluster } = await issuerOf(clientFor(context, connection), name);
   const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
   const localAddress = await localAddressTo(connection.server);
   const address = addressFor(serverEndpoints, localAddress);
   if (address === undefined) throw new CliError(`${terminalSafe(name)} has no address`);
   const certificateAuthority = caBundle === undefined ? undefined : Buffer.from(caBundle, 'base64').toString();
-  const fetch = await fetchFor({ certificateAuthority, insecureSkipTlsVerify: false }, context.env);
+  const fetch = fetchFor({ certificateAuthority, insecureSkipTlsVerify: false }, context.env);
   await sendUnverifiableToken(fetch, { address, issuer, audience, now: context.now() });
   context.out.write(
     `${terminalSafe(name)} was sent a token that no key verifies: it reads the keys again if those it has are older than an hour\n`,

@@ -38,6 +38,6 @@ async function serverVersion(context: Context, invocation: Invocation): Promise<
     if (error instanceof CliError && invocation.text('server') === undefined) return undefined;
     throw error;
   }
-  const client = await anonymousClient(context, connection);
+  const client = anonymousClient(context, connection);
   return (await client.request<ServerVersion>('GET', '/version')).value;
 }

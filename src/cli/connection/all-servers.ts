@@ -23,7 +23,7 @@ export async function connectAll(context: Context, invocation: Invocation): Prom
   const named = async (connection: Connection): Promise<NamedServer> => ({
     name: names.get(connection.server) ?? new URL(connection.server).host,
     connection,
-    client: await clientFor(context, connection),
+    client: clientFor(context, connection),
   });
   if (names.size < 2 || !isForAllLogins(context, invocation)) {
     return [await named(await resolveConnection(context, invocation))];

@@ -1,8 +1,7 @@
 import type { Context } from '../command.ts';
 import type { Connection } from './connection.ts';
 import type { Verdict } from './credential-cache.ts';
-import type { TlsTrust } from './fetch-for.ts';
-import { plainFetch } from './plain-fetch.ts';
+import { fetchFor, type TlsTrust } from './fetch-for.ts';
 
 interface CheckOptions extends Pick<Context, 'env'> {
   /** Of the whole run. */
@@ -47,19 +46,22 @@ async function send(
   { env, signal }: CheckOptions,
   init: RequestInit,
 ): Promise<Verdict> {
+  // Of the answer, only the status is read.
+  const answered = new AbortController();
   try {
-    const response = await plainFetch(trust, env)(url, {
+    const response = await fetchFor(trust, env)(url, {
       ...init,
       headers: { Accept: 'application/json', 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      signal: AbortSignal.any([signal, answered.signal, AbortSignal.timeout(TIMEOUT_MS)]),
       // A redirect from an attacker on the network would get the token.
       redirect: 'error',
     });
-    await response.body?.cancel();
     if (response.status === 401) return 'refused';
     return response.ok || response.status === 403 ? 'accepted' : 'unknown';
   } catch {
     return 'unknown';
+  } finally {
+    answered.abort();
   }
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Client, createClient } from '../../client/create-client.ts';
-import type { Fetch, TokenProvider } from '../../client/transport.ts';
+import type { TokenProvider } from '../../client/transport.ts';
 import { didYouMean } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
@@ -127,17 +127,14 @@ export async function connect(context: Context, invocation: Invocation): Promise
 }
 
 /** Sends no token, for public paths. */
-export async function anonymousClient(context: Context, connection: Connection): Promise<Client> {
-  const { server } = connection;
-  return createClient({
-    server,
-    fetch: fetchWithProgress(context, server, await fetchFor(connection, context.env)),
+export const anonymousClient = (context: Context, connection: Connection): Client =>
+  createClient({
+    server: connection.server,
+    fetch: fetchWithProgress(context, connection.server, fetchFor(connection, context.env)),
   });
-}
 
-export async function clientFor(context: Context, connection: Connection, fetch?: Fetch): Promise<Client> {
-  return createClient(await clientOptions(context, connection, fetch));
-}
+export const clientFor = (context: Context, connection: Connection): Client =>
+  createClient(clientOptions(context, connection));
 
 /** Fails without a token: every request of a command needs one. */
 export function tokenFor({ server, token, loginNames, unusedVariable }: Connection): TokenProvider {
@@ -173,7 +170,7 @@ export function notLoggedIn(
 /** Of one command, so that a server cannot fill the memory of one that runs for long. */
 const MAX_WARNINGS = 1_000;
 
-export async function clientOptions(context: Context, connection: Connection, fetch?: Fetch) {
+export function clientOptions(context: Context, connection: Connection) {
   const { server, productName } = connection;
   const warned = new Set<string>();
   return {
@@ -181,7 +178,7 @@ export async function clientOptions(context: Context, connection: Connection, fe
     tokenProvider: tokenFor(connection),
     credentialSource: credentialSource(connection),
     productName,
-    fetch: fetchWithProgress(context, server, fetch ?? (await fetchFor(connection, context.env))),
+    fetch: fetchWithProgress(context, server, fetchFor(connection, context.env)),
     userAgent: `clusterpass/${context.version}`,
     // Each one once, as kubectl: a write repeats those of its dry run.
     onWarning: (text: string): void => {

@@ -60,13 +60,13 @@ describe('the token of a session', () => {
     expect(await token()).toBe('old');
     context.time += 500;
     await expect(token()).rejects.toThrow(
-      /^the login for .* cannot be refreshed at the identity provider: 127\.0\.0\.1:4: .*ECONNREFUSED/,
+      /^the login for .* cannot be refreshed at the identity provider: 127\.0\.0\.1:4: connection refused/,
     );
   });
 
   it('is not used again after the server refused it, even if the provider is down', async () => {
     await store('bad');
-    await expect(token('bad')).rejects.toThrow(/ECONNREFUSED/);
+    await expect(token('bad')).rejects.toThrow('connection refused');
   });
 
   it('is used until it expires if there is no refresh token', async () => {

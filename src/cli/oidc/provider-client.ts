@@ -44,8 +44,9 @@ function bounded(fetch: Fetch): Fetch {
         else controller.error(new Error(`its response has more than ${MAX_RESPONSE_BYTES} bytes`));
       },
     });
-    const { status, headers } = response;
-    return response.body === null ? response : new Response(response.body.pipeThrough(count), { status, headers });
+    const { status, headers, body } = response;
+    // openid-client wants a real one.
+    return new Response(status === 204 ? null : (body?.pipeThrough(count) ?? null), { status, headers });
   };
 }
 
@@ -60,7 +61,7 @@ interface ProviderOptions extends Pick<Context, 'env'> {
   readonly signal?: AbortSignal | undefined;
 }
 
-const fetchOf = ({ issuerCertificateAuthority }: ClientSettings, env: Context['env']): Promise<Fetch> =>
+const fetchOf = ({ issuerCertificateAuthority }: ClientSettings, env: Context['env']): Fetch =>
   fetchFor({ certificateAuthority: issuerCertificateAuthority, insecureSkipTlsVerify: false }, env);
 
 /** Reads the provider's discovery document. */
@@ -70,7 +71,7 @@ export async function findProvider(
 ): Promise<ProviderClient> {
   const { issuerUrl, clientId, clientSecret } = settings;
   const issuer = checkedIssuer(issuerUrl);
-  const fetch = await fetchOf(settings, env);
+  const fetch = fetchOf(settings, env);
   return callProvider(issuerUrl, async () => ({
     settings,
     configuration: await discovery(
@@ -171,7 +172,7 @@ export async function refresh(
   return callProvider(settings.issuerUrl, async () => {
     options.signal?.throwIfAborted();
     // Not ended by the signal: a provider that replaces the refresh token sends the new one in this response only.
-    configuration[customFetch] = bounded(await fetchOf(settings, options.env)) as CustomFetch;
+    configuration[customFetch] = bounded(fetchOf(settings, options.env)) as CustomFetch;
     return tokensOf(await refreshTokenGrant(configuration, refreshToken), now);
   });
 }

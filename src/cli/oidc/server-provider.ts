@@ -41,7 +41,7 @@ export async function settingsFromServer(
 }
 
 async function providerOf(context: Context, connection: Connection): Promise<ClientSettings | undefined> {
-  const client = await anonymousClient(context, connection);
+  const client = anonymousClient(context, connection);
   try {
     const { value } = await client.request<{ provider?: { issuer?: unknown; clientId?: unknown } }>(
       'GET',

@@ -4,7 +4,7 @@ import { type TokenProvider, Transport } from '../../client/transport.ts';
 import { realTiming } from '../../lib/backoff.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type Connection, clientOptions } from '../connection/connection.ts';
-import { undiciFetchFor } from '../connection/fetch-for.ts';
+import { fetchFor } from '../connection/fetch-for.ts';
 import { requireHttps } from '../connection/require-https.ts';
 import { readGivenFile } from '../files/files.ts';
 import { kubeconfigFile } from '../files/folders.ts';
@@ -52,7 +52,7 @@ export async function connectCluster(context: Context, invocation: Invocation): 
   };
   const configSource = `context ${JSON.stringify(config.name)} of ${file}`;
   return {
-    ...(await connectionAt(context, config, configSource, config.token === undefined ? undefined : provider)),
+    ...connectionAt(context, config, configSource, config.token === undefined ? undefined : provider),
     isInPod: false,
   };
 }
@@ -63,21 +63,21 @@ async function podCluster(context: Context, server: string): Promise<ClusterConn
   const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
   const configSource = 'the cluster of this Pod';
   return {
-    ...(await connectionAt(context, { server, ca, insecureSkipTlsVerify: false }, configSource, provider)),
+    ...connectionAt(context, { server, ca, insecureSkipTlsVerify: false }, configSource, provider),
     isInPod: true,
   };
 }
 
 type TlsPart = Pick<KubeconfigContext, 'server' | 'ca' | 'insecureSkipTlsVerify'> & Partial<KubeconfigContext>;
 
-async function connectionAt(
+function connectionAt(
   context: Context,
   config: TlsPart,
   configSource: string,
   tokenProvider: TokenProvider | undefined,
-): Promise<Omit<ClusterConnection, 'isInPod'>> {
+): Omit<ClusterConnection, 'isInPod'> {
   const { server, ca } = config;
-  const fetch = await undiciFetchFor({ ...config, certificateAuthority: ca }, context.env);
+  const fetch = fetchFor({ ...config, certificateAuthority: ca }, context.env);
   const transport = new Transport({
     server,
     configSource,
@@ -91,7 +91,5 @@ async function connectionAt(
 }
 
 /** Clusterpass as one of the sides. */
-export async function connectServer(context: Context, connection: Connection): Promise<Transport> {
-  const options = await clientOptions(context, connection, await undiciFetchFor(connection, context.env));
-  return new Transport({ ...options, timing: realTiming, answerFields: CLUSTERPASS_ANSWER });
-}
+export const connectServer = (context: Context, connection: Connection): Transport =>
+  new Transport({ ...clientOptions(context, connection), timing: realTiming, answerFields: CLUSTERPASS_ANSWER });
