@@ -1,10 +1,16 @@
-/** Whole frames of a watch that are sent to many watchers. What a connection makes of them is computed once for all. */
+/** Frames of a watch that are sent to many watchers. What a connection makes of them is computed once for all. */
 export class SharedFrames {
+  /** A number that no other frames of the process have. */
+  readonly id: number;
   readonly bytes: Uint8Array;
+  /** How many events end in these bytes: 0 for a part of a long frame that is not its last. */
+  readonly events: number;
   #encoded: Uint8Array | undefined;
 
-  constructor(bytes: Uint8Array) {
+  constructor(id: number, bytes: Uint8Array, events = 1) {
+    this.id = id;
     this.bytes = bytes;
+    this.events = events;
   }
 
   /** The frames as they are sent. There is one encoding: every call must pass the same function. */

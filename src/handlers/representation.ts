@@ -27,22 +27,18 @@ export interface Representation {
   readonly clientAddress: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** For a streamed table: the columns for the next event. Rendering an event calls it once. */
-  readonly takeColumns?: () => object[] | null;
-}
-
-/** B-05: only the first event of a streamed table names the columns. */
-export function columnsOnce(kind: Kind): () => object[] | null {
-  let columns: object[] | null = columnsOf(kind);
-  return () => {
-    const taken = columns;
-    columns = null;
-    return taken;
-  };
+  /** B-05: only the first event of a streamed table names the columns. */
+  readonly streamed?: { namesColumns: boolean };
 }
 
 const viewFor = ({ whole }: Representation, entry: ReadableObject): ObjectView =>
   whole === undefined || whole.admits(entry.name, entry.ruleLabels) ? 'whole' : 'public';
+
+/** Equal for representations of a kind that show an object as the same bytes. */
+export const viewKey = (representation: Representation, entry: ReadableObject): string => {
+  const { form, includeObject, streamed, clientAddress } = representation;
+  return `${form} ${includeObject} ${streamed?.namesColumns} ${viewFor(representation, entry)} ${clientAddress}`;
+};
 
 /** The object as this caller may see it. */
 export const viewOf = (representation: Representation, entry: ReadableObject): ApiObject =>
@@ -124,8 +120,7 @@ export const TABLE = { kind: 'Table', apiVersion: 'meta.k8s.io/v1' } as const;
 const tableOf = (representation: Representation, object: ApiObject): object => ({
   ...TABLE,
   metadata: { resourceVersion: object.metadata.resourceVersion },
-  columnDefinitions:
-    representation.takeColumns === undefined ? columnsOf(representation.kind) : representation.takeColumns(),
+  columnDefinitions: representation.streamed?.namesColumns === false ? null : columnsOf(representation.kind),
   rows: [rowOf(representation, object)],
 });
 

@@ -92,7 +92,7 @@ describe('an expired token', () => {
       'd-valid',
     ]);
     const event = { cache: undefined as never, revision: 9, before: expired, after: undefined };
-    expect(JSON.parse(String(frameFor(selection, representation, event)))).toMatchObject({
+    expect(JSON.parse(String(Buffer.concat(frameFor(selection, representation, event) ?? [])))).toMatchObject({
       type: 'DELETED',
       object: { metadata: { name: 'a-expired' } },
     });

@@ -1,11 +1,13 @@
 import type { Caller } from '../../api/caller.ts';
-import type { Kind } from '../../api/kind.ts';
+import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
+import { SharedFrames } from '../../api/shared-frames.ts';
 import { every } from '../../lib/rounds.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
-import { frameFor } from './frames.ts';
-import { type Batch, batchesOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
+import type { Representation } from '../representation.ts';
+import { bookmarkFrame, EventFrames } from './frames.ts';
+import { type Batch, batchesOf, batchOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
 import type { ViewChange } from './view-change.ts';
 import type { WatchView } from './watch-view.ts';
 import { WriteScheduler, type WriteSchedulerOptions } from './write-scheduler.ts';
@@ -41,11 +43,11 @@ export interface BroadcastWatcher {
   disconnect(): void;
 }
 
-/** Watchers that show the same bytes: an event is selected and serialized once for all of them. */
+/** Watchers with the same selection and view: an event is selected once for all of them. */
 interface Group {
   readonly view: WatchView;
   readonly watchers: Set<BroadcastWatcher>;
-  frames: Buffer[];
+  frames: SharedFrames[];
 }
 
 interface BroadcasterOptions extends WriteSchedulerOptions {
@@ -78,9 +80,9 @@ export class Broadcaster implements ProjectionListener {
   /** The first policy change that has not taken effect yet. */
   #policyChangedAt: number | undefined;
   #revision = 0;
+  #bookmarks = { revision: 0, byForm: new Map<string, Batch>() };
   #labelsChangedAt = 0;
   #lastId = 0;
-  readonly joinBatches = createJoinCache();
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;
@@ -116,6 +118,7 @@ export class Broadcaster implements ProjectionListener {
 
   /** A number for a batch or a watch, different from all before it. */
   readonly nextId = (): number => ++this.#lastId;
+  readonly joinBatches = createJoinCache(this.nextId);
 
   add(watcher: BroadcastWatcher): void {
     this.#watchers.add(watcher);
@@ -184,10 +187,11 @@ export class Broadcaster implements ProjectionListener {
     if (!isPolicy || this.isWatched(kind)) this.#applyPolicyChange(revision - 1);
     this.#checkDependents(key);
     // Rules can be watched like every other kind.
+    const frames = new EventFrames(event, this.writeBytes, this.nextId);
     for (const group of this.#groups.get(kind)?.values() ?? []) {
-      const frame = frameFor(group.view.selection, group.view.representation, event);
-      if (frame === undefined) continue;
-      group.frames.push(frame);
+      const shown = frames.for(group.view.selection, group.view.representation);
+      if (shown === undefined) continue;
+      group.frames.push(...shown);
       this.#dirty.add(group);
     }
     if (isPolicy) this.#policyChangedAt ??= revision;
@@ -284,12 +288,29 @@ export class Broadcaster implements ProjectionListener {
 
   /** Moves the frames of the groups to the send buffers of their watchers. */
   #flush(): void {
+    const known = new Map<string, readonly Batch[]>();
     for (const group of this.#dirty) {
-      const batches = batchesOf(group.frames, this.writeBytes, this.nextId);
+      // Groups that show the same frames share the batches, and so what is joined of them.
+      const key = group.frames.map(({ id }) => id).join();
+      const batches = known.get(key) ?? batchesOf(group.frames, this.writeBytes, this.nextId);
+      known.set(key, batches);
       group.frames = [];
       for (const watcher of group.watchers) watcher.enqueue(batches);
     }
     this.#dirty.clear();
+  }
+
+  /** A bookmark at the present revision, made once for all watchers of the same form. */
+  bookmarkFor(representation: Representation): Batch {
+    if (this.#bookmarks.revision !== this.#revision) this.#bookmarks = { revision: this.#revision, byForm: new Map() };
+    const { kind, form, streamed } = representation;
+    const key = JSON.stringify([apiVersionOf(kind), kind.kind, form, streamed?.namesColumns]);
+    const bytes = () => Buffer.concat(bookmarkFrame(representation, this.#revision));
+    const bookmark =
+      this.#bookmarks.byForm.get(key) ?? batchOf(this.nextId(), [new SharedFrames(this.nextId(), bytes())]);
+    this.#bookmarks.byForm.set(key, bookmark);
+    if (streamed !== undefined) streamed.namesColumns = false;
+    return bookmark;
   }
 
   #sendBookmarks(): void {

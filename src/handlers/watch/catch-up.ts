@@ -29,7 +29,7 @@ export function* framesOfState(
     const isVisibleNow = isVisible(present.selection, entry) && !hasExpired(present.selection, entry);
     yield isVisibleNow && includes(selection, entry) ? addedFrame(present.representation, entry) : NO_FRAME;
   }
-  if (bookmarkRevision !== undefined) yield [initialEventsEndFrame(now().representation, bookmarkRevision)];
+  if (bookmarkRevision !== undefined) yield initialEventsEndFrame(now().representation, bookmarkRevision);
 }
 
 /** The events up to a revision, under rules that did not change in between. */
@@ -42,8 +42,7 @@ export function* framesOfEvents(
   for (const event of events) {
     if (event.revision > upTo) return;
     const present = now();
-    const frame = frameFor(selection, present.representation, event, present.selection);
-    yield frame === undefined ? NO_FRAME : [frame];
+    yield frameFor(selection, present.representation, event, present.selection) ?? NO_FRAME;
   }
 }
 
@@ -60,7 +59,7 @@ export function* framesOfChange(now: () => WatchView, change: ViewChange, change
     const { selection, representation } = now();
     const { entry, isShown } = difference;
     if (isShown && isVisible(selection, entry)) yield addedFrame(representation, entry);
-    else yield [hiddenFrame(representation, entry, changedAt - 1)];
+    else yield hiddenFrame(representation, entry, changedAt - 1);
   }
 }
 
@@ -71,5 +70,5 @@ export function* withBookmark(now: () => WatchView, frames: Iterable<Frame>, rev
     hasFrames ||= frame !== NO_FRAME;
     yield frame;
   }
-  if (hasFrames) yield [bookmarkFrame(now().representation, revision)];
+  if (hasFrames) yield bookmarkFrame(now().representation, revision);
 }

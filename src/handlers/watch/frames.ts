@@ -1,4 +1,5 @@
 import { toJson } from '../../api/codec/encode.ts';
+import { SharedFrames } from '../../api/shared-frames.ts';
 import type { Status } from '../../api/status.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import {
@@ -7,6 +8,7 @@ import {
   renderBookmark,
   renderItem,
   renderTombstone,
+  viewKey,
 } from '../representation.ts';
 import { includes, isVisible, type Selection } from '../selection.ts';
 
@@ -20,8 +22,6 @@ const HEADS = {
 } as const;
 const TAIL = Buffer.from('}\n');
 
-const frame = (type: keyof typeof HEADS, object: Uint8Array): Buffer => Buffer.concat([HEADS[type], object, TAIL]);
-
 /** One frame in pieces: the object's bytes are those of the cache, and are copied once, into the chunk that is sent. */
 export type Frame = readonly Uint8Array[];
 
@@ -30,47 +30,114 @@ export type Frame = readonly Uint8Array[];
  */
 export const NO_FRAME: Frame = [];
 
-export const errorFrame = (status: Status): Buffer => frame('ERROR', Buffer.from(toJson(status)));
+const frame = (type: keyof typeof HEADS, object: Uint8Array): Frame => [HEADS[type], object, TAIL];
 
-export const bookmarkFrame = (representation: Representation, revision: number): Buffer =>
-  frame('BOOKMARK', renderBookmark(representation, revision));
+/** The frame of an object, in a stream whose columns are named from then on. */
+function objectFrame({ streamed }: Representation, type: keyof typeof HEADS, render: () => Uint8Array): Frame {
+  const made = frame(type, render());
+  if (streamed !== undefined) streamed.namesColumns = false;
+  return made;
+}
+
+export const errorFrame = (status: Status): Buffer => Buffer.concat(frame('ERROR', Buffer.from(toJson(status))));
+
+export const bookmarkFrame = (representation: Representation, revision: number): Frame =>
+  objectFrame(representation, 'BOOKMARK', () => renderBookmark(representation, revision));
 
 /** V-08: the bookmark after the initial events. */
-export const initialEventsEndFrame = (representation: Representation, revision: number): Buffer =>
-  frame('BOOKMARK', renderBookmark(representation, revision, INITIAL_EVENTS_END));
+export const initialEventsEndFrame = (representation: Representation, revision: number): Frame =>
+  objectFrame(representation, 'BOOKMARK', () => renderBookmark(representation, revision, INITIAL_EVENTS_END));
 
-export const addedFrame = (representation: Representation, entry: ReadableObject): Frame => [
-  HEADS.ADDED,
-  renderItem(representation, entry),
-  TAIL,
-];
+export const addedFrame = (representation: Representation, entry: ReadableObject): Frame =>
+  objectFrame(representation, 'ADDED', () => renderItem(representation, entry));
 
 /** DELETED for an object that the caller may no longer see: only its name, not its content. */
-export const hiddenFrame = (representation: Representation, entry: ReadableObject, revision: number): Buffer =>
-  frame('DELETED', renderTombstone(representation, entry, revision));
+export const hiddenFrame = (representation: Representation, entry: ReadableObject, revision: number): Frame =>
+  objectFrame(representation, 'DELETED', () => renderTombstone(representation, entry, revision));
+
+/** What an event is in a selection. */
+interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly entry: ReadableObject;
+  /** The caller may not see the object (any more). */
+  readonly isHidden: boolean;
+}
 
 /**
- * V-13: the frame of an event in this selection; undefined when the event is not in it. For past events, `now` is the
- * present selection: an object that is hidden by now is shown as DELETED, without its content.
+ * V-13: undefined when the event is not in the selection. For past events, `now` is the present selection: an object
+ * that is hidden by now is shown as DELETED, without its content.
  */
-export function frameFor(
+function changeIn(
   selection: Selection,
-  representation: Representation,
-  { before, after, revision }: ReadableEvent,
-  now: Selection = selection,
-): Buffer | undefined {
+  { before, after }: ReadableEvent,
+  clientAddress: string,
+  now: Selection,
+): Change | undefined {
   const was = before !== undefined && includes(selection, before);
   const is = after !== undefined && includes(selection, after);
   if (is) {
-    if (!isVisible(now, after)) return hiddenFrame(representation, after, revision);
-    if (!was) return frame('ADDED', renderItem(representation, after));
+    if (!isVisible(now, after)) return { type: 'DELETED', entry: after, isHidden: true };
+    if (!was) return { type: 'ADDED', entry: after, isHidden: false };
     // CP-63: a change of the source that a projection does not show is no event.
-    if (after.showsSameAs(before, representation.clientAddress)) return undefined;
-    return frame('MODIFIED', renderItem(representation, after));
+    if (after.showsSameAs(before, clientAddress)) return undefined;
+    return { type: 'MODIFIED', entry: after, isHidden: false };
   }
   if (!was) return undefined;
   // Deleted, or no longer selected: the last content that the caller knew, with the revision of this event.
   const isHidden = !isVisible(now, before) || (after !== undefined && !isVisible(now, after));
-  if (isHidden) return hiddenFrame(representation, after ?? before, revision);
-  return frame('DELETED', renderItem(representation, before.withRevision(revision)));
+  return { type: 'DELETED', entry: isHidden ? (after ?? before) : before, isHidden };
+}
+
+function frameOf(representation: Representation, { type, entry, isHidden }: Change, revision: number): Frame {
+  if (isHidden) return hiddenFrame(representation, entry, revision);
+  const shown = type === 'DELETED' ? entry.withRevision(revision) : entry;
+  return objectFrame(representation, type, () => renderItem(representation, shown));
+}
+
+/** The frame of an event for one watch; undefined when it does not show the event. See `changeIn`. */
+export function frameFor(
+  selection: Selection,
+  representation: Representation,
+  event: ReadableEvent,
+  now: Selection = selection,
+): Frame | undefined {
+  const change = changeIn(selection, event, representation.clientAddress, now);
+  return change && frameOf(representation, change, event.revision);
+}
+
+/** The frames of one event, made once for all groups that show the same view of it, whatever their selectors are. */
+export class EventFrames {
+  readonly #event: ReadableEvent;
+  readonly #maxBytes: number;
+  readonly #nextId: () => number;
+  readonly #made = new Map<string, readonly SharedFrames[]>();
+
+  /** A frame of more than `maxBytes` is cut into parts, which are written one by one. */
+  constructor(event: ReadableEvent, maxBytes: number, nextId: () => number) {
+    this.#event = event;
+    this.#maxBytes = maxBytes;
+    this.#nextId = nextId;
+  }
+
+  /** Undefined when the event is not in the selection. */
+  for(selection: Selection, representation: Representation): readonly SharedFrames[] | undefined {
+    const change = changeIn(selection, this.#event, representation.clientAddress, selection);
+    if (change === undefined) return undefined;
+    const { streamed } = representation;
+    const key = `${change.type} ${change.isHidden} ${viewKey(representation, change.entry)}`;
+    const made = this.#made.get(key) ?? this.#cut(frameOf(representation, change, this.#event.revision));
+    this.#made.set(key, made);
+    if (streamed !== undefined) streamed.namesColumns = false;
+    return made;
+  }
+
+  #cut(pieces: Frame): SharedFrames[] {
+    const whole = Buffer.concat(pieces);
+    const parts: SharedFrames[] = [];
+    for (let at = 0; at < whole.length; at += this.#maxBytes) {
+      const part = whole.subarray(at, at + this.#maxBytes);
+      parts.push(new SharedFrames(this.#nextId(), part, at + part.length === whole.length ? 1 : 0));
+    }
+    return parts;
+  }
 }

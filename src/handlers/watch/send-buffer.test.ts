@@ -1,26 +1,37 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SharedFrames } from '../../api/shared-frames.ts';
-import { type Batch, batchesOf, createJoinCache } from './send-buffer.ts';
+import { type Batch, batchesOf, batchOf, createJoinCache } from './send-buffer.ts';
 
 const counter = (): (() => number) => {
   let last = 0;
   return () => ++last;
 };
 
+const bytesOf = (batches: readonly Batch[]): Uint8Array[] =>
+  batches.flatMap(({ frames }) => frames.map(({ bytes }) => bytes));
+
 describe('batchesOf', () => {
   it('keeps the order and the number of frames, and joins no more than asked for', () => {
     const anyFrames = fc.array(fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)));
     fc.assert(
       fc.property(anyFrames, fc.integer({ min: 1, max: 50 }), (list, maxBytes) => {
-        const batches = batchesOf(list, maxBytes, counter());
-        expect(Buffer.concat(batches.map(({ frames }) => frames.bytes))).toEqual(Buffer.concat(list));
+        const nextId = counter();
+        const frames = list.map((bytes) => new SharedFrames(nextId(), bytes));
+        const batches = batchesOf(frames, maxBytes, nextId);
+        expect(batches.flatMap((batch) => batch.frames)).toEqual(frames);
         expect(batches.reduce((sum, { events }) => sum + events, 0)).toBe(list.length);
-        for (const { frames, events } of batches) expect(frames.bytes.length <= maxBytes || events === 1).toBe(true);
+        for (const { bytes, events } of batches) expect(bytes <= maxBytes || events === 1).toBe(true);
         expect(new Set(batches.map(({ id }) => id)).size).toBe(batches.length);
       }),
     );
   });
+});
+
+it('a part of a long frame is alone in its batch', () => {
+  const nextId = counter();
+  const parts = [1, 0, 0, 1, 1, 1].map((events) => new SharedFrames(nextId(), Buffer.alloc(10), events));
+  expect(batchesOf(parts, 1_000, nextId).map(({ frames }) => frames.length)).toEqual([1, 1, 1, 1, 2]);
 });
 
 describe('the join cache', () => {
@@ -36,15 +47,11 @@ describe('the join cache', () => {
     fc.assert(
       fc.property(history, ({ contents, runs, maxEntries }) => {
         const nextId = counter();
-        const batches: Batch[] = contents.map((content) => ({
-          id: nextId(),
-          frames: new SharedFrames(content),
-          events: 1,
-        }));
-        const join = createJoinCache(maxEntries);
+        const batches = contents.map((content) => batchOf(nextId(), [new SharedFrames(nextId(), content)]));
+        const join = createJoinCache(nextId, maxEntries);
         for (const [from, count] of runs) {
           const run = batches.slice(from % batches.length, (from % batches.length) + count);
-          expect(Buffer.concat(run.map((batch) => batch.frames.bytes)).equals(join(run).bytes)).toBe(true);
+          expect(Buffer.concat(bytesOf(run)).equals(join(run).bytes)).toBe(true);
         }
       }),
       { numRuns: 50 },
@@ -52,12 +59,14 @@ describe('the join cache', () => {
   });
 
   it('shares the joined bytes between writers of the same batches', () => {
-    const [one, two] = [1, 2].map(
-      (id): Batch => ({ id, frames: new SharedFrames(Buffer.from(`frame ${id}`)), events: 1 }),
-    );
-    if (one === undefined || two === undefined) throw new Error('no batches');
-    const join = createJoinCache();
+    const nextId = counter();
+    const frameOf = (text: string) => new SharedFrames(nextId(), Buffer.from(text));
+    const [frame, other] = [frameOf('frame'), frameOf('other')];
+    const [one, two, both] = [[frame], [other], [frame, other]].map((frames) => batchOf(nextId(), frames));
+    if (one === undefined || two === undefined || both === undefined) throw new Error('no batches');
+    const join = createJoinCache(nextId);
     expect(join([one, two])).toBe(join([{ ...one }, { ...two }]));
-    expect(join([one])).toBe(one.frames);
+    expect(join([both])).toBe(join([{ ...both }]));
+    expect(join([one])).toBe(frame);
   });
 });

@@ -2,11 +2,13 @@ import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { Cache } from '../../lib/cache.ts';
 
-/** Whole frames. The watchers of a group have the same batches in their buffers. */
+/** Frames to be written together. They are shared by all watchers that show them, and joined when they are written. */
 export interface Batch {
   /** A number that no other batch of the process has. */
   readonly id: number;
-  readonly frames: SharedFrames;
+  readonly frames: readonly SharedFrames[];
+  readonly bytes: number;
+  /** How many events end in it: 0 for a part of a long frame that is not its last. */
   readonly events: number;
 }
 
@@ -24,21 +26,26 @@ const MAX_BEHIND = { bytes: 1024 * 1024, events: 1_000 };
 /** The limit while the connection accepts writes: the server is late, not the client. Bounds the memory. */
 const MAX_LATE = { bytes: 8 * 1024 * 1024, events: 8_000 };
 
-/** Joins frames to batches of about `maxBytes`. */
-export function batchesOf(frames: readonly Buffer[], maxBytes: number, nextId: () => number): Batch[] {
+export const batchOf = (id: number, frames: readonly SharedFrames[]): Batch => ({
+  id,
+  frames,
+  bytes: frames.reduce((sum, { bytes }) => sum + bytes.length, 0),
+  events: frames.reduce((sum, { events }) => sum + events, 0),
+});
+
+/** Batches of at most `maxBytes`. A part of a long frame is alone in its batch. */
+export function batchesOf(frames: readonly SharedFrames[], maxBytes: number, nextId: () => number): Batch[] {
   const batches: Batch[] = [];
   let [from, size] = [0, 0];
-  const add = (end: number): void => {
-    batches.push({ id: nextId(), frames: new SharedFrames(concat(frames.slice(from, end))), events: end - from });
-  };
-  frames.forEach(({ length }, index) => {
-    if (index > from && size + length > maxBytes) {
-      add(index);
+  const isPart = (index: number): boolean => frames[index]?.events === 0 || frames[index - 1]?.events === 0;
+  frames.forEach(({ bytes }, index) => {
+    if (index > from && (isPart(index) || isPart(from) || size + bytes.length > maxBytes)) {
+      batches.push(batchOf(nextId(), frames.slice(from, index)));
       [from, size] = [index, 0];
     }
-    size += length;
+    size += bytes.length;
   });
-  if (from < frames.length) add(frames.length);
+  if (from < frames.length) batches.push(batchOf(nextId(), frames.slice(from)));
   return batches;
 }
 
@@ -48,16 +55,18 @@ type JoinBatches = (batches: readonly Batch[]) => SharedFrames;
 /**
  * Batches joined for one write, by the ids of the batches. The watchers of a group that are written to between two
  * events have the same batches waiting, and share the joined bytes. Owned by the broadcaster. Batches never change and
- * ids are not used twice, so an entry dies by eviction only.
+ * ids are not used twice, so an entry dies by eviction only. A frame that is written alone is not copied.
  */
-export function createJoinCache(maxEntries = 8): JoinBatches {
+export function createJoinCache(nextId: () => number, maxEntries = 16): JoinBatches {
   const joined = new Cache<string, SharedFrames>({ maxEntries });
   return (batches) => {
     const [only] = batches;
-    if (batches.length === 1 && only !== undefined) return only.frames;
-    const join = (): SharedFrames => new SharedFrames(concat(batches.map(({ frames }) => frames.bytes)));
-    const size = batches.reduce((sum, { frames }) => sum + frames.bytes.length, 0);
-    return size > WRITE_BYTES.max ? join() : joined.getOrCompute(batches.map(({ id }) => id).join(), join);
+    if (batches.length === 1 && only?.frames.length === 1 && only.frames[0] !== undefined) return only.frames[0];
+    return joined.getOrCompute(batches.map(({ id }) => id).join(), () => {
+      const frames = batches.flatMap((batch) => batch.frames);
+      const bytes = Buffer.concat(frames.map((each) => each.bytes));
+      return new SharedFrames(nextId(), bytes);
+    });
   };
 }
 
@@ -74,6 +83,8 @@ export class SendBuffer {
   #isFull = false;
   /** Events written since the connection was last drained. */
   #writtenEvents = 0;
+  /** What was written last ends within a frame. */
+  #isInFrame = false;
 
   constructor(sink: WatchSink, join: JoinBatches) {
     this.#sink = sink;
@@ -84,12 +95,22 @@ export class SendBuffer {
     return this.#batches.length === 0;
   }
 
+  /** The connection accepts no more until `drained` is called. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
   add(batch: Batch): void {
     this.#batches.push(batch);
-    this.#bytes += batch.frames.bytes.length;
+    this.#bytes += batch.bytes;
     this.#events += batch.events;
-    this.#fresh.bytes += batch.frames.bytes.length;
+    this.#fresh.bytes += batch.bytes;
     this.#fresh.events += batch.events;
+  }
+
+  /** Frames of this client only, which are not kept here. The buffer must be empty. */
+  writeOwn(pieces: readonly Uint8Array[]): void {
+    this.#isFull = !this.#sink.writeOwn(pieces);
   }
 
   /** The connection has accepted everything. */
@@ -116,39 +137,44 @@ export class SendBuffer {
   writeSome(maxBytes: number): boolean {
     if (this.#isFull || this.isEmpty) return false;
     let [count, size] = [0, 0];
-    for (const { frames } of this.#batches) {
-      if (count > 0 && size + frames.bytes.length > maxBytes) break;
-      size += frames.bytes.length;
+    for (const { bytes } of this.#batches) {
+      if (count > 0 && size + bytes > maxBytes) break;
+      size += bytes;
       count += 1;
     }
     this.#write(this.#batches.splice(0, count));
     return !this.#isFull && !this.isEmpty;
   }
 
-  /** Writes everything, even to a full connection, because another frame has to follow it. */
-  writeAll(): void {
-    if (!this.isEmpty) this.#write(this.#batches.splice(0));
+  /** Writes until the connection is full. What is left then is written when it has drained. */
+  flush(maxBytes: number): void {
+    while (this.writeSome(maxBytes));
   }
 
+  /** Writes everything, even to a full connection: the server stops. */
+  writeAll(): void {
+    for (const batch of this.#batches.splice(0)) this.#write([batch]);
+  }
+
+  /** Drops what is not written, but for the rest of a frame that has been begun. */
   clear(): void {
-    this.#batches = [];
-    this.#bytes = 0;
-    this.#events = 0;
+    const end = this.#isInFrame ? this.#batches.findIndex(({ events }) => events > 0) + 1 : 0;
+    this.#remove(this.#batches.splice(end));
     this.#fresh = { bytes: 0, events: 0 };
   }
 
   #write(batches: readonly Batch[]): void {
-    for (const { frames, events } of batches) {
-      this.#bytes -= frames.bytes.length;
-      this.#events -= events;
-      this.#writtenEvents += events;
-    }
+    this.#remove(batches);
+    for (const { events } of batches) this.#writtenEvents += events;
+    this.#isInFrame = batches.at(-1)?.frames.at(-1)?.events === 0;
     this.#isFull = !this.#sink.writeShared(this.#join(batches));
     if (!this.#isFull) this.#writtenEvents = 0;
   }
-}
 
-const concat = (frames: readonly Uint8Array[]): Uint8Array => {
-  const [only] = frames;
-  return frames.length === 1 && only !== undefined ? only : Buffer.concat(frames);
-};
+  #remove(batches: readonly Batch[]): void {
+    for (const { bytes, events } of batches) {
+      this.#bytes -= bytes;
+      this.#events -= events;
+    }
+  }
+}

@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto';
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { ListOptions } from '../options/list-options.ts';
-import { columnsOnce, type Representation } from '../representation.ts';
+import type { Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
 import { representationFor, selectionFor, type Views } from '../views.ts';
 
@@ -33,15 +34,16 @@ export function createWatchViews(
   const { caller, target } = request;
   const base = selectionFor(request, kind, options, views);
   const form = representationFor(request, kind, views);
-  const streamed: Representation = form.form === 'table' ? { ...form, takeColumns: columnsOnce(kind) } : form;
+  const streamed: Representation = form.form === 'table' ? { ...form, streamed: { namesColumns: true } } : form;
+  // A selector may be 16 KB long, and each view of each watch has the name of its group.
+  const selectors = hash('sha256', JSON.stringify([base.labels.toString(), base.fields.toString()]), 'base64url');
+  // The first event of a table names its columns, so a table has a group to itself.
+  const table = form.form === 'table' ? watchId : 0;
   const viewOf = (rule: Selection['rule'], whole: Representation['whole']): WatchView => {
-    const { prefix, labels, fields } = base;
-    // The first event of a table names its columns, so a table has a group to itself.
-    const table = form.form === 'table' ? watchId : 0;
     const { clientAddress: address } = form;
     const rules = [rule?.fingerprint, whole?.fingerprint];
     return {
-      groupId: JSON.stringify([prefix, labels.toString(), fields.toString(), ...rules, form.form, table, address]),
+      groupId: JSON.stringify([base.prefix, selectors, ...rules, form.form, table, address]),
       selection: { ...base, rule },
       representation: { ...streamed, whole },
     };

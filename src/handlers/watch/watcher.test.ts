@@ -191,6 +191,47 @@ describe('B14: a slow client', () => {
     expect(versions).toEqual(Array.from({ length: 102 }, (_, index) => index + 1));
   });
 
+  it.each(['live', 'catching up'])(
+    'gets the rest of a long frame before the error that ends the watch: %s',
+    (state) => {
+      const harness = newHarness();
+      const note = 'x'.repeat(500_000);
+      const client = new Client();
+      client.reads = false;
+      const write = (): void => harness.batch(() => harness.writeAll(['a', 'b'], note));
+      if (state === 'catching up') write();
+      const watcher = harness.watch(client);
+      watcher.startAfter(0);
+      if (state === 'live') write();
+      expect(client.pending).toBeLessThan(200_000);
+      watcher.expire();
+      expect([client.pending < 200_000, client.ending]).toEqual([true, 'open']);
+      write();
+      client.read();
+      expect(client.events).toEqual(['ADDED a 1', ...(state === 'live' ? ['ADDED b 2'] : []), 'ERROR 410']);
+      expect([client.ending, harness.broadcaster.size]).toEqual(['ended', 0]);
+    },
+  );
+
+  it('is disconnected when it takes nothing of a watch that has ended', () => {
+    vi.useFakeTimers();
+    try {
+      const harness = newHarness();
+      const client = new Client();
+      const watcher = harness.watch(client);
+      watcher.startAfter(0);
+      client.reads = false;
+      harness.batch(() => harness.write('a'));
+      watcher.expire();
+      vi.advanceTimersByTime(29_000);
+      expect(client.ending).toBe('open');
+      vi.advanceTimersByTime(2_000);
+      expect([client.ending, harness.broadcaster.size]).toEqual(['destroyed', 0]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('is not shown objects that were hidden while it read', () => {
     const harness = newHarness();
     const note = 'x'.repeat(50_000);

@@ -5,8 +5,8 @@ import { type ApiError, gone, unauthorized } from '../../api/status.ts';
 import type { ReadableCache, ReadableState } from '../../objects/readable.ts';
 import type { Broadcaster, BroadcastWatcher, PermissionChange } from './broadcaster.ts';
 import { framesOfChange, framesOfEvents, framesOfState, withBookmark } from './catch-up.ts';
-import { bookmarkFrame, errorFrame, type Frame } from './frames.ts';
-import { type Batch, SendBuffer } from './send-buffer.ts';
+import { errorFrame, type Frame } from './frames.ts';
+import { type Batch, batchOf, SendBuffer } from './send-buffer.ts';
 import { ViewChange } from './view-change.ts';
 import type { WatchView, WatchViews } from './watch-view.ts';
 
@@ -26,8 +26,7 @@ export interface WatcherOptions {
   readonly now: () => number;
 }
 
-/** How much a watcher that catches up makes and writes in one slot. */
-const CHUNK_BYTES = 128 * 1024;
+/** For how long a watcher that catches up makes frames in one slot. */
 const CHUNK_MS = 1;
 const FRAMES_PER_CLOCK_READ = 8;
 /** A watch that catches up holds a past state in memory: a client that reads nothing for so long is disconnected. */
@@ -50,12 +49,12 @@ export class Watcher implements BroadcastWatcher {
   #view: WatchView;
   /** While it catches up: every event up to this revision has been written, or is in `#sources`. */
   #position = 0;
-  #state: 'catching-up' | 'live' | 'closed' = 'catching-up';
-  /** The frames that are still to be written while it catches up, in order. */
+  #state: 'catching-up' | 'live' | 'ending' | 'closed' = 'catching-up';
+  /** The frames that are still to be made and written while it catches up, in order; after those of the send buffer. */
   #sources: Iterator<Frame>[] = [];
-  /** The client has not accepted the last chunk while it catches up. */
-  #isWaiting = false;
-  /** Live events that wait for the watcher's slot. */
+  /** What is left of a long frame whose beginning was written while it catches up. */
+  #rest: Frame = [];
+  /** Live events, and a last frame, that wait for the watcher's slot or for the client. */
   readonly #sendBuffer: SendBuffer;
   readonly #timers: NodeJS.Timeout[] = [];
   #stallTimer: NodeJS.Timeout | undefined;
@@ -70,10 +69,10 @@ export class Watcher implements BroadcastWatcher {
     this.#startTimers();
     sink.onDrain(() => {
       this.#sendBuffer.drained();
-      this.#isWaiting = false;
       clearTimeout(this.#stallTimer);
+      this.#stallTimer = undefined;
       // In a later tick: a fast client drains in the tick of the write, and would take every chunk in this one.
-      if (this.#state === 'catching-up' || !this.#sendBuffer.isEmpty) broadcaster.schedule(this);
+      if (this.#state !== 'live' || !this.#sendBuffer.isEmpty) broadcaster.schedule(this);
     });
     // Last, because a sink that is closed already calls back at once, and that undoes everything above.
     sink.onClose(() => this.#close());
@@ -101,11 +100,15 @@ export class Watcher implements BroadcastWatcher {
   /** Writes until the connection is full, the watcher is live or the watch is closed. */
   #catchUp(): void {
     const { broadcaster, views } = this.#options;
-    while (this.#state === 'catching-up' && !this.#isWaiting) {
+    while (this.#state === 'catching-up') {
       const [source] = this.#sources;
-      if (source !== undefined) {
+      if (source !== undefined || this.#rest.length > 0) {
+        if (this.#sendBuffer.isFull || !this.#sendBuffer.isEmpty) {
+          this.#awaitClient();
+          return;
+        }
         this.#writeChunk(source);
-        if (this.#sources[0] !== source || this.#isWaiting) continue;
+        if (this.#sources[0] !== source || this.#sendBuffer.isFull) continue;
         // More frames, and a client that could accept them at once: other watchers write in between.
         broadcaster.schedule(this);
         return;
@@ -135,25 +138,30 @@ export class Watcher implements BroadcastWatcher {
     return true;
   }
 
-  #writeChunk(source: Iterator<Frame>): void {
-    const pieces: Uint8Array[] = [];
+  #writeChunk(source: Iterator<Frame> | undefined): void {
+    const { writeBytes } = this.#options.broadcaster;
+    let pieces = [...this.#rest];
+    let size = lengthOf(pieces);
     const end = performance.now() + CHUNK_MS;
-    let size = 0;
-    for (let count = 1; size < CHUNK_BYTES; count++) {
+    for (let count = 1; source !== undefined && size < writeBytes; count++) {
       const next = source.next();
       if (next.done === true) {
         this.#sources.shift();
         break;
       }
-      for (const piece of next.value) {
-        pieces.push(piece);
-        size += piece.length;
-      }
+      pieces.push(...next.value);
+      size += lengthOf(next.value);
       if (count % FRAMES_PER_CLOCK_READ === 0 && performance.now() >= end) break;
     }
-    if (size === 0 || this.#options.sink.writeOwn(pieces)) return;
-    this.#isWaiting = true;
-    this.#stallTimer = setTimeout(() => this.disconnect(), STALL_MS);
+    // Only a long frame makes it so much more: it is written in parts.
+    [pieces, this.#rest] = size > 2 * writeBytes ? splitAt(pieces, writeBytes) : [pieces, []];
+    if (size > 0) this.#sendBuffer.writeOwn(pieces);
+  }
+
+  /** A client that takes nothing is disconnected: it holds a past state, or a watch that has ended. */
+  #awaitClient(): void {
+    if (!this.#sendBuffer.isFull) return;
+    this.#stallTimer ??= setTimeout(() => this.disconnect(), STALL_MS);
   }
 
   enqueue(batches: readonly Batch[]): void {
@@ -166,19 +174,21 @@ export class Watcher implements BroadcastWatcher {
   writeSome(): void {
     const { broadcaster, sink } = this.#options;
     try {
-      if (this.#state !== 'live') this.#catchUp();
-      else if (this.#sendBuffer.checkLag() === 'too-far-behind') this.disconnect();
+      if (this.#state === 'live' && this.#sendBuffer.checkLag() === 'too-far-behind') this.disconnect();
       else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.schedule(this);
+      else if (this.#state === 'catching-up') this.#catchUp();
+      else if (this.#state === 'ending') this.#endWhenWritten();
     } catch (error) {
       this.#close();
       sink.fail(error);
     }
   }
 
-  /** Writes the send buffer before a frame that must follow it. */
+  /** Writes what a client that keeps up gets before the next frame. */
   #flush(): void {
+    if (!this.#isOpen) return;
     if (this.#sendBuffer.checkLag() === 'too-far-behind') this.disconnect();
-    else this.#sendBuffer.writeAll();
+    else this.#sendBuffer.flush(this.#options.broadcaster.writeBytes);
   }
 
   /** The broadcaster's revision has changed, and this watcher is in no group. */
@@ -195,7 +205,7 @@ export class Watcher implements BroadcastWatcher {
 
   /** The broadcaster is between two events: the difference between the old and the new view follows. */
   onPolicyChange({ since, revision, differences }: PermissionChange): void {
-    if (this.endIfRefused() || this.#state === 'closed') return;
+    if (this.endIfRefused() || !this.#isOpen) return;
     const { broadcaster, cache, views, bookmarks } = this.#options;
     const before = this.#view;
     const after = views.current();
@@ -232,13 +242,13 @@ export class Watcher implements BroadcastWatcher {
    */
   followTime(time: number): void {
     const { views } = this.#options;
-    if (this.#state === 'closed' || views.isSteady(time) || this.endIfRefused()) return;
+    if (!this.#isOpen || views.isSteady(time) || this.endIfRefused()) return;
     if (views.current().groupId !== this.#view.groupId) this.expire();
   }
 
   /** Ends the watch when it is no longer allowed; true if it did. */
   endIfRefused(): boolean {
-    const refusal = this.#state === 'closed' ? undefined : this.#options.refusal();
+    const refusal = this.#isOpen ? this.#options.refusal() : undefined;
     if (refusal === undefined) return false;
     this.#fail(refusal);
     return true;
@@ -251,20 +261,33 @@ export class Watcher implements BroadcastWatcher {
 
   /** Ends the watch when the caller's credential is no longer valid. */
   checkCaller(): void {
-    if (this.#state !== 'closed' && !this.caller.isLive()) this.#fail(unauthorized());
+    if (this.#isOpen && !this.caller.isLive()) this.#fail(unauthorized());
   }
 
   sendBookmark(): void {
     if (this.#state !== 'live' || !this.#options.bookmarks) return;
     const { broadcaster } = this.#options;
-    const frames = new SharedFrames(bookmarkFrame(this.#view.representation, broadcaster.revision));
-    this.enqueue([{ id: broadcaster.nextId(), frames, events: 1 }]);
+    this.enqueue([broadcaster.bookmarkFor(this.#view.representation)]);
   }
 
   /** The server shuts down: ends cleanly, with a bookmark from which the client can resume. */
   finish(): void {
     this.sendBookmark();
+    this.#finishFrame();
+    this.#sendBuffer.writeAll();
     this.#end();
+  }
+
+  /** No more frames are made: what is left of the one that was begun goes to the send buffer. */
+  #finishFrame(): void {
+    if (this.#rest.length > 0) this.#add(this.#rest);
+    this.#rest = [];
+    this.#sources = [];
+  }
+
+  #add(frame: Frame): void {
+    const { nextId } = this.#options.broadcaster;
+    this.#sendBuffer.add(batchOf(nextId(), [new SharedFrames(nextId(), Buffer.concat(frame))]));
   }
 
   /** Closes the connection at once: the client is too slow, or the events that it missed are unknown. */
@@ -276,16 +299,34 @@ export class Watcher implements BroadcastWatcher {
 
   #fail(error: ApiError): void {
     this.#flush();
-    if (this.#state === 'closed') return;
-    this.#options.sink.write(errorFrame(error.status));
+    if (!this.#isOpen) return;
+    this.#finishFrame();
+    this.#add([errorFrame(error.status)]);
     this.#end();
   }
 
+  /** No more events. The stream ends when the client has taken those that were sent. */
   #end(): void {
     this.#flush();
-    if (this.#state === 'closed') return;
+    if (!this.#isOpen) return;
+    this.#state = 'ending';
+    this.#finishFrame();
+    this.#options.broadcaster.leaveGroup(this);
+    this.#endWhenWritten();
+  }
+
+  #endWhenWritten(): void {
+    if (!this.#sendBuffer.isEmpty) {
+      this.#awaitClient();
+      return;
+    }
     this.#close();
     this.#options.sink.end();
+  }
+
+  /** It may still get events. */
+  get #isOpen(): boolean {
+    return this.#state === 'catching-up' || this.#state === 'live';
   }
 
   #close(): void {
@@ -309,4 +350,18 @@ export class Watcher implements BroadcastWatcher {
     // The credential is valid up to and including `expiresAt`.
     if (this.caller.expiresAt !== undefined) after(this.caller.expiresAt - now() + 1, () => this.checkCaller());
   }
+}
+
+const lengthOf = (pieces: Frame): number => pieces.reduce((sum, { length }) => sum + length, 0);
+
+/** The first bytes of the pieces, and the others. */
+function splitAt(pieces: Frame, at: number): [Uint8Array[], Uint8Array[]] {
+  const [first, others]: [Uint8Array[], Uint8Array[]] = [[], []];
+  let room = at;
+  for (const piece of pieces) {
+    if (room > 0) first.push(piece.subarray(0, room));
+    if (piece.length > room) others.push(piece.subarray(room));
+    room = Math.max(0, room - piece.length);
+  }
+  return [first, others];
 }

@@ -116,7 +116,7 @@ describe('a watch', () => {
     sink.onDrain(() => {});
     sink.end();
     const late = Buffer.from('late');
-    expect([sink.write(late), sink.writeOwn([late]), sink.writeShared(new SharedFrames(late))]).toEqual([
+    expect([sink.write(late), sink.writeOwn([late]), sink.writeShared(new SharedFrames(1, late))]).toEqual([
       false,
       false,
       false,
@@ -132,7 +132,7 @@ describe('a watch', () => {
   test('nothing is not the end', async () => {
     const { sink, received } = await openWatch();
     sink.write(Buffer.alloc(0));
-    sink.writeShared(new SharedFrames(Buffer.alloc(0)));
+    sink.writeShared(new SharedFrames(1, Buffer.alloc(0)));
     sink.write(Buffer.from('{"type":"ADDED"}\n'));
     sink.end();
     expect(await received).toBe('{"type":"ADDED"}\n');

@@ -63,7 +63,9 @@ export class WatchStream implements WatchSink {
     if (socket === undefined) return this.#res.write(Buffer.concat(pieces));
     const size = sizeLine(length);
     const whole = size.length + length + CRLF.length;
-    if (whole > this.#buffers.size) return socket.write(Buffer.concat([size, ...pieces, CRLF]));
+    // A client that does not read would keep a buffer of the pool for a few bytes.
+    const fits = whole <= this.#buffers.size && whole > this.#buffers.size / 2;
+    if (!fits) return socket.write(Buffer.concat([size, ...pieces, CRLF]));
     const chunk = this.#buffers.take();
     let at = 0;
     for (const piece of [size, ...pieces, CRLF]) {
