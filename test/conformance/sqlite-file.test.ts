@@ -148,7 +148,10 @@ describe('a file that cannot be used', () => {
     const descriptor = openSync(file, 'r+');
     for (let page = 3; page < 20; page++) writeSync(descriptor, Buffer.alloc(2000, 0x5a), 0, 2000, page * 4096);
     closeSync(descriptor);
-    expect(await refusal()).toMatchObject({ code: 'unreadable' });
+    expect(await refusal()).toMatchObject({
+      code: 'unreadable',
+      message: expect.stringContaining(`${file} is damaged: `),
+    });
   });
 
   it('in a directory that does not exist is unavailable', async () => {

@@ -1,7 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createNodeFetch } from '../../src/client/node.ts';
+import { createLogger } from '../../src/observability/logger.ts';
+import { openDemoFront } from '../../src/server/demo-front.ts';
 import { createNamespace } from './support/objects.ts';
 import { logLines, run } from './support/run.ts';
 import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
@@ -11,7 +13,7 @@ import { type Answer, type Server, startServer, tokenOf } from './support/server
 let server: Server;
 
 beforeAll(async () => {
-  server = await startServer({ args: ['--demo'] });
+  server = await startServer({ args: ['--demo', '--demo-tls-listen', '127.0.0.1:0'] });
 });
 afterAll(() => server.destroy());
 
@@ -57,6 +59,37 @@ describe('the first steps', () => {
   });
 });
 
+describe('the demo over TLS', () => {
+  const contextsIn = async (dataDir: string) => JSON.parse(await readFile(join(dataDir, 'kubeconfig'), 'utf8'));
+
+  it('has a kubeconfig with a context for each caller, and a certificate that is made once', async () => {
+    const { dataDir, url } = server;
+    const { clusters, users, contexts, ...rest } = await contextsIn(dataDir);
+    expect(rest['current-context']).toBe('dana');
+    expect(contexts.map(({ name }: { name: string }) => name)).toEqual(['dana', 'devi', 'carl']);
+    const [{ cluster }] = clusters;
+    const ca = Buffer.from(cluster['certificate-authority-data'], 'base64').toString();
+    const fetch = createNodeFetch({ ca });
+    const clustersOf = async (name: string): Promise<number> => {
+      const { token } = users.find((user: { name: string }) => user.name === name).user;
+      const response = await fetch(`${cluster.server}/auth/v1/clusters`, {
+        headers: { Authorization: `Bearer ${token}` },
+      });
+      return JSON.parse(await response.text()).items.length;
+    };
+    expect(await Promise.all(['dana', 'devi', 'carl'].map(clustersOf))).toEqual([12, 7, 1]);
+    const { mode } = await stat(join(dataDir, 'kubeconfig'));
+    expect(mode & 0o777).toBe(0o600);
+    // What another start does.
+    const at = { host: '127.0.0.1', port: 0 };
+    const options = { dataDir, demo: true, demoTlsListen: at, listen: at, tls: undefined };
+    const again = await openDemoFront(options, url, createLogger({ level: 'error', write: () => {} }));
+    again?.close();
+    const [{ cluster: kept }] = (await contextsIn(dataDir)).clusters;
+    expect(kept).toEqual({ ...cluster, server: again?.url });
+  });
+});
+
 describe('the same data without --demo', () => {
   const GRANTS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
   const demoGrants = async ({ call }: Server): Promise<string[]> =>
@@ -93,39 +126,5 @@ describe('the same data without --demo', () => {
     const kept = () =>
       logLines(server.output.stderr).filter(({ msg }) => msg === 'not removed, although it came with --demo');
     await expect.poll(kept).toMatchObject([{ resource: 'clusters', name: 'dev-eu-1' }]);
-  });
-});
-
-describe('the demo over TLS', () => {
-  const contextsIn = async (dataDir: string) => JSON.parse(await readFile(join(dataDir, 'kubeconfig'), 'utf8'));
-
-  it('has a kubeconfig with a context for each caller, and a certificate that is made once', async () => {
-    const front = await startServer({ args: ['--demo', '--demo-tls-listen', '127.0.0.1:0'] });
-    onTestFinished(() => front.destroy());
-    const { clusters, users, contexts, ...rest } = await contextsIn(front.dataDir);
-    expect(rest['current-context']).toBe('dana');
-    expect(contexts.map(({ name }: { name: string }) => name)).toEqual(['dana', 'devi', 'carl']);
-    const [{ cluster }] = clusters;
-    const ca = Buffer.from(cluster['certificate-authority-data'], 'base64').toString();
-    const fetch = createNodeFetch({ ca });
-    const clustersOf = async (name: string): Promise<number> => {
-      const { token } = users.find((user: { name: string }) => user.name === name).user;
-      const response = await fetch(`${cluster.server}/auth/v1/clusters`, {
-        headers: { Authorization: `Bearer ${token}` },
-      });
-      return JSON.parse(await response.text()).items.length;
-    };
-    expect(await Promise.all(['dana', 'devi', 'carl'].map(clustersOf))).toEqual([12, 7, 1]);
-    const { mode } = await stat(join(front.dataDir, 'kubeconfig'));
-    expect(mode & 0o777).toBe(0o600);
-    // Another start keeps the certificate.
-    const { port } = new URL(cluster.server);
-    await front.stop();
-    const again = await startServer({
-      dataDir: front.dataDir,
-      args: ['--demo', '--demo-tls-listen', `127.0.0.1:${port}`],
-    });
-    onTestFinished(() => again.destroy());
-    expect((await contextsIn(front.dataDir)).clusters[0]).toEqual(clusters[0]);
   });
 });

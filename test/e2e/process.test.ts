@@ -1,59 +1,12 @@
 import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { freePorts } from '../conformance/etcd-process.ts';
-import { ASK, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ASK, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { logLines, run } from './support/run.ts';
 import { FAST_INTERVALS, type Server, startServer, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
-
-describe('a start', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'clusterpass-start-'));
-    await writeFile(join(folder, 'config.yaml'), 'lisen: 127.0.0.1:0\n');
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-
-  // Mistakes that are only found without these are in src/config/load-options.test.ts.
-  it('with wrong options exits with 2, and names all of them at once', async () => {
-    const args = [
-      ...['--listen', 'nonsense', '--base-url', 'ftp://x', '--product-name', 'apis', '--store', 'mysql://x'],
-      ...['--service-account-max-token-expiration', 'forever', '--log-level', 'loud'],
-      ...['--config', join(folder, 'config.yaml')],
-    ];
-    const { code, stderr, stdout } = await run(['serve', ...args], { CLUSTERPASS_WORKERS: 'many' });
-    const flags = args.filter((arg) => arg.startsWith('--') && arg !== '--config');
-    for (const text of [...flags, 'lisen', 'CLUSTERPASS_WORKERS']) expect(stderr).toContain(text);
-    expect(stderr).not.toMatch(/\n\s+at /);
-    expect([code, stdout]).toEqual([2, '']);
-  });
-});
-
-describe('a start with another --base-url than the last one', () => {
-  const warnings = ({ output }: Server): unknown[] =>
-    logLines(output.stderr)
-      .filter(({ msg }) => String(msg).includes('another --base-url'))
-      .map(({ before, baseUrl }) => [before, baseUrl]);
-
-  it('K-09: is warned of once, also with workers, and tokens of the other issuer are refused', async () => {
-    const [port = 0] = await freePorts(1);
-    const startAs = (host: string, ...args: string[]) =>
-      startServer({ dataDir, port, args: ['--base-url', `https://${host}.example.com`, ...args] });
-    const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-moved-'));
-    const first = await startAs('cp');
-    await createObjects(first);
-    const token = await issue(first);
-    expect([warnings(first), await codeFor(first, token)]).toEqual([[], 200]);
-    await first.stop();
-    const second = await startAs('pc', '--workers', '2');
-    await expect.poll(() => warnings(second)).toEqual([['https://cp.example.com', 'https://pc.example.com']]);
-    expect(await codeFor(second, token)).toBe(401);
-    await second.destroy();
-  });
-});
 
 describe('A1: tokens of files', () => {
   it('are not rotated in a directory that is not the one of the server, or on a full disk', async () => {
@@ -138,17 +91,6 @@ describe('a running server', () => {
     process.kill(server.pid, 'SIGHUP');
     await expect.poll(() => server.output.stderr).toContain('SIGHUP ignored: files are read again without it');
     expect((await server.call('GET', '/livez')).code).toBe(200);
-  });
-
-  it('B19: is the only server on its data directory', async () => {
-    const { code, stderr } = await run(['serve', '--data-dir', server.dataDir, '--listen', '127.0.0.1:0']);
-    expect(code).toBe(1);
-    const said = stderr.split('\n').filter((line) => line.startsWith('clusterpass:'));
-    expect(said).toHaveLength(1);
-    expect(said[0]).toMatch(/in use|another process/);
-    expect(said[0]).toContain(join(server.dataDir, 'clusterpass.db'));
-    expect(stderr).not.toMatch(/\n\s+at /);
-    expect((await server.call('GET', CLUSTERS)).code).toBe(200);
   });
 
   it('A8: writes JSON lines, and no credential in any of them', async () => {

@@ -31,6 +31,9 @@ const serve = async (dataDir: string): Promise<Server> => {
   return startServer({ dataDir, port, args: ['--base-url', 'http://127.0.0.1:1'] });
 };
 
+const GROUP = { apiVersion: 'clusterpass.dev/v1alpha1' };
+const PASSES = '/apis/clusterpass.dev/v1alpha1/passes';
+
 const namesOf = async (server: Server): Promise<string[]> =>
   (await server.call('GET', CLUSTERS)).json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
 
@@ -38,6 +41,9 @@ describe('B18: clusterpass store backup', () => {
   let folder: string;
   let server: Server;
   let token: string;
+  let handle: string;
+  /** The clusters before the backup. */
+  let before: string[];
   const inFolder = (name: string): string => join(folder, name);
   const backup = (...args: string[]): Promise<CliResult> => runStore('backup', ...args);
   const filesOfServer = async (): Promise<string[]> =>
@@ -54,23 +60,17 @@ describe('B18: clusterpass store backup', () => {
       const annotations = { filler: 'x'.repeat(200_000) };
       await addCluster(server, `large-${i}`, { annotations });
     }
-    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
-    token = (await server.call('POST', tokenPath(), { body })).json.status.token;
+    token = (await server.call('POST', tokenPath(), { body: ASK })).json.status.token;
+    const serviceAccount = { namespace: 'ci', name: 'builder' };
+    const spec = { cluster: 'alpha', serviceAccount, purpose: 'for the test of restores' };
+    handle = (await create(server, PASSES, { ...GROUP, kind: 'Pass', spec })).metadata.name;
   });
   afterAll(async () => {
     await server.destroy();
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** Starts a server on the backup, in an empty data directory. */
-  async function restore(name: string, dataDir: string): Promise<Server> {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    await copyFile(inFolder(name), join(dataDir, 'clusterpass.db'));
-    await cp(join(server.dataDir, 'keys'), join(dataDir, 'keys'), { recursive: true });
-    return serve(dataDir);
-  }
-
-  it('copies the database while the server writes, and a server starts on the copy', async () => {
+  it('copies the database while the server writes', async () => {
     const target = inFolder('fleet.db');
     let written = 0;
     let isDone = false;
@@ -78,7 +78,7 @@ describe('B18: clusterpass store backup', () => {
       for (; !isDone; written++) await addCluster(server, `written-${written}`);
     })();
     await vi.waitUntil(() => written > 2);
-    const before = await namesOf(server);
+    before = await namesOf(server);
     const writtenBefore = written;
     const ended = await run(['store', 'backup', '--data-dir', server.dataDir, '-f', target]);
     expect(written).toBeGreaterThan(writtenBefore);
@@ -99,48 +99,104 @@ describe('B18: clusterpass store backup', () => {
         '(clusterpass serve --store sqlite:FILE); to import it into another store, export it first ' +
         '(clusterpass store export --store sqlite:FILE)\n',
     ]);
+  });
 
-    const restored = await restore('fleet.db', inFolder('restored'));
-    try {
+  describe('a server on the copy', () => {
+    let restored: Server;
+    /** Tokens that the first server issued after the backup. */
+    const issued = { ofHandle: '', refused: [] as string[] };
+    const versions: number[] = [];
+    const versionOf = async (one: Server): Promise<number> =>
+      Number((await one.call('GET', CLUSTERS)).json.metadata.resourceVersion);
+
+    beforeAll(async () => {
+      const issue = async (path: string, body?: object): Promise<string> => {
+        const answer = await server.call('POST', path, { body });
+        expect(answer.code, answer.text).toBe(201);
+        return answer.json.status.token;
+      };
+      versions.push(await versionOf(server));
+      await addCluster(server, 'after-the-backup');
+      versions.push(await versionOf(server));
+      issued.ofHandle = await issue(`${PASSES}/${handle}/token`);
+      await createAccount(server, 'later');
+      issued.refused.push(await issue(tokenPath('later'), ASK));
+      // The backup has the present key and the next one.
+      for (let i = 0; i < 2; i++) {
+        const body = { ...GROUP, kind: 'SigningKey', spec: { force: true } };
+        await create(server, '/apis/clusterpass.dev/v1alpha1/signingkeys', body);
+      }
+      issued.refused.push(await issue(tokenPath(), ASK));
+      await remove(server, inNamespace('serviceaccounts/builder'));
+      await createAccount(server, 'builder');
+      issued.refused.push(await issue(tokenPath(), ASK));
+
+      // A path that is too long for a socket.
+      const dataDir = inFolder('long'.repeat(30));
+      await mkdir(dataDir, { mode: 0o700 });
+      await copyFile(inFolder('fleet.db'), join(dataDir, 'clusterpass.db'));
+      await cp(join(server.dataDir, 'keys'), join(dataDir, 'keys'), { recursive: true });
+      restored = await serve(dataDir);
+    });
+    afterAll(() => restored?.destroy());
+
+    it('has one state of the store, and another admin token', async () => {
       const names = await namesOf(restored);
       expect(names).toEqual(expect.arrayContaining(before));
-      // One state of the store: of the clusters that were written one after the other, the first n.
+      // Of the clusters that were written one after the other, the first n.
       const numbers = names.flatMap((name) => (name.startsWith('written-') ? [Number(name.slice(8))] : []));
       expect(numbers.sort((a, b) => a - b)).toEqual(numbers.map((_, i) => i));
       expect((await restored.call('GET', '/auth/v1/clusters', { token })).code, 'an issued token').toBe(200);
       // The admin token is not in the database.
       expect(restored.adminToken).not.toBe(server.adminToken);
       expect((await restored.call('GET', CLUSTERS, { token: server.adminToken })).code).toBe(401);
-      const rotated = await run(['admin-token', 'rotate', '--data-dir', restored.dataDir]);
-      expect(rotated.code, rotated.stderr).toBe(0);
-      const next = (await readFile(join(restored.dataDir, 'admin.token'), 'utf8')).trim();
-      expect(next).not.toBe(restored.adminToken);
-      await vi.waitUntil(async () => (await restored.call('GET', CLUSTERS, { token: next })).code === 200, 10_000);
-    } finally {
-      await restored.destroy();
-    }
-  });
+    });
 
-  it('a restored server repeats no resource version: a client from after the backup lists again', async () => {
-    const versionOf = async (one: Server): Promise<number> =>
-      Number((await one.call('GET', CLUSTERS)).json.metadata.resourceVersion);
-    const resumed = async (one: Server, version: number): Promise<number> => {
-      const answer = await one.call('GET', `${CLUSTERS}?watch=true&timeoutSeconds=1&resourceVersion=${version}`);
-      return answer.text.startsWith('{"type":"ERROR"') ? answer.json.object.code : answer.code;
-    };
-    const atBackup = await versionOf(server);
-    const target = inFolder('versions.db');
-    expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
-    await addCluster(server, 'after-the-backup');
-    const afterBackup = await versionOf(server);
-    const restored = await restore('versions.db', inFolder('first'));
-    try {
+    it('repeats no resource version: a client from after the backup lists again', async () => {
       await addCluster(restored, 'something-else');
-      expect(await versionOf(restored)).toBeGreaterThan(afterBackup);
-      for (const version of [atBackup, afterBackup]) expect(await resumed(restored, version)).toBe(410);
-    } finally {
-      await restored.destroy();
-    }
+      expect(await versionOf(restored)).toBeGreaterThan(versions.at(-1) ?? 0);
+      for (const version of versions) {
+        const path = `${CLUSTERS}?watch=true&timeoutSeconds=1&resourceVersion=${version}`;
+        const { code, text, json } = await restored.call('GET', path);
+        expect(text.startsWith('{"type":"ERROR"') ? json.object.code : code).toBe(410);
+      }
+    });
+
+    it('accepts some tokens from after the backup, though it has no record of them', async () => {
+      for (const refused of issued.refused) expect(await codeFor(restored, refused)).toBe(401);
+      expect(await codeFor(restored, issued.ofHandle)).toBe(200);
+      await remove(restored, `${PASSES}/${handle}`);
+      expect(await codeFor(restored, issued.ofHandle), 'its handle is revoked').toBe(200);
+      await remove(restored, `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(issued.ofHandle).jti}`);
+      expect(await codeFor(restored, issued.ofHandle)).toBe(401);
+    });
+
+    it('is backed up in a data directory whose path is too long for a socket', async () => {
+      expect((await stat(join(restored.dataDir, 'clusterpass.db.sock'))).mode & 0o777).toBe(0o600);
+      const running = await backup('--data-dir', restored.dataDir, '-f', inFolder('long-1.db'));
+      expect(running, running.stderr).toMatchObject({ code: 0 });
+    });
+
+    it('a copy beside the write-ahead log of a killed server is refused, and stays as it is', async () => {
+      const target = inFolder('fleet.db');
+      await addCluster(restored, 'of-the-old-server');
+      await restored.kill();
+      const database = join(restored.dataDir, 'clusterpass.db');
+      expect((await stat(`${database}-wal`)).size).toBeGreaterThan(0);
+      // Also after a check, which opens the database.
+      expect(await runStore('check', '--store', `sqlite:${target}`)).toMatchObject({ code: 0 });
+      await copyFile(target, database);
+      const sentence =
+        `clusterpass: ${database}-wal belongs to another database than ${database}, which is a backup: ` +
+        `move ${database}-wal away\n`;
+      const refused = await runStore('check', '--data-dir', restored.dataDir);
+      expect(refused).toEqual({ code: 1, stdout: '', stderr: sentence });
+      expect((await readFile(database)).equals(await readFile(target))).toBe(true);
+      await rm(`${database}-wal`);
+      expect(await runStore('check', '--data-dir', restored.dataDir)).toMatchObject({ code: 0 });
+      const stopped = await backup('--data-dir', restored.dataDir, '-f', inFolder('long-2.db'));
+      expect(stopped, stopped.stderr).toMatchObject({ code: 0 });
+    });
   });
 
   it('opens no database at the target, which may be on a file system without locks and a write-ahead log', async () => {
@@ -150,66 +206,6 @@ describe('B18: clusterpass store backup', () => {
     const made = await backup('--data-dir', server.dataDir, '-f', target);
     expect(made, made.stderr).toMatchObject({ code: 0 });
     await vi.waitUntil(async () => (await filesOfServer()).length === 0);
-  });
-
-  it('which tokens from after the backup a restored server accepts, though it has no record of them', async () => {
-    const passes = '/apis/clusterpass.dev/v1alpha1/passes';
-    const issued = async (path: string): Promise<string> => {
-      const answer = await server.call('POST', path, { body: path.startsWith(passes) ? undefined : ASK });
-      expect(answer.code, answer.text).toBe(201);
-      return answer.json.status.token;
-    };
-    const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
-    const serviceAccount = { namespace: 'ci', name: 'builder' };
-    const spec = { cluster: 'alpha', serviceAccount, purpose: 'for the test of restores' };
-    const handle = (await create(server, passes, { ...type, spec })).metadata.name;
-    const target = inFolder('tokens.db');
-    expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
-    const ofHandle = await issued(`${passes}/${handle}/token`);
-    await createAccount(server, 'later');
-    const ofLater = await issued(tokenPath('later'));
-    // The backup has the present key and the next one.
-    for (let i = 0; i < 2; i++) {
-      const body = { apiVersion: type.apiVersion, kind: 'SigningKey', spec: { force: true } };
-      await create(server, '/apis/clusterpass.dev/v1alpha1/signingkeys', body);
-    }
-    const ofLaterKey = await issued(tokenPath());
-    await remove(server, inNamespace('serviceaccounts/builder'));
-    await createAccount(server, 'builder');
-    const ofRecreated = await issued(tokenPath());
-
-    const restored = await restore('tokens.db', inFolder('tokens'));
-    try {
-      for (const refused of [ofLater, ofLaterKey, ofRecreated]) expect(await codeFor(restored, refused)).toBe(401);
-      expect(await codeFor(restored, ofHandle)).toBe(200);
-      await remove(restored, `${passes}/${handle}`);
-      expect(await codeFor(restored, ofHandle), 'its handle is revoked').toBe(200);
-      await remove(restored, `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(ofHandle).jti}`);
-      expect(await codeFor(restored, ofHandle)).toBe(401);
-    } finally {
-      await restored.destroy();
-    }
-  });
-
-  it('restored beside the write-ahead log of a killed server is refused, and stays as it is', async () => {
-    const target = inFolder('beside.db');
-    expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
-    const other = await restore('beside.db', inFolder('beside'));
-    onTestFinished(() => other.destroy());
-    await addCluster(other, 'of-the-old-server');
-    await other.kill();
-    const database = join(other.dataDir, 'clusterpass.db');
-    expect((await stat(`${database}-wal`)).size).toBeGreaterThan(0);
-    // Also after a check, which opens the database.
-    expect(await runStore('check', '--store', `sqlite:${target}`)).toMatchObject({ code: 0 });
-    await copyFile(target, database);
-    const sentence =
-      `clusterpass: ${database}-wal belongs to another database than ${database}, which is a backup: ` +
-      `move ${database}-wal away\n`;
-    expect(await runStore('check', '--data-dir', other.dataDir)).toEqual({ code: 1, stdout: '', stderr: sentence });
-    expect((await readFile(database)).equals(await readFile(target))).toBe(true);
-    await rm(`${database}-wal`);
-    expect(await runStore('check', '--data-dir', other.dataDir)).toMatchObject({ code: 0 });
   });
 
   it('that is killed leaves no file under the name of the backup', async () => {
@@ -250,20 +246,6 @@ describe('B18: clusterpass store backup', () => {
       stdout: '',
       stderr: `clusterpass: nothing is stored in ${file}: correct --data-dir / --store\n`,
     });
-  });
-
-  it('works in a data directory whose path is too long for a socket', async () => {
-    const dataDir = inFolder('long'.repeat(30));
-    await mkdir(dataDir, { mode: 0o700 });
-    const long = await serve(dataDir);
-    onTestFinished(() => long.destroy());
-    expect((await stat(join(dataDir, 'clusterpass.db.sock'))).mode & 0o777).toBe(0o600);
-    const running = await backup('--data-dir', dataDir, '-f', inFolder('long-1.db'));
-    expect(running, running.stderr).toMatchObject({ code: 0 });
-    await long.stop();
-    expect(await readdir(dataDir)).not.toContain('clusterpass.db.sock');
-    const stopped = await backup('--data-dir', dataDir, '-f', inFolder('long-2.db'));
-    expect(stopped, stopped.stderr).toMatchObject({ code: 0 });
   });
 
   it('does not overwrite a file', async () => {
