@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { addCluster, grantClusters } from './support/fleet.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
-import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
+import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** Clusters as ClusterProfiles of the Cluster Inventory API. */
 
 const GROUP = '/apis/multicluster.x-k8s.io';
 const V1 = `${GROUP}/v1alpha1`;
-const USERS = ['jane', 'joe', 'mary', 'max', 'nobody'];
 let server: Server;
 
 const endpoints = (name: string) => ({
@@ -19,17 +19,11 @@ const endpoints = (name: string) => ({
   },
 });
 
-beforeAll(async () => {
-  const args = ['--inventory-namespace', 'default', '--inventory-namespace', 'prod=env=prod', '--inventory-manager'];
-  server = await startServer({
-    tls: true,
-    users: Object.fromEntries(USERS.map((name) => [name, []])),
-    args: [...args, 'fleet-1', '--inventory-property', 'env'],
-  });
+beforeAllWithTlsServer(async (shared) => {
+  server = shared;
   await addCluster(server, 'dev-1', { labels: { env: 'dev' }, spec: endpoints('dev-1') });
   await addCluster(server, 'prod-1', { labels: { env: 'prod' }, spec: endpoints('prod-1') });
 });
-afterAll(() => server.destroy());
 
 const get = (path: string, user?: string): Promise<Answer> =>
   server.call('GET', path, user === undefined ? {} : { token: tokenOf(user) });
@@ -105,15 +99,15 @@ describe('cluster profiles', () => {
     expect(namesIn(await get(`${V1}/clusterprofiles`, 'joe'))).toEqual(['default/prod-1', 'prod/prod-1']);
     expect((await get(`${V1}/namespaces/default/clusterprofiles/prod-1`, 'joe')).code).toBe(200);
     expect((await get(`${V1}/namespaces/default/clusterprofiles/dev-1`, 'joe')).code).toBe(403);
-    await grantClusters(server, 'mary-sees', 'mary', { names: ['dev-1'] });
-    expect(namesIn(await get(`${V1}/clusterprofiles`, 'mary'))).toEqual(['default/dev-1']);
+    await grantClusters(server, 'mallory-sees', 'mallory', { names: ['dev-1'] });
+    expect(namesIn(await get(`${V1}/clusterprofiles`, 'mallory'))).toEqual(['default/dev-1']);
     const review = {
       spec: { resourceAttributes: { verb: 'get', group: 'multicluster.x-k8s.io', namespace: 'default' } },
     };
     const allowed = async (name: string): Promise<boolean> => {
       Object.assign(review.spec.resourceAttributes, { resource: 'clusterprofiles', name });
       const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-      return (await server.call('POST', path, { body: review, token: tokenOf('mary') })).json.status.allowed;
+      return (await server.call('POST', path, { body: review, token: tokenOf('mallory') })).json.status.allowed;
     };
     expect([await allowed('dev-1'), await allowed('prod-1')]).toEqual([true, false]);
   });

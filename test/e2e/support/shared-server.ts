@@ -62,6 +62,11 @@ const COMMON = [
   ],
 ];
 
+const PROFILES = [
+  ...['--inventory-namespace', 'default', '--inventory-namespace', 'prod=env=prod'],
+  ...['--inventory-manager', 'fleet-1', '--inventory-property', 'env'],
+];
+
 const withServers = test
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of other fixtures from the pattern
   .extend('plainServer', { scope: 'worker' }, async ({}, { onCleanup }) => {
@@ -101,8 +106,9 @@ class SharedServer {
     const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-shared-'));
     await removeFiles({ dataDir });
     const args = [...COMMON, '--authentication-config', authenticationFileOf({ dataDir })];
-    // The other server issues all tokens itself.
-    if (!tls) args.push('--credentials-dir', credentialsOf({ dataDir }));
+    // The other server issues all tokens itself, and has the options of cluster profiles.
+    if (tls) args.push(...PROFILES);
+    else args.push('--credentials-dir', credentialsOf({ dataDir }));
     return new SharedServer(await startServer({ tls, dataDir, users: USERS, args, env: FAST_INTERVALS }));
   }
 

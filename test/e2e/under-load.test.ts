@@ -1,19 +1,52 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCluster, createObjects } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
 import { CLUSTERS } from './support/paths.ts';
+import { logLines } from './support/run.ts';
 import { type Server, startServer } from './support/server.ts';
 import { stopUnderLoad } from './support/stop-under-load.ts';
 import { brief, Watch } from './support/watch.ts';
 
 let server: Server;
+beforeAll(async () => {
+  // Long enough for this process to notice that readiness has failed, on a busy machine too.
+  server = await startServer({ unreadLog: true, args: ['--shutdown-delay', '3s'] });
+});
 afterAll(() => server.destroy());
+
+const FILL_BUFFER = 4_000;
+/** A server that waits for its log would never answer. */
+const MAX_MS = 60_000;
+
+async function refuseMany(count: number): Promise<void> {
+  for (let sent = 0; sent < count; sent += 50) {
+    const paths = Array.from({ length: 50 }, (_, i) => `/nowhere/${sent + i}/${'x'.repeat(240)}`);
+    const answers = await Promise.all(
+      paths.map((path) => server.call('GET', path, { signal: AbortSignal.timeout(MAX_MS) })),
+    );
+    for (const { code } of answers) expect(code).toBe(404);
+  }
+}
+
+const droppedLines = async (): Promise<number> => {
+  const { text } = await server.call('GET', '/metrics');
+  return Number(/^clusterpass_log_lines_dropped_total (\d+)$/m.exec(text)?.[1]);
+};
+
+it('B20: requests are served while standard error is not read; lines that do not fit are dropped and counted', async () => {
+  await refuseMany(FILL_BUFFER);
+  const dropped = await droppedLines();
+  expect(dropped).toBeGreaterThan(0);
+  server.readLog();
+  await expect.poll(() => server.output.stderr, { timeout: MAX_MS }).toContain('log lines were dropped');
+  const notices = logLines(server.output.stderr).filter(({ dropped: count }) => count !== undefined);
+  expect(notices).toEqual([expect.objectContaining({ level: 'warn', dropped })]);
+  expect(await droppedLines()).toBe(dropped);
+});
 
 describe('B3, B16: a stop under load', () => {
   // By the number of requests, so that it is the same on every machine.
   it('loses no request and no acknowledged write, and ends every watch with a bookmark', async () => {
-    // Long enough for this process to notice that readiness has failed, on a busy machine too.
-    server = await startServer({ args: ['--shutdown-delay', '3s'] });
     await createObjects(server);
     const version = (await server.call('GET', CLUSTERS)).json.metadata.resourceVersion;
     const stopped = await stopUnderLoad(server, { watches: 50, rate: 500, before: 100 });
@@ -26,6 +59,7 @@ describe('B3, B16: a stop under load', () => {
     expect(stopped.exitCode).toBe(0);
 
     server = await server.restart();
+    server.readLog();
     const { json } = await server.call('GET', CLUSTERS);
     const names = json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
     expect(stopped.acknowledged.length).toBeGreaterThan(0);
