@@ -89,6 +89,7 @@ beforeAll(async () => {
       ...['--credentials-dir', credentialsOf({ dataDir }), '--cluster-networks', '127.0.0.0/8'],
       ...['--log-level', 'debug', '--audit-log-path', join(folder, 'audit', 'audit.log')],
       ...['--encryption-key-file', keyFile, '--authentication-config', config],
+      ...['--console-oidc-issuer', issuer.url, '--console-oidc-client-id', 'unlisted'],
       ...['--tracing-endpoint', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`],
       ...['--tracing-sampling-rate-per-million', '1000000'],
     ],
@@ -197,6 +198,7 @@ describe('no canary', () => {
     // Each of these files has content.
     expect(outputs.stderr).toContain('crashed on purpose');
     expect(outputs.stderr).toContain('"level":"debug"');
+    expect(outputs.stderr).toContain('--console-oidc-issuer is not in --authentication-config with this audience');
     expect(outputs.report).toContain('crashed on purpose');
     for (const text of [outputs.audit, outputs.spans]) expect(text).toContain('/orchestrator/real/');
     expect(outputs.answers).toContain('apiserver_request_total');

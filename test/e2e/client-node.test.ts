@@ -4,17 +4,15 @@ import {
   CoreV1Api,
   CustomObjectsApi,
   KubeConfig,
-  type KubernetesListObject,
   type KubernetesObject,
-  makeInformer,
   Watch as WatchClient,
 } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { createNodeFetch } from '../../src/client/node.ts';
-import { addCluster, grantClusters, rebind, relabel, removeCluster, touch, unbind } from './support/fleet.ts';
+import { addCluster } from './support/fleet.ts';
 import { createObjects } from './support/objects.ts';
-import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
+import { type Server, TLS } from './support/server.ts';
 import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
 const GROUP = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', plural: 'clusters' };
@@ -29,11 +27,11 @@ beforeAllWithTlsServer(async (shared) => {
 });
 
 /** A kubeconfig as a person would write it, for the fleet or for one cluster. */
-function configFor(path = '', at: Server = server, token = at.adminToken): KubeConfig {
+function configFor(path = ''): KubeConfig {
   const config = new KubeConfig();
   config.loadFromOptions({
-    clusters: [{ name: 'fleet', server: `${at.url}${path}`, caFile: TLS.caFile }],
-    users: [{ name: 'caller', token }],
+    clusters: [{ name: 'fleet', server: `${server.url}${path}`, caFile: TLS.caFile }],
+    users: [{ name: 'caller', token: server.adminToken }],
     contexts: [{ name: 'fleet', cluster: 'fleet', user: 'caller' }],
     currentContext: 'fleet',
   });
@@ -119,104 +117,6 @@ describe('the official JavaScript client', () => {
     expect(seen).toEqual(['ADDED watched', 'MODIFIED watched', 'MODIFIED watched', 'DELETED watched']);
   });
 });
-
-describe('an informer of the official JavaScript client', () => {
-  const HISTORY = 20;
-  let fleet: Server;
-
-  beforeAll(async () => {
-    fleet = await startServer({ tls: true, users: { jane: [] }, args: ['--history-revisions', String(HISTORY)] });
-    await addCluster(fleet, 'dev-1', { labels: { env: 'dev' } });
-    await addCluster(fleet, 'prod-1', { labels: { env: 'prod' } });
-  });
-  afterAll(() => fleet.destroy());
-
-  it('follows changes of permissions with the watch that it opened', async () => {
-    await grantClusters(fleet, 'jane-sees', 'jane', { clusters: 'env=dev' });
-    const { informer, lists, told } = clusterInformer(fleet, tokenOf('jane'));
-    await informer.start();
-    await told('add dev-1');
-    await rebind(fleet, 'jane-sees', 'env in (dev,prod)');
-    await told('add prod-1');
-    await rebind(fleet, 'jane-sees', 'env=prod');
-    await told('delete dev-1');
-    expect(known(informer)).toEqual(['prod-1']);
-    await relabel(fleet, 'prod-1', { env: 'retired' });
-    await told('delete prod-1');
-    await relabel(fleet, 'prod-1', { env: 'prod' });
-    await told('add prod-1');
-    await unbind(fleet, 'jane-sees');
-    await told('delete prod-1');
-    expect(known(informer)).toEqual([]);
-    expect(lists()).toBe(1);
-    await informer.stop();
-  });
-
-  it('V-10: lists again by itself when its version is too old (410), and misses nothing', async () => {
-    const { informer, lists, told } = clusterInformer(fleet);
-    const broken = new Promise<unknown>((resolve) => informer.on('error', resolve));
-    await informer.start();
-    await told('add dev-1');
-    expect(await fleet.stop()).toBe(0);
-    // No server answers until the restart below, so this comes before it.
-    await broken;
-    fleet = await fleet.restart();
-    await addCluster(fleet, 'dev-2');
-    await removeCluster(fleet, 'dev-1');
-    for (let count = 0; count < 2 * HISTORY; count++) await touch(fleet, 'prod-1', `change ${count}`);
-    expect(lists()).toBe(1);
-    // It resumes from its last version. Only the server's 410 makes it list again.
-    await informer.start();
-    await told('delete dev-1');
-    await told('add dev-2');
-    expect(lists()).toBe(2);
-    expect(known(informer)).toEqual(['dev-2', 'prod-1']);
-    expect(informer.get('prod-1')?.metadata?.annotations).toEqual({ note: `change ${2 * HISTORY - 1}` });
-    // And the watch after that is alive.
-    await addCluster(fleet, 'dev-3');
-    await told('add dev-3');
-    await informer.stop();
-  });
-});
-
-type ClusterInformer = ReturnType<typeof makeInformer<KubernetesObject>>;
-
-const known = (informer: ClusterInformer): string[] =>
-  informer
-    .list()
-    .map(({ metadata }) => metadata?.name ?? '')
-    .sort();
-
-function clusterInformer(at: Server = server, token?: string) {
-  const config = configFor('', at, token);
-  const custom = config.makeApiClient(CustomObjectsApi);
-  let lists = 0;
-  const informer = makeInformer<KubernetesObject>(config, COLLECTION, async () => {
-    lists += 1;
-    return (await custom.listClusterCustomObject(GROUP)) as KubernetesListObject<KubernetesObject>;
-  });
-  return { informer, lists: () => lists, told: listener(informer) };
-}
-
-/** Resolves when the informer has reported this (`add dev-1`) since the last call for it. */
-function listener(informer: ClusterInformer): (what: string) => Promise<void> {
-  const untaken: string[] = [];
-  let wake = (): void => {};
-  for (const verb of ['add', 'delete'] as const) {
-    informer.on(verb, ({ metadata }) => {
-      untaken.push(`${verb} ${metadata?.name}`);
-      wake();
-    });
-  }
-  return async (what) => {
-    while (!untaken.includes(what)) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-    untaken.splice(untaken.indexOf(what), 1);
-  };
-}
 
 it('createNodeFetch trusts the given certificate authority only', async () => {
   const ca = await readFile(TLS.caFile, 'utf8');

@@ -1,8 +1,27 @@
+import {
+  CustomObjectsApi,
+  KubeConfig,
+  type KubernetesListObject,
+  type KubernetesObject,
+  makeInformer,
+} from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import { addCluster, namesIn, PUBLIC_LIST, removeCluster, revisionNow, revisionOf, touch } from './support/fleet.ts';
+import {
+  addCluster,
+  grantClusters,
+  namesIn,
+  PUBLIC_LIST,
+  rebind,
+  relabel,
+  removeCluster,
+  revisionNow,
+  revisionOf,
+  touch,
+  unbind,
+} from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Answer, type Server, startServer } from './support/server.ts';
+import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 let server: Server;
@@ -12,7 +31,11 @@ let early: number;
 const HISTORY = 20;
 
 beforeAll(async () => {
-  server = await startServer({ args: ['--history-revisions', String(HISTORY), '--history-retention', '1s'] });
+  server = await startServer({
+    tls: true,
+    users: { jane: [] },
+    args: ['--history-revisions', String(HISTORY), '--history-retention', '1s'],
+  });
   for (const name of ['a', 'b', 'c']) await addCluster(server, name);
   early = await revisionNow(server);
   await addCluster(server, 'd');
@@ -164,3 +187,103 @@ it('V-10: a watch from a version that is too old is 200, one ERROR, and the end'
   const justBefore = await Watch.open(server, `${PUBLIC_LIST}?watch=true&resourceVersion=${oldest - 1}`);
   expect((await justBefore.rest()).map(brief)).toEqual(['ERROR 410']);
 });
+
+describe('an informer of the official JavaScript client', () => {
+  beforeAll(async () => {
+    await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
+    await addCluster(server, 'prod-1', { labels: { env: 'prod' } });
+  });
+
+  it('follows changes of permissions with the watch that it opened', async () => {
+    await grantClusters(server, 'jane-sees', 'jane', { clusters: 'env=dev' });
+    const { informer, lists, told } = clusterInformer(tokenOf('jane'));
+    await informer.start();
+    await told('add dev-1');
+    await rebind(server, 'jane-sees', 'env in (dev,prod)');
+    await told('add prod-1');
+    await rebind(server, 'jane-sees', 'env=prod');
+    await told('delete dev-1');
+    expect(known(informer)).toEqual(['prod-1']);
+    await relabel(server, 'prod-1', { env: 'retired' });
+    await told('delete prod-1');
+    await relabel(server, 'prod-1', { env: 'prod' });
+    await told('add prod-1');
+    await unbind(server, 'jane-sees');
+    await told('delete prod-1');
+    expect(known(informer)).toEqual([]);
+    expect(lists()).toBe(1);
+    await informer.stop();
+  });
+
+  it('V-10: lists again by itself when its version is too old (410), and misses nothing', async () => {
+    const { informer, lists, told } = clusterInformer(server.adminToken);
+    await informer.start();
+    await told('add dev-1');
+    await informer.stop();
+    await addCluster(server, 'dev-2');
+    await removeCluster(server, 'dev-1');
+    for (let count = 0; count < 2 * HISTORY; count++) await touch(server, 'prod-1', `change ${count}`);
+    expect(lists()).toBe(1);
+    // It resumes from its last version. Only the server's 410 makes it list again.
+    await informer.start();
+    await told('delete dev-1');
+    await told('add dev-2');
+    expect(lists()).toBe(2);
+    expect(known(informer)).toEqual(expect.arrayContaining(['dev-2', 'prod-1']));
+    expect(known(informer)).not.toContain('dev-1');
+    expect(informer.get('prod-1')?.metadata?.annotations).toEqual({ note: `change ${2 * HISTORY - 1}` });
+    // And the watch after that is alive.
+    await addCluster(server, 'dev-3');
+    await told('add dev-3');
+    await informer.stop();
+  });
+});
+
+type ClusterInformer = ReturnType<typeof makeInformer<KubernetesObject>>;
+
+const known = (informer: ClusterInformer): string[] =>
+  informer
+    .list()
+    .map(({ metadata }) => metadata?.name ?? '')
+    .sort();
+
+function clusterInformer(token: string) {
+  const config = new KubeConfig();
+  config.loadFromOptions({
+    clusters: [{ name: 'fleet', server: server.url, caFile: TLS.caFile }],
+    users: [{ name: 'caller', token }],
+    contexts: [{ name: 'fleet', cluster: 'fleet', user: 'caller' }],
+    currentContext: 'fleet',
+  });
+  const custom = config.makeApiClient(CustomObjectsApi);
+  let lists = 0;
+  const informer = makeInformer<KubernetesObject>(config, CLUSTERS, async () => {
+    lists += 1;
+    return (await custom.listClusterCustomObject({
+      group: 'clusterregistry.k8s.io',
+      version: 'v1alpha1',
+      plural: 'clusters',
+    })) as KubernetesListObject<KubernetesObject>;
+  });
+  return { informer, lists: () => lists, told: listener(informer) };
+}
+
+/** Resolves when the informer has reported this (`add dev-1`) since the last call for it. */
+function listener(informer: ClusterInformer): (what: string) => Promise<void> {
+  const untaken: string[] = [];
+  let wake = (): void => {};
+  for (const verb of ['add', 'delete'] as const) {
+    informer.on(verb, ({ metadata }) => {
+      untaken.push(`${verb} ${metadata?.name}`);
+      wake();
+    });
+  }
+  return async (what) => {
+    while (!untaken.includes(what)) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    untaken.splice(untaken.indexOf(what), 1);
+  };
+}

@@ -1,14 +1,75 @@
-import { mkdtemp, rm, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { readLines } from './support/audit.ts';
 import { create, createCluster, inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { logLines } from './support/run.ts';
 import { FAST_INTERVALS, type Server, startServer } from './support/server.ts';
 
-let server: Server;
-let folder: string;
+/** A server and the folder that it follows. */
+class Followed {
+  readonly folder: string;
+  #server: Server | undefined;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  get server(): Server {
+    if (this.#server === undefined) throw new Error('the server is not started');
+    return this.#server;
+  }
+
+  async start(...args: string[]): Promise<void> {
+    this.#server = await startServer({ args: ['--manifests', this.folder, ...args], env: FAST_INTERVALS });
+  }
+
+  /** The same data and address, with other options. */
+  async startAgain(...args: string[]): Promise<void> {
+    const { dataDir, url } = this.server;
+    expect(await this.server.stop()).toBe(0);
+    const port = Number(new URL(url).port);
+    const all = ['--manifests', this.folder, ...args];
+    this.#server = await startServer({ dataDir, port, args: all, env: FAST_INTERVALS });
+  }
+
+  async put(...names: string[]): Promise<void> {
+    const head = 'apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata:';
+    await Promise.all(names.map((name) => writeFile(this.#path(name), `${head} { name: ${name} }\n`)));
+  }
+
+  async drop(...names: string[]): Promise<void> {
+    await Promise.all(names.map((name) => rm(this.#path(name))));
+  }
+
+  async clusters(): Promise<string[]> {
+    const { json } = await this.server.call('GET', CLUSTERS);
+    return json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+  }
+
+  logged(msg: string): Record<string, unknown>[] {
+    return logLines(this.server.output.stderr).filter((line) => line.msg === msg);
+  }
+
+  isLogged(msg: string, count = 1): Promise<void> {
+    return expect.poll(() => this.logged(msg).length).toBe(count);
+  }
+
+  isApplied(count: number): Promise<void> {
+    return this.isLogged('manifests applied', count);
+  }
+
+  async destroy(): Promise<void> {
+    await this.#server?.destroy();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  #path(name: string): string {
+    return join(this.folder, `${name}.yaml`);
+  }
+}
 
 const CLUSTER = 'apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster';
 const cluster = (name: string, extra = ''): string => `${CLUSTER}\nmetadata: { name: ${name}${extra} }\n`;
@@ -16,32 +77,90 @@ const inside = (kind: string, name: string, where: string, home = 'east'): strin
   `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n${where}  annotations: { clusterpass.dev/in-cluster: ${home} }\n`;
 const account = (name: string, home = 'east'): string => inside('ServiceAccount', name, '  namespace: ci\n', home);
 
+let followed: Followed;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-manifests-'));
+  followed = new Followed(await mkdtemp(join(tmpdir(), 'clusterpass-prune-')));
+});
+afterAll(() => followed.destroy());
+
+const REFUSED = 'nothing is removed';
+const REMOVED = 'removed: it is no longer in the manifests';
+
+it('A40: deletes nothing unless it was asked to, also not from an empty folder', async () => {
+  await followed.put('a', 'b', 'c', 'd');
+  await followed.start();
+  await followed.drop('a');
+  await followed.isApplied(2);
+  await followed.drop('b', 'c', 'd');
+  await followed.isApplied(3);
+  await followed.isLogged('objects that are no longer in the manifests stay: see --manifests-prune', 2);
+  expect(await followed.clusters()).toEqual(['a', 'b', 'c', 'd']);
+});
+
+it('A40: removes up to a quarter with a warning and audit events, and beyond that nothing, whenever it was started', async () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  await followed.put(...names);
+  await followed.startAgain('--manifests-prune');
+  await followed.drop('a', 'b');
+  await followed.isLogged(REMOVED, 2);
+  expect(followed.logged(REMOVED)[0]).toMatchObject({ level: 'warn', resource: 'clusters', name: 'a', file: 'a.yaml' });
+  expect(await followed.clusters()).toEqual(names.slice(2));
+  const events = async () => {
+    const dir = join(followed.server.dataDir, 'audit');
+    const all = await Promise.all((await readdir(dir)).map((file) => readLines(join(dir, file))));
+    return all.flat().filter(({ objectRef, verb }) => objectRef?.name === 'a' && verb === 'delete');
+  };
+  await expect.poll(async () => (await events()).length).toBe(2);
+  expect(await events()).toMatchObject([
+    { stage: 'RequestReceived', user: { username: 'system:clusterpass:manifests' } },
+    {
+      stage: 'ResponseComplete',
+      requestURI: '/apis/clusterregistry.k8s.io/v1alpha1/clusters/a',
+      objectRef: { resource: 'clusters', apiGroup: 'clusterregistry.k8s.io', uid: expect.any(String) },
+      responseStatus: { code: 200 },
+      annotations: { 'clusterpass.dev/manifest': 'manifests:a.yaml' },
+    },
+  ]);
+
+  // Two of six are more than a quarter.
+  await followed.drop('c', 'd');
+  await followed.isLogged(REFUSED);
+  expect(followed.logged(REFUSED)[0]).toMatchObject({
+    level: 'warn',
+    reason:
+      '2 of the 6 objects that came from the folder are no longer in it, more than 25 %: to remove them, start with --manifests-prune-limit 34',
+  });
+  await followed.drop('e', 'f', 'g', 'h');
+  await followed.isLogged(REFUSED, 2);
+  expect(String(followed.logged(REFUSED)[1]?.reason)).toBe(
+    'the folder has no objects, and 6 came from it: to remove them, start with --manifests-prune-limit 100',
+  );
+  expect(await followed.clusters()).toEqual(names.slice(2));
+  // A client cannot have an object removed by marking it.
+  await create(followed.server, CLUSTERS, {
+    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
+    kind: 'Cluster',
+    metadata: { name: 'marked', annotations: { 'clusterpass.dev/manifest': 'manifests:gone.yaml' } },
+  });
   // Contents before their containers: the order of files and documents does not matter.
   await write('a.yaml', account('builder'), inside('Namespace', 'ci', ''), cluster('east', ', labels: { env: dev }'));
-  server = await startServer({
-    args: ['--manifests', folder, '--manifests-prune', '--manifests-prune-limit', '100'],
-    env: FAST_INTERVALS,
-  });
-});
-afterAll(async () => {
-  await server.destroy();
-  await rm(folder, { recursive: true, force: true });
+  await followed.startAgain('--manifests-prune', '--manifests-prune-limit', '100');
+  await followed.isLogged(REMOVED, 6);
+  expect(await followed.clusters()).toEqual(['east', 'marked']);
 });
 
 const write = (file: string, ...documents: string[]): Promise<void> =>
-  writeFile(join(folder, file), documents.join('---\n'));
-const exists = async (path: string): Promise<boolean> => (await server.call('GET', path)).code === 200;
+  writeFile(join(followed.folder, file), documents.join('---\n'));
+const exists = async (path: string): Promise<boolean> => (await followed.server.call('GET', path)).code === 200;
 const clusterIs = (name: string): Promise<boolean> => exists(`${CLUSTERS}/${name}`);
 /** Pruning comes a poll after the rest. */
 const isRemoved = async (name: string): Promise<void> => {
   await expect.poll(() => clusterIs(name)).toBe(false);
 };
 const labelsOf = async (name: string): Promise<unknown> =>
-  (await server.call('GET', `${CLUSTERS}/${name}`)).json.metadata.labels;
+  (await followed.server.call('GET', `${CLUSTERS}/${name}`)).json.metadata.labels;
 const logged = (...messages: string[]): Record<string, unknown>[] =>
-  logLines(server.output.stderr).filter(({ msg }) => messages.includes(String(msg)));
+  logLines(followed.server.output.stderr).filter(({ msg }) => messages.includes(String(msg)));
 const UNREAD = 'a manifest was left out';
 const UNWRITTEN = 'a manifest could not be written: it is tried again';
 
@@ -57,7 +176,7 @@ async function afterChange(change: () => Promise<unknown>): Promise<Record<strin
 it('the objects of the folder exist when the server starts to serve', async () => {
   expect(await labelsOf('east')).toEqual({ env: 'dev' });
   expect(await exists(`${inNamespace('serviceaccounts', 'ci', 'east')}/builder`)).toBe(true);
-  expect(logged('manifests applied')).toMatchObject([{ path: folder, applied: 3, problems: 0 }]);
+  expect(logged('manifests applied')).toMatchObject([{ path: followed.folder, applied: 3, problems: 0 }]);
 });
 
 it('follows the folder: changed, added, removed', async () => {
@@ -72,8 +191,8 @@ it('follows the folder: changed, added, removed', async () => {
     status: { version: 'v1' },
   });
   await afterChange(() => write('b.json', json));
-  expect((await server.call('GET', `${CLUSTERS}/west`)).json.status).toEqual({ version: 'v1' });
-  const report = await afterChange(() => unlink(join(folder, 'b.json')));
+  expect((await followed.server.call('GET', `${CLUSTERS}/west`)).json.status).toEqual({ version: 'v1' });
+  const report = await afterChange(() => unlink(join(followed.folder, 'b.json')));
   expect(report).toMatchObject({ applied: 3 });
   await isRemoved('west');
   await afterChange(() => write('a.yaml', cluster('east', ', labels: { env: prod }')));
@@ -82,12 +201,12 @@ it('follows the folder: changed, added, removed', async () => {
 });
 
 it('an object that existed before is updated, and stays when its file is removed', async () => {
-  await createCluster(server, 'theirs', { env: 'theirs' });
+  await createCluster(followed.server, 'theirs', { env: 'theirs' });
   await afterChange(() => write('theirs.yaml', cluster('theirs', ', labels: { env: ours }')));
   expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
   await afterChange(() => write('witness.yaml', cluster('witness')));
-  await unlink(join(folder, 'witness.yaml'));
-  await afterChange(() => unlink(join(folder, 'theirs.yaml')));
+  await unlink(join(followed.folder, 'witness.yaml'));
+  await afterChange(() => unlink(join(followed.folder, 'theirs.yaml')));
   await isRemoved('witness');
   expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
 });
@@ -113,9 +232,9 @@ it('a bad document is reported with its file, line and field, and the others are
   expect([await clusterIs('good-1'), await clusterIs('good-2')]).toEqual([true, true]);
   const problems = logged(UNREAD, UNWRITTEN).slice(before);
   expect(problems.filter(({ msg }) => msg === UNWRITTEN)).toMatchObject([{ document: 3 }]);
-  expect(problems.every(({ level, file, path }) => level === 'error' && file === 'mixed.yaml' && path === folder)).toBe(
-    true,
-  );
+  expect(
+    problems.every(({ level, file, path }) => level === 'error' && file === 'mixed.yaml' && path === followed.folder),
+  ).toBe(true);
   const found = problems.map(({ document, line, problem }) => [document, line, String(problem)] as const);
   expect(found.toSorted(([a], [b]) => Number(a) - Number(b))).toEqual([
     [2, 4, expect.stringContaining('strict decoding error: unknown field "colour"')],
@@ -132,7 +251,7 @@ it('a bad document is reported with its file, line and field, and the others are
     [7, 28, expect.stringContaining('key "a" already set in map')],
     [8, 32, 'already defined in mixed.yaml, document 1'],
   ]);
-  await afterChange(() => unlink(join(folder, 'mixed.yaml')));
+  await afterChange(() => unlink(join(followed.folder, 'mixed.yaml')));
 });
 
 it('an object whose cluster is missing is retried until the cluster exists', async () => {
@@ -145,8 +264,10 @@ it('an object whose cluster is missing is retried until the cluster exists', asy
     problem: 'clusters.clusterregistry.k8s.io "someday" not found',
   });
   const reports = logged(UNWRITTEN).length;
-  await createCluster(server, 'someday');
-  await afterChange(() => create(server, '/orchestrator/someday/api/v1/namespaces', { metadata: { name: 'ci' } }));
+  await createCluster(followed.server, 'someday');
+  await afterChange(() =>
+    create(followed.server, '/orchestrator/someday/api/v1/namespaces', { metadata: { name: 'ci' } }),
+  );
   await expect
     .poll(() => exists(`${inNamespace('serviceaccounts', 'ci', 'someday')}/early`), { timeout: 60_000, interval: 500 })
     .toBe(true);

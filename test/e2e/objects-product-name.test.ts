@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -52,6 +52,10 @@ it('a kubeconfig tells the plugin the word, and the plugin gets its token with i
   const person = await Person.as(server);
   try {
     expect(JSON.parse(await person.ok(args)).status.token).toMatch(/^eyJ/);
+    // A login stores it.
+    await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
+    const { logins } = JSON.parse(await readFile(person.loginsFile, 'utf8'));
+    expect(logins[server.url]).toEqual({ token: server.adminToken, productName: 'kubernetes' });
   } finally {
     await person.leave();
   }

@@ -205,25 +205,6 @@ describeWithEtcd('B18: clusterpass store', () => {
     await server.stop();
   });
 
-  it('gives a fleet new signing keys where the encryption key is lost', async () => {
-    const at = async (name: string, ...flags: string[]): Promise<string> => {
-      const url = `sqlite:${inFolder(`${name}.db`)}`;
-      const imported = await store('import', '--store', url, '-f', inFolder('archive-1'), ...flags);
-      expect(imported, imported.stderr).toMatchObject({ code: 0 });
-      return url;
-    };
-    // The data directory of each server is new, and so is its encryption key.
-    const args = ['--base-url', 'http://127.0.0.1:1', '--store', await at('renewed', '--without-signing-keys')];
-    const [port = 0] = await freePorts(1);
-    const server = await startServer({ args, port });
-    onTestFinished(() => server.destroy());
-    const uids = [...(await everything(server))].map(([path, { uid }]) => [path, uid]);
-    expect(uids).toEqual([...objects].map(([path, { uid }]) => [path, uid]));
-    expect((await server.call('GET', '/auth/v1/clusters', { token })).code).toBe(401);
-    const { items } = (await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys')).json;
-    expect(items.map((key: { status: { state: string } }) => key.status.state).sort()).toEqual(['Current', 'Next']);
-  });
-
   it('an import that opens etcd several times says once that it waits for it', async () => {
     const [host = '', port = ''] = (etcd.endpoints[0] ?? '').split(':');
     // Each connection takes longer than a command is silent.
