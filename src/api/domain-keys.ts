@@ -55,6 +55,9 @@ export const JOINED_ANNOTATION = 'clusterpass.dev/joined-with';
 export const TOKEN_CHECKS_ANNOTATION = 'clusterpass.dev/token-checks';
 export const TOKEN_CHECKS_CHOICES = ['webhook'];
 
+/** JSON: the people who wrote the endpoints that wait. Others confirm them. The server sets it. */
+export const ENDPOINT_AUTHORS_ANNOTATION = 'clusterpass.dev/endpoint-authors';
+
 /** Annotations that describe the tokens of a cluster; computed for each view, never stored. */
 export const COMPUTED_ANNOTATIONS = {
   issuer: 'clusterpass.dev/issuer',
@@ -93,7 +96,9 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
 
 /** Accepted and not named in errors: programs set them, and clients send back what they have read. */
 const COMPUTED: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
-  ...[...Object.values(COMPUTED_ANNOTATIONS), JOINED_ANNOTATION].map((key): [string, string[]] => [key, ['Cluster']]),
+  ...[...Object.values(COMPUTED_ANNOTATIONS), JOINED_ANNOTATION, ENDPOINT_AUTHORS_ANNOTATION].map(
+    (key): [string, string[]] => [key, ['Cluster']],
+  ),
   [MIRRORED_ANNOTATION, ['Namespace', 'ServiceAccount', 'Pod']],
 ]);
 

@@ -76,6 +76,8 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     continueTokens: createContinueTokens({ key: signing.sealKey }),
     hasChangedSince: createChangeCheck({ catalog, reader, policy, changedAt: views.changedAt }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
+    productName: parts.options.productName,
+    holdsEndpoints: parts.options.confirmEndpoints,
     checkAdmission: createAdmission({ policy, catalog, reader, now: Date.now }),
     warnOfBinding: createBindingWarnings({
       bindings: catalog.fleetRoleBindings,

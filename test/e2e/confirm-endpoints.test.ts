@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/clusters/confirmed-endpoint.ts';
+import { ENDPOINT_AUTHORS_ANNOTATION } from '../../src/api/domain-keys.ts';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
@@ -68,10 +69,10 @@ async function register(name: string): Promise<void> {
   expect(made.code, made.text).toBe(201);
 }
 
-const patch = (name: string, body: object, user = 'editor'): Promise<Answer> =>
+const patch = (name: string, body: object, user = 'editor', headers = {}): Promise<Answer> =>
   server.call('PATCH', `${CLUSTERS}/${name}`, {
     body,
-    headers: { 'Content-Type': 'application/merge-patch+json' },
+    headers: { 'Content-Type': 'application/merge-patch+json', ...headers },
     token: user === 'admin' ? server.adminToken : tokenOf(user),
   });
 const redirect = (name: string, user?: string) => patch(name, { spec: { [FIELD]: endpoints(evil.port, thief) } }, user);
@@ -161,6 +162,37 @@ describe('A14: an edited endpoint', () => {
     const forged = await patch('alpha', { spec: { confirmedEndpoints: endpoints(evil.port, thief) } });
     expect([forged.code, forged.json.details.causes[0].field]).toEqual([422, 'spec.confirmedEndpoints']);
     nothingOfTheThief(JSON.stringify(await get('alpha')));
+  });
+
+  it('is not confirmed by a person who wrote a part of it, also under another identity', async () => {
+    const confirm = async (user: string, headers?: Record<string, string>) => {
+      const annotations = { [CONFIRMED_ANNOTATION]: await confirmation('epsilon') };
+      return patch('epsilon', { metadata: { annotations } }, user, headers);
+    };
+    const own = [403, expect.stringContaining('another person confirms a change of the endpoints')];
+    await register('epsilon');
+    expect((await redirect('epsilon', 'confirmer')).code).toBe(200);
+    // Another author changes the rest, and claims to be the only one.
+    const claim = { annotations: { [ENDPOINT_AUTHORS_ANNOTATION]: '[]' } };
+    await patch('epsilon', { metadata: claim, spec: { [FIELD]: { caBundle: bundle(authority) } } });
+    for (const [user, headers] of [
+      ['confirmer', undefined],
+      ['admin', { 'Impersonate-User': 'confirmer' }],
+    ] as const) {
+      const answer = await confirm(user, headers);
+      expect([answer.code, answer.json.message]).toEqual(own);
+    }
+    // Nor in advance: the change itself would then be in force at once.
+    const digest = { [CONFIRMED_ANNOTATION]: await confirmation('epsilon') };
+    await patch('epsilon', { spec: { [FIELD]: endpoints(real.port) } });
+    expect((await patch('epsilon', { metadata: { annotations: digest } }, 'confirmer')).code).toBe(200);
+    const changed = await patch('epsilon', { spec: { [FIELD]: endpoints(evil.port, authority) } }, 'confirmer');
+    expect([changed.code, changed.json.message]).toEqual(own);
+    expect(JSON.stringify(await get('epsilon'))).not.toContain(String(evil.port));
+    await patch('epsilon', { metadata: { annotations: { [CONFIRMED_ANNOTATION]: null } } });
+    expect((await redirect('epsilon', 'confirmer')).code).toBe(200);
+    expect((await confirm('admin')).code).toBe(200);
+    expect((await get('epsilon')).spec).toEqual({ [FIELD]: endpoints(evil.port, thief) });
   });
 
   it('is shown to the person who confirms, beside what it replaces; then clients get it', async () => {

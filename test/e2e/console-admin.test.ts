@@ -507,7 +507,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const changed = [{ ...serverEndpoints[0], serverAddress: 'https://moved.example.com:6443' }];
       const body = { spec: { orchestratorApiEndpoints: { serverEndpoints: changed, caBundle } } };
       const headers = { 'Content-Type': 'application/merge-patch+json' };
-      expect((await server.call('PATCH', `${CLUSTERS}/dev-us-1`, { body, headers })).code).toBe(200);
+      const token = tokenOf('owner');
+      expect((await server.call('PATCH', `${CLUSTERS}/dev-us-1`, { body, headers, token })).code).toBe(200);
       const viewer = await visitAs('dana', '#/clusters/dev-us-1');
       await viewer.getByText('You may not see the change').waitFor();
       const page = await visitAs('administrator', '#/clusters/dev-us-1');

@@ -8,7 +8,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import { ownRecord } from '../../tokens/revocations/tracked-tokens.ts';
 import { claimedName } from '../token/actor-claim.ts';
 
-interface PeopleParts {
+export interface PeopleParts {
   readonly catalog: Pick<Catalog, 'issuedTokens'>;
   readonly reader: Pick<ObjectReader, 'find'>;
 }

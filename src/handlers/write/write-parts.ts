@@ -15,10 +15,11 @@ import type { Admit, ObjectWriter } from '../../objects/writer.ts';
 import type { WriteOptions } from '../options/write-options.ts';
 import { shapedObject } from '../representation.ts';
 import { representationFor, type Views } from '../views.ts';
+import { checkConfirmer, type EndpointAuthorParts, withEndpointAuthors } from './endpoint-authors.ts';
 import { mirroredUid } from './mirrored-uid.ts';
 
 /** What the writing handlers share. */
-export interface WriteParts {
+export interface WriteParts extends EndpointAuthorParts {
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly propagation: DeletionPropagation;
@@ -75,7 +76,10 @@ const MAX_MANAGER_BYTES = 128;
 
 /** The admission checks of a write, on the object that would be stored. */
 export function admitWrite(parts: WriteParts, { caller, target }: ApiRequest, kind: Kind): Admit {
-  return (object, old) => parts.checkAdmission(caller, kind, object, old, target.cluster);
+  return (object, old) => {
+    parts.checkAdmission(caller, kind, object, old, target.cluster);
+    checkConfirmer(parts, caller, kind, object, old);
+  };
 }
 
 type Creation = Pick<Parameters<ObjectWriter['create']>[3], 'dryRun' | 'manager' | 'applied' | 'warn' | 'admit'>;
@@ -93,7 +97,8 @@ export async function createStored(
   if (completion === undefined && isDecidedByHandler(request.target)) {
     throw new Error(`no handler authorizes the creation of ${kind.resource}`);
   }
-  const object = await parts.writer.create(kind, objectKeyOf(request, kind), sent, {
+  const written = withEndpointAuthors(parts, request.caller, kind, sent);
+  const object = await parts.writer.create(kind, objectKeyOf(request, kind), written, {
     admit: admitWrite(parts, request, kind),
     ...options,
     uid: mirroredUid(kind, sent),
@@ -123,7 +128,7 @@ export async function updateStored(
     objectKey,
     (current) => {
       before = current;
-      return change(current);
+      return withEndpointAuthors(parts, request.caller, kind, change(current), current);
     },
     { ...options, part: partOf(request), admit: admitWrite(parts, request, kind), request },
   );

@@ -96,6 +96,8 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     continueTokens: createContinueTokens({ key: randomBytes(32) }),
     hasChangedSince: createChangeCheck({ catalog, reader, policy, changedAt: views.changedAt }),
     refusal: (request, kind) => (kind === catalog.clusters ? undefined : refusalOf(policy, request, 'watch')),
+    productName: 'orchestrator',
+    holdsEndpoints: false,
     checkAdmission: () => {},
     warnOfBinding: () => Promise.resolve(),
     afterDeletion: () => Promise.resolve(),
