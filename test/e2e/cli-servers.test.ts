@@ -330,6 +330,15 @@ describe('a server that is down', () => {
     );
     expect(await jane.ok([...EXEC, '--cluster', 'eu/dev-1', ...PRINT])).toBe('eu/dev-1: ran\n');
   });
+
+  it('is taken up by kubeconfig --watch when it is back', async () => {
+    const running = jane.start([...KUBECONFIG, '--watch', '--output', 'watched']);
+    await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new') && DOWN.test(stderr));
+    us = await us.restart();
+    await running.until(({ stderr }) => stderr.includes('4 contexts, 2 new'));
+    expect(Object.keys(await contexts('watched'))).toEqual(['dev-1', 'prod-1', 'us/prod-1', 'stage-1']);
+    expect((await running.stop()).code).toBe(0);
+  });
 });
 
 describe('a server that is hostile', () => {

@@ -432,6 +432,19 @@ describe('clusterpass kubeconfig', () => {
       expect(JSON.stringify([clusters, users])).not.toContain('gone');
     });
 
+    it('--watch keeps the file up to date until it is stopped', async () => {
+      const running = jane.start([...AS, '--watch', '--prune']);
+      await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new'));
+      await addCluster(server, 'dev-3', { labels: { env: 'dev' }, spec: endpoints(['0.0.0.0/0', 'https://dev-3']) });
+      await running.until(({ stderr }) => stderr.includes('3 contexts, 1 new'));
+      expect(await contexts()).toEqual(['dev-1', 'dev-2', 'dev-3']);
+      await patchCluster(server, 'dev-3', { metadata: { labels: { env: 'prod' } } });
+      await running.until(({ stderr }) => stderr.includes('1 removed'));
+      expect(await contexts()).toEqual(['dev-1', 'dev-2']);
+      expect((await running.stop()).code).toBe(0);
+      await removeCluster(server, 'dev-3');
+    });
+
     it('--output - writes to stdout', async () => {
       const { stdout } = await jane.run([
         ...AS,

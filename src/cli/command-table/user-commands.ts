@@ -197,6 +197,7 @@ export const USER_COMMANDS: readonly Command[] = [
         flags: '--prune',
         doc: 'Remove contexts of clusters that you no longer see, and, without `--server`, a token and a selection, those of servers without a login. Without `--as`, nothing else is done.',
       },
+      { flags: '-w, --watch', doc: 'Keep running, and update the file when clusters change.' },
       {
         flags: '--exec-command <command>',
         doc: 'Program that kubectl runs for a token. Defaults to this one.',
@@ -204,7 +205,7 @@ export const USER_COMMANDS: readonly Command[] = [
     ],
     examples: [
       "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
-      'clusterpass kubeconfig --as ci/builder --prune --output ~/.kube/fleet',
+      'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
       'clusterpass kubeconfig --as-me',
       'clusterpass kubeconfig',
       'clusterpass kubeconfig --prune',

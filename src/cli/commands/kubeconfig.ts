@@ -7,12 +7,13 @@ import {
   clustersNamed,
   namesAt,
 } from '../cluster-references.ts';
-import { CliError, type Run } from '../command.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, isForAllLogins, type NamedServer } from '../connection/all-servers.ts';
 import { readLogins } from '../connection/logins.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
+import { watchContexts } from '../kubeconfig/watch-contexts.ts';
 import {
   hasUnacceptedChanges,
   printNextStep,
@@ -50,7 +51,17 @@ export const run: Run = async (context, invocation) => {
     prune,
     prunesLogouts,
     acceptChanges: invocation.is('acceptChanges'),
+    isRepeated: false,
   };
+  if (!invocation.is('watch') || hasNoServer) return write(context, invocation, settings);
+  if (invocation.text('output') === '-') throw new CliError('--watch cannot write to stdout: set --output to a file');
+  return watchContexts(context, settings, (silent, isRepeated) =>
+    write(silent, invocation, { ...settings, isRepeated }),
+  );
+};
+
+async function write(context: Context, invocation: Invocation, settings: WriteSettings): Promise<number> {
+  const { servers } = settings;
   const { answers, failed } = await askAll(context, servers, (server) => selected(server, settings));
   if (servers.length > 0 && answers.length === 0) return 1;
   const parts = answers.map(({ server, value: clusters }) => ({ server, clusters }));
@@ -63,10 +74,10 @@ export const run: Run = async (context, invocation) => {
     const problem = `there is no such cluster that you may see${orMeant(meant.get(reference))}`;
     context.err.write(`error: ${label}: ${problem}\n`);
   }
-  printNextStep(context, invocation, result);
+  if (!settings.isRepeated) printNextStep(context, invocation, result);
   const isWhole = failed.length === 0 && missing.length === 0 && result.collisions.length === 0;
   return isWhole && !hasUnacceptedChanges(settings, result) ? 0 : 1;
-};
+}
 
 async function selected(
   server: NamedServer,

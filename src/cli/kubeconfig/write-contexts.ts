@@ -34,6 +34,8 @@ export interface WriteSettings extends ContextSettings {
   /** Whether contexts of servers without a login are removed, too. */
   readonly prunesLogouts: boolean;
   readonly acceptChanges: boolean;
+  /** With `--watch`, after the first time: only changes and problems are printed. */
+  readonly isRepeated: boolean;
 }
 
 /** The selected clusters of one server. */
@@ -70,7 +72,7 @@ export async function writeContexts(
     file === undefined
       ? mergeToStdout(context, wanted, { isFailing })
       : await mergeIntoFile(context, file, wanted, { prune, acceptChanges: settings.acceptChanges, isFailing });
-  if (file !== undefined) print(`${file}: ${summaryOf(result)}`);
+  if (file !== undefined && (result.changed || !settings.isRepeated)) print(`${file}: ${summaryOf(result)}`);
   for (const { contextName, reason } of result.removed) print(`removed: ${terminalSafe(`${contextName}: ${reason}`)}`);
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
   reportCurrentContext(result, print);
@@ -191,8 +193,11 @@ function summaryOf({ changed, written, added, renamed, removed, moved }: MergeRe
   );
 }
 
-async function testTokens({ servers, account }: WriteSettings, wanted: readonly WantedContext[]): Promise<Tested> {
-  if (account === undefined) return { warnings: [], isFailing: () => false };
+async function testTokens(
+  { servers, account, isRepeated }: WriteSettings,
+  wanted: readonly WantedContext[],
+): Promise<Tested> {
+  if (account === undefined || isRepeated) return { warnings: [], isFailing: () => false };
   const tested = await Promise.all(
     servers.map(async ({ name, client, connection: { server } }) => {
       const clusters = wanted.filter(({ key }) => key.server === server && key.cluster !== '');
