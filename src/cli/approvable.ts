@@ -1,9 +1,7 @@
 import { type ApiObject, apiVersionOf, type Kind } from '../api/kind.ts';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
-import { REQUEST_PHASES } from '../api/kinds/access-request-spec.ts';
 import type { ApprovalStatus, RequestUser } from '../api/kinds/approval.ts';
 import { passKind } from '../api/kinds/pass.ts';
-import { PASS_PHASES } from '../api/kinds/pass-spec.ts';
 import { isStatus, type StatusError } from '../client/errors.ts';
 import { terminalSafe } from '../lib/text.ts';
 import type { Context, Run } from './command.ts';
@@ -17,15 +15,13 @@ import { pathSegment } from './path-segment.ts';
 export interface Approvable {
   readonly kind: Kind;
   readonly path: string;
-  readonly phases: readonly string[];
   readonly type: { readonly apiVersion: string; readonly kind: string };
   /** Why an object may not exist, for errors. */
   readonly absence: string;
 }
 
-const approvable = (kind: Kind, phases: readonly string[], absence: string): Approvable => ({
+const approvable = (kind: Kind, absence: string): Approvable => ({
   kind,
-  phases,
   absence,
   path: `/apis/${apiVersionOf(kind)}/${kind.resource}`,
   type: { apiVersion: apiVersionOf(kind), kind: kind.kind },
@@ -33,12 +29,10 @@ const approvable = (kind: Kind, phases: readonly string[], absence: string): App
 
 export const REQUESTS = approvable(
   accessRequestKind,
-  REQUEST_PHASES,
   'There may be no such request: its requester can delete it, and finished requests are deleted, by default after a week.',
 );
 export const PASSES = approvable(
   passKind,
-  PASS_PHASES,
   'There may be no such pass: passes are deleted when they are revoked, and an hour after their end.',
 );
 
@@ -81,7 +75,7 @@ export type Row = readonly [title: string, text: string | undefined];
 export const showApprovable =
   (of: Approvable, rowsOf: (object: ApiObject) => readonly Row[]): Run =>
   async (context, invocation) => {
-    const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+    const print = await printerFor(invocation);
     const client = await connect(context, invocation);
     const objects: ApiObject[] = [];
     const code = await forEach(context, of, invocation.args, async (name) => {

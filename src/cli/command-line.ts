@@ -31,6 +31,9 @@ export const specOf = (flag: Flag): Spec => {
   return { flag, long, short: names.length > 1 ? names[0] : undefined, takesValue: flag.flags.includes(' <') };
 };
 
+/** `['json', 'yaml']` for `--output <json|yaml>`; undefined for a flag with any value. */
+export const valuesOf = ({ flags }: Flag): readonly string[] | undefined => /<(\S+\|\S+)>/.exec(flags)?.[1]?.split('|');
+
 function tokensOf(args: readonly string[], specs: readonly Spec[]) {
   const options = Object.fromEntries(
     specs.map(({ long, short, takesValue }) => [
@@ -146,6 +149,10 @@ function setOption(
   const isNegative = long.startsWith('--no-');
   const name = optionName(isNegative ? long.replace('--no-', '--') : long);
   if (takesValue && value === undefined) throw new UsageError(`option '${flag.flags}' argument missing`);
+  const values = valuesOf(flag);
+  if (value !== undefined && values?.includes(value) === false) {
+    throw new UsageError(`${long}: ${JSON.stringify(value)} must be one of ${values.join(', ')}`);
+  }
   if (flag.repeatable === true) options[name] = [...((options[name] as string[] | undefined) ?? []), value];
   else if (takesValue || flag.flags.endsWith(']')) options[name] = value ?? true;
   else if (value === undefined || booleanOf(flag, value)) options[name] = !isNegative;

@@ -1,23 +1,21 @@
-import { CliError, type Invocation } from './command.ts';
+import type { Invocation } from './command.ts';
 
 export type DryRun = 'none' | 'client' | 'server';
 
 /** `client`: the command sends no change. `server`: the server checks the change and does not persist it. */
-export function dryRunOf(invocation: Invocation, supported: readonly DryRun[] = ['none', 'server', 'client']): DryRun {
-  const value = invocation.value('dryRun');
-  const found = supported.find((each) => each === value);
-  if (found === undefined) {
-    throw new CliError(
-      `--dry-run: ${JSON.stringify(value)} must be one of ${supported.map((each) => `"${each}"`).join(', ')}`,
-    );
-  }
-  return found;
-}
+export const dryRunOf = (invocation: Invocation): DryRun => invocation.value('dryRun') as DryRun;
 
-/** For commands without a client dry run. */
-export const isDryRun = (invocation: Invocation): boolean => dryRunOf(invocation, ['none', 'server']) === 'server';
+export const isDryRun = (invocation: Invocation): boolean => dryRunOf(invocation) === 'server';
 
-/** The suffix of a message about an object. */
+/** The query of a write. */
+export const writeQuery = (invocation: Invocation) => ({
+  fieldManager: 'clusterpass',
+  ...(isDryRun(invocation) ? { dryRun: 'All' } : {}),
+});
+
+/** The suffix of a message about a write. */
+export const noteOf = (invocation: Invocation): string => dryRunNote[dryRunOf(invocation)];
+
 export const dryRunNote: Readonly<Record<DryRun, string>> = {
   none: '',
   client: ' (dry run)',

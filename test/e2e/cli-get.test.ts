@@ -112,7 +112,9 @@ describe('clusterpass get clusters', () => {
     expect(await admin.ok(['get', 'cluster', 'prod-1', '-o', 'yaml'])).toMatch(
       /^apiVersion: .*\nkind: Cluster\nmetadata:\n/,
     );
-    expect(await admin.fails(['get', 'clusters', '-o', 'xml'])).toMatch(/^error: unable to match a printer .* "xml"/);
+    expect(await admin.fails(['get', 'clusters', '-o', 'xml'])).toMatch(
+      /^error: --output: "xml" must be one of wide, json, yaml, name\n/,
+    );
   });
 
   it('-o=name is -o name, and an unknown format is an error', async () => {
@@ -120,9 +122,9 @@ describe('clusterpass get clusters', () => {
     expect(await admin.ok(['get', 'clusters', '-o=name'])).toBe(names);
     expect(await admin.ok(['get', 'clusters', '-oname'])).toBe(names);
     for (const format of ['=name', 'json=x']) {
-      expect(await admin.fails(['get', 'clusters', '-o', format])).toMatch(/^error: unable to match a printer/);
+      expect(await admin.fails(['get', 'clusters', '-o', format])).toMatch(/^error: --output: .* must be one of/);
     }
-    expect(await admin.fails(['whoami', '-o=wide'])).toMatch(/allowed formats are: json,yaml\n$/);
+    expect(await admin.fails(['whoami', '-o=wide'])).toContain('--output: "wide" must be one of json, yaml\n');
     expect(await admin.ok(['get', 'clusters', '--no-headers=false'])).toMatch(/^NAME/);
     expect(await admin.fails(['get', 'clusters', '--watch=maybe'])).toMatch(/^error: invalid argument "maybe" for/);
   });
@@ -394,7 +396,7 @@ describe('clusterpass version and completion', () => {
       expect(await complete(...command, 'pr')).toEqual(['prod-1']);
     }
     expect(await complete('create', 'token', 'x', '--cluster', 'd')).toEqual(['dev-1']);
-    expect(await complete('get', 'clusters', '-o', '')).toEqual(['']);
+    expect(await complete('get', 'clusters', '-o', '')).toEqual(['wide', 'json', 'yaml', 'name']);
     expect(await complete('exec', '--as', 'a/b', '--', 'kubectl', '--')).toEqual(['']);
   });
 

@@ -94,7 +94,7 @@ describe('logins at two servers', () => {
     expect(JSON.parse(await jane.ok(['servers', '-o', 'json']))).toEqual({ items });
     expect(parse(await jane.ok(['servers', '-o', 'yaml']))).toEqual({ items });
     expect(await jane.ok(['servers', '-o', 'name'])).toBe('eu\nus\n');
-    expect(await jane.fails(['servers', '-o', 'wide'])).toContain('allowed formats are: json,name,yaml');
+    expect(await jane.fails(['servers', '-o', 'wide'])).toContain('--output: "wide" must be one of json, yaml, name');
   });
 
   it('are the default of commands by servers use, with a name or an address', async () => {

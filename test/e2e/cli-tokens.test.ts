@@ -90,7 +90,10 @@ describe('create', () => {
       [[...CREATE, '--min-duration', '-1h'], 'error: --min-duration: "-1h" is not a duration'],
       [[...CREATE, '--bound-object-name', 'x'], 'error: --bound-object-name can only be set if'],
       [[...CREATE, '--bound-object-kind', 'Pod'], 'error: --bound-object-name is required if'],
-      [[...CREATE, '--bound-object-kind', 'Node', '--bound-object-name', 'x'], 'error: supported --bound-object-kind'],
+      [
+        [...CREATE, '--bound-object-kind', 'Node', '--bound-object-name', 'x'],
+        'error: --bound-object-kind: "Node" must be one of Pod, Secret',
+      ],
       [[...CREATE, '--duration', '1m'], 'Error from server (Invalid): '],
       [
         ['create', 'token', 'nobody', '-n', 'ci', '--cluster', 'alpha'],
@@ -190,7 +193,7 @@ describe('list and revoke', () => {
       expect(await admin.run(['token', 'list', '--cluster', 'beta'])).toEqual({
         code: 0,
         stdout: '',
-        stderr: `No resources found. ${ONLY_TRACKED}\n`,
+        stderr: `No resources found\n${ONLY_TRACKED}\n`,
       });
 
       const revoked = await jane.run(['token', 'revoke', jti.toUpperCase()]);

@@ -186,7 +186,7 @@ describe('the command line', () => {
       const [header, first, second] = (await person.ok(['keys', 'list'])).split('\n');
       expect(header).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE$/);
       expect(first).toMatch(new RegExp(`^${current} +Current +ES256 +20\\S+Z +<none> +\\d+s$`));
-      expect(second).toMatch(/ Next +ES256 +<not planned> /);
+      expect(second).toMatch(/ Next +ES256 +<none> /);
       expect(await person.ok(['keys', 'rotate', '--dry-run', 'server'])).toMatch(
         / signs from 20\S+Z on \(server dry run\)\n$/,
       );

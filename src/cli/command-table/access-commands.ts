@@ -76,7 +76,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       'is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs `create` on `subjectreachreviews` ' +
       '(`clusterpass.dev`).',
     arguments: [{ name: '<USER>', doc: 'Name of the user.' }],
-    flags: [group, cluster('Only this cluster.'), noHeaders, output('`json`, `yaml`')],
+    flags: [group, cluster('Only this cluster.'), noHeaders, output('json', 'yaml')],
     examples: ['clusterpass auth reach carl', 'clusterpass auth reach carl --group team-shop --cluster prod-eu-1'],
   },
   {
@@ -98,7 +98,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       cluster('Ask about this cluster. Required for objects inside clusters.'),
       { flags: '--account <namespace/name>', doc: 'Service account of the cluster, in place of VERB and TYPE.' },
       noHeaders,
-      output('`json`, `yaml`'),
+      output('json', 'yaml'),
     ],
     examples: [
       'clusterpass auth who-can create serviceaccounts --subresource token -n ci --cluster prod-eu-1',
@@ -150,7 +150,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
         field: /spec\.maxPassSeconds/,
       },
       { flags: '--apply', doc: 'Write the binding.' },
-      output('`json`, `yaml`'),
+      output('json', 'yaml'),
     ],
     examples: [
       'clusterpass grant jane --role clusterpass:viewer -l env=dev',

@@ -80,7 +80,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['keys', 'list'],
     summary: 'List the signing keys.',
     details: 'Shows public data only.',
-    flags: [output('`json`, `yaml`, `name`')],
+    flags: [output('json', 'yaml', 'name')],
     examples: ['clusterpass keys list'],
   },
   {

@@ -56,10 +56,7 @@ export const COMMANDS: readonly Command[] = [
   {
     path: ['version'],
     summary: 'Print the client and server version.',
-    flags: [
-      { flags: '--client', doc: 'Print the client version only. No server is needed.' },
-      output('`json`, `yaml`'),
-    ],
+    flags: [{ flags: '--client', doc: 'Print the client version only. No server is needed.' }, output('json', 'yaml')],
     examples: ['clusterpass version', 'clusterpass version --client -o json'],
   },
 ];

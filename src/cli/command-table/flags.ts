@@ -50,9 +50,9 @@ export const docOf = ({ doc, conflicts = [] }: Flag): string =>
 
 // Flags that several commands have.
 
-export const output = (formats: string): Flag => ({
-  flags: '-o, --output <format>',
-  doc: `Output format: ${formats}.`,
+export const output = (...formats: string[]): Flag => ({
+  flags: `-o, --output <${formats.join('|')}>`,
+  doc: 'Output format.',
 });
 
 export const namespace: Flag = { flags: '-n, --namespace <namespace>', doc: 'Namespace of the request.' };

@@ -69,7 +69,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['servers'],
     summary: 'List the servers that you are logged in to.',
     connects: false,
-    flags: [output('`json`, `yaml`, `name`')],
+    flags: [output('json', 'yaml', 'name')],
     examples: ['clusterpass servers', 'clusterpass servers -o json'],
   },
   {
@@ -98,7 +98,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
   {
     path: ['whoami'],
     summary: 'Show your user name, groups and extra attributes.',
-    flags: [output('`json`, `yaml`'), cluster('Send the request to the API of this cluster.')],
+    flags: [output('json', 'yaml'), cluster('Send the request to the API of this cluster.')],
     examples: ['clusterpass whoami', 'clusterpass whoami -o json'],
   },
 ];

@@ -26,7 +26,7 @@ export const USER_COMMANDS: readonly Command[] = [
       },
     ],
     flags: [
-      output('`wide`, `json`, `yaml`, `name`'),
+      output('wide', 'json', 'yaml', 'name'),
       { flags: '-l, --selector <selector>', doc: 'Label selector, e.g. `env in (dev,staging)`.' },
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `status.type=EKS`.' },
       { flags: '-w, --watch', doc: 'After listing the clusters, watch for changes.' },
@@ -81,8 +81,8 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       { flags: '--no-tracked', doc: 'Store no record.' },
       {
-        flags: '--bound-object-kind <kind>',
-        doc: 'Bind the token to an object of this kind: `Pod` or `Secret`.',
+        flags: '--bound-object-kind <Pod|Secret>',
+        doc: 'Bind the token to an object of this kind.',
         field: /spec\.boundObjectRef\.kind/,
       },
       {
@@ -96,7 +96,7 @@ export const USER_COMMANDS: readonly Command[] = [
         field: /spec\.boundObjectRef\.uid/,
       },
       dryRun,
-      output('`json`, `yaml`'),
+      output('json', 'yaml'),
     ],
     examples: [
       'clusterpass create token builder -n ci --cluster prod-eu-1',
@@ -115,7 +115,7 @@ export const USER_COMMANDS: readonly Command[] = [
       ...tokenSelection,
       { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
       noHeaders,
-      output('`json`, `yaml`, `name`'),
+      output('json', 'yaml', 'name'),
     ],
     examples: [
       'clusterpass token list',

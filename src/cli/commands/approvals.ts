@@ -4,45 +4,24 @@ import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { type Approvable, approvablePath, forEach, objectName, REQUESTS } from '../approvable.ts';
-import { CliError, type Invocation, type Run, UsageError } from '../command.ts';
+import { CliError, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { isDryRun } from '../dry-run.ts';
-import { asList, printerFor } from '../output/printer.ts';
-import { objectTable } from '../output/table.ts';
+import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
+import { printObjects } from '../output/printer.ts';
 import { fieldSelectorOf } from '../token-selection.ts';
 
 export const listApprovables =
   (of: Approvable): Run =>
   async (context, invocation) => {
-    const format = invocation.text('output');
-    const print = await printerFor(format);
-    const fieldSelector = givenSelector(of, invocation);
     const client = await connect(context, invocation);
-    const requests = await listObjects(client, of, fieldSelector);
-    if (print !== undefined) {
-      context.out.write(print(asList(requests)));
-      return 0;
-    }
-    if (requests.length === 0) {
-      context.err.write('No resources found\n');
-      return 0;
-    }
-    const columns = of.kind.columns.filter(({ priority }) => format === 'wide' || priority === 0);
-    context.out.write(objectTable(columns, requests, { headers: !invocation.isOff('headers'), now: context.now() }));
+    const fieldSelector = fieldSelectorOf({
+      'spec.cluster': invocation.text('cluster'),
+      'spec.requestedBy.username': invocation.text('requester'),
+      'status.phase': invocation.text('phase'),
+    });
+    await printObjects(context, invocation, await listObjects(client, of, fieldSelector), of.kind);
     return 0;
   };
-
-function givenSelector({ phases }: Approvable, invocation: Invocation): string | undefined {
-  const phase = invocation.text('phase');
-  if (phase !== undefined && !phases.includes(phase)) {
-    throw new UsageError(`--phase: ${JSON.stringify(phase)} must be one of ${phases.join(', ')}`);
-  }
-  return fieldSelectorOf({
-    'spec.cluster': invocation.text('cluster'),
-    'spec.requestedBy.username': invocation.text('requester'),
-    'status.phase': phase,
-  });
-}
 
 interface ObjectList {
   readonly items: readonly ApiObject[];
@@ -63,19 +42,18 @@ export const decide =
     const uid = invocation.text('uid');
     if (uid === '') throw new UsageError('--uid must not be empty');
     if (uid !== undefined && invocation.args.length > 1) throw new CliError('--uid is for one request');
-    const dryRun = isDryRun(invocation);
     const client = await connect(context, invocation);
     const condition = { type, status: 'True', ...(message === undefined ? {} : { message }) };
     const notes: string[] = [];
     const code = await forEach(context, of, invocation.args, async (name) => {
       const { value } = await client.request<ApiObject>('PATCH', `${approvablePath(of, name)}/approval`, {
         expects: 'object',
-        query: { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) },
+        query: writeQuery(invocation),
         body: { ...(uid === undefined ? {} : { metadata: { uid } }), status: { conditions: [condition] } },
         contentType: 'application/merge-patch+json',
       });
-      const done = `${objectName(of, value)} ${type.toLowerCase()}${dryRun ? ' (server dry run)' : ''}`;
-      if (type === 'Withdrawn' && !dryRun) notes.push(...remainingPasses(value));
+      const done = `${objectName(of, value)} ${type.toLowerCase()}${noteOf(invocation)}`;
+      if (type === 'Withdrawn' && !isDryRun(invocation)) notes.push(...remainingPasses(value));
       context.out.write(`${terminalSafe(`${done}${of === REQUESTS ? granted(value) : allowed(value)}`)}\n`);
     });
     for (const note of notes) context.err.write(`${terminalSafe(note)}\n`);

@@ -136,7 +136,7 @@ async function subjectOf(client: Client, invocation: Invocation): Promise<Allowe
 
 /** Lists who may do something, with the binding and the role behind each. */
 export const whoCan: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const print = await printerFor(invocation);
   const [verb, type, name] = invocation.args;
   if (verb !== undefined && type === undefined) throw new CliError('you must specify VERB and TYPE');
   const client = await connect(context, invocation);
@@ -195,7 +195,7 @@ function reachOf(invocation: Invocation): ResourceAttributes {
 
 /** Lists what a user reaches: clusters, then passes for itself and the accounts in each. */
 export const reach: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const print = await printerFor(invocation);
   const user = invocation.args[0] ?? '';
   const groups = [...new Set([...invocation.list('group'), AUTHENTICATED])];
   const client = await connect(context, invocation);
@@ -227,7 +227,7 @@ export const reach: Run = async (context, invocation) => {
 
 /** Prints the table of `kubectl auth whoami`. */
 export const whoami: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const print = await printerFor(invocation);
   const review = await reviewSelf(await connect(context, invocation), invocation.text('cluster'));
   if (print !== undefined) {
     context.out.write(print(review));

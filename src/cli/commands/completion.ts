@@ -1,6 +1,6 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { CliError, type Context, Invocation, type Run } from '../command.ts';
-import { HELP_FLAG, type Spec, specOf } from '../command-line.ts';
+import { HELP_FLAG, type Spec, specOf, valuesOf } from '../command-line.ts';
 import { CONNECTION_FLAGS, flagsOf } from '../command-table/flags.ts';
 import { connectAll } from '../connection/all-servers.ts';
 import { commandAt, findCommand } from '../find-command.ts';
@@ -57,7 +57,8 @@ async function candidates(context: Context, before: readonly string[], isFlag: b
   const flags = [...(command === undefined ? CONNECTION_FLAGS : flagsOf(command)), HELP_FLAG].map(specOf);
   const previous = rest.at(-1) ?? '';
   const valued = flags.find(({ takesValue, long, short }) => takesValue && (previous === long || previous === short));
-  if (valued !== undefined) return valued.long === '--cluster' ? clusters(context) : [];
+  if (valued?.long === '--cluster') return clusters(context);
+  if (valued !== undefined) return (valuesOf(valued.flag) ?? []).map((value) => [value, '']);
   if (isFlag) return flags.map(flagCandidate);
   const below = wordsBelow(words);
   if (command === undefined) return below;

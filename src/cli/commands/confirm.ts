@@ -12,14 +12,13 @@ import { terminalSafe } from '../../lib/text.ts';
 import { clusterPath, getCluster } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { isDryRun } from '../dry-run.ts';
+import { noteOf, writeQuery } from '../dry-run.ts';
 import { certificatesIn } from '../output/certificates.ts';
 import { renderTable } from '../output/table.ts';
 
 /** Prints the endpoints and the CA of a cluster, what they replace and the credential sent there, and confirms them. */
 export const run: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
-  const dryRun = isDryRun(invocation);
   const client = await connect(context, invocation);
   const cluster = await getCluster(client, name);
   const waits = cluster.spec?.[CONFIRMED_FIELD] !== undefined;
@@ -44,11 +43,11 @@ export const run: Run = async (context, invocation) => {
   // With the resourceVersion that was printed: the patch fails if the cluster has changed since.
   const metadata = { resourceVersion, annotations: { [CONFIRMED_ANNOTATION]: digest } };
   await client.request('PATCH', clusterPath(name), {
-    query: { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) },
+    query: writeQuery(invocation),
     body: { metadata },
     contentType: 'application/merge-patch+json',
   });
-  context.out.write(`cluster.${CLUSTER_GROUP}/${name} confirmed${dryRun ? ' (server dry run)' : ''}\n`);
+  context.out.write(`cluster.${CLUSTER_GROUP}/${name} confirmed${noteOf(invocation)}\n`);
   return undefined;
 };
 

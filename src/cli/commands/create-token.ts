@@ -12,7 +12,7 @@ import { parseTokenReference } from '../token-id.ts';
 
 /** Writes only the token to stdout; messages go to stderr. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const print = await printerFor(invocation);
   const cluster = invocation.required('cluster', '--cluster');
   const expirationSeconds = invocation.seconds('duration', '--duration');
   const minExpirationSeconds = invocation.seconds('minDuration', '--min-duration');
@@ -105,8 +105,6 @@ function trackingProblem(error: unknown): string | undefined {
   return cause === undefined ? undefined : (cause.message ?? error.message).replace(/^Forbidden: /, '');
 }
 
-const BOUND_KINDS = ['Pod', 'Secret'];
-
 function boundObject(invocation: Invocation): BoundObjectReference | undefined {
   const kind = invocation.text('boundObjectKind');
   const name = invocation.text('boundObjectName');
@@ -116,9 +114,6 @@ function boundObject(invocation: Invocation): BoundObjectReference | undefined {
       throw new CliError('--bound-object-name can only be set if --bound-object-kind is provided');
     if (uid !== undefined) throw new CliError('--bound-object-uid can only be set if --bound-object-kind is provided');
     return undefined;
-  }
-  if (!BOUND_KINDS.includes(kind)) {
-    throw new CliError(`supported --bound-object-kind values are ${BOUND_KINDS.join(', ')}`);
   }
   if (!name) throw new CliError('--bound-object-name is required if --bound-object-kind is provided');
   return { kind, apiVersion: 'v1', name, ...(uid === undefined ? {} : { uid }) };

@@ -17,7 +17,7 @@ const SERVER_ANNOTATION = 'clusterpass.dev/server';
 
 /** `get clusters`, with kubectl's flags and output formats. Without `--server`, of all servers with a login. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'));
+  const print = await printerFor(invocation);
   const labelSelector = invocation.text('selector');
   const fieldSelector = invocation.text('fieldSelector');
   const watching = invocation.is('watch');

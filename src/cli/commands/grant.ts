@@ -20,7 +20,7 @@ type GrantBinding = ReturnType<typeof bindingOf>;
 
 /** Shows what one FleetRoleBinding changes, after a dry run at the server, and writes it with `--apply`. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const print = await printerFor(invocation);
   const binding = bindingOf(invocation, context.now());
   const { name } = binding.metadata;
   const { roleRef, clusters, namespaces: [namespace] = [] } = binding.spec;

@@ -12,7 +12,7 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import { readIdentity } from '../cluster-identity.ts';
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { clientFor, connect, resolveConnection } from '../connection/connection.ts';
-import { isDryRun } from '../dry-run.ts';
+import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
 import { labelsFrom } from '../labels.ts';
 import { type ClusterConnection, connectCluster } from '../sync/cluster-connection.ts';
 
@@ -43,7 +43,7 @@ export const createBootstrapToken: Run = async (context, invocation) => {
       ...(seconds === undefined ? {} : { expirationTimestamp: toTimestamp(context.now() + seconds * 1000) }),
     },
   };
-  const query = { fieldManager: 'clusterpass', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
+  const query = { ...writeQuery(invocation), fieldValidation: 'Strict' };
   const { value } = await client.request<ApiObject>('POST', BOOTSTRAP_TOKENS, { query, body, expects: 'object' });
   const { expirationTimestamp = '' } = value.spec as { expirationTimestamp?: string };
   const until = terminalSafe(expirationTimestamp);
@@ -60,7 +60,6 @@ export const createBootstrapToken: Run = async (context, invocation) => {
 /** Registers the cluster in which it runs, with a bootstrap token. Repeated with the same token, it changes nothing. */
 export const join: Run = async (context, invocation) => {
   const [name = ''] = invocation.args;
-  const dryRun = isDryRun(invocation);
   const connection = await resolveConnection(context, invocation);
   const token = await connection.token?.();
   const id = bootstrapTokenId(token ?? '');
@@ -84,10 +83,10 @@ export const join: Run = async (context, invocation) => {
     caBundle,
     productName: client.productName,
   });
-  const query = { fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
+  const query = { ...writeQuery(invocation), fieldValidation: 'Strict' };
   const { code } = await client.request('POST', `${BOOTSTRAP_TOKENS}/${id}/cluster`, { query, body });
   const done = code === 201 ? 'registered' : 'is registered already';
-  context.out.write(`cluster.${CLUSTER_GROUP}/${name} ${done}${dryRun ? ' (server dry run)' : ''}\n`);
+  context.out.write(`cluster.${CLUSTER_GROUP}/${name} ${done}${noteOf(invocation)}\n`);
   return undefined;
 };
 

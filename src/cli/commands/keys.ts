@@ -1,39 +1,26 @@
-import { humanAge } from '../../api/codec/go-text/human-duration.ts';
 import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
 import { type SigningKeySpec, type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-key.ts';
 import { compareKeyStates } from '../../api/signing-key-order.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { isDryRun } from '../dry-run.ts';
+import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
 import { collectionPath, objectPath } from '../object-path.ts';
-import { asList, printerFor } from '../output/printer.ts';
-import { renderTable } from '../output/table.ts';
+import { printObjects } from '../output/printer.ts';
 
 const statusOf = (key: ApiObject): SigningKeyStatus => (key.status ?? {}) as SigningKeyStatus;
 
 /** Lists the keys in the order of their states. */
 export const listKeys: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
   const client = await connect(context, invocation);
   const path = collectionPath(client, signingKeyKind);
   const { items } = (await client.request<{ items: ApiObject[] }>('GET', path, { expects: 'list' })).value;
   const keys = items.toSorted((a, b) => compareKeyStates(statusOf(a).state, statusOf(b).state));
-  if (print !== undefined) {
-    context.out.write(print(asList(keys)));
-    return undefined;
-  }
-  const rows = keys.map((key) => {
-    const { state = '', algorithm = '', created, signsFrom = '<not planned>', expires = '<none>' } = statusOf(key);
-    const age = humanAge(created ?? null, context.now());
-    return [key.metadata.name ?? '', state, algorithm, signsFrom, expires, age].map(terminalSafe);
-  });
-  context.out.write(renderTable([['NAME', 'STATE', 'ALGORITHM', 'SIGNS FROM', 'EXPIRES', 'AGE'], ...rows]));
+  await printObjects(context, invocation, keys, signingKeyKind);
   return undefined;
 };
 
 export const rotateKeys: Run = async (context, invocation) => {
-  const dryRun = isDryRun(invocation);
   const client = await connect(context, invocation);
   const algorithm = invocation.text('algorithm');
   const spec: SigningKeySpec = {
@@ -41,13 +28,12 @@ export const rotateKeys: Run = async (context, invocation) => {
     ...(invocation.is('force') ? { force: true } : {}),
   };
   const body = { apiVersion: apiVersionOf(signingKeyKind), kind: signingKeyKind.kind, spec };
-  const query = dryRun ? { dryRun: 'All' } : {};
-  const options = { body, query, expects: 'object' } as const;
+  const options = { body, query: writeQuery(invocation), expects: 'object' } as const;
   const { value } = await client.request<ApiObject>('POST', collectionPath(client, signingKeyKind), options);
   const { state, signsFrom = '' } = (value.status ?? {}) as SigningKeyStatus;
   const name = terminalSafe(value.metadata.name ?? '');
   const when = state === 'Current' ? 'signs from now on' : `signs from ${terminalSafe(signsFrom)} on`;
-  context.out.write(`${name} ${when}${dryRun ? ' (server dry run)' : ''}\n`);
+  context.out.write(`${name} ${when}${noteOf(invocation)}\n`);
   return undefined;
 };
 
@@ -59,7 +45,7 @@ export const revokeKey: Run = async (context, invocation) => {
   await client.request('DELETE', objectPath(client, signingKeyKind, {}, name), {
     query: dryRun ? { dryRun: 'All' } : {},
   });
-  context.out.write(`${name} revoked${dryRun ? ' (server dry run)' : ''}\n`);
+  context.out.write(`${name} revoked${noteOf(invocation)}\n`);
   if (!dryRun) {
     context.err.write(
       'Clusterpass now refuses the tokens of this key. Clusters do not notice by themselves: a kube-apiserver accepts ' +

@@ -75,7 +75,7 @@ const mirrorFlags = (invocation: Invocation): SyncFlags => ({
   prune: true,
   maxDelete: Number.POSITIVE_INFINITY,
   pruneWindow: '0s',
-  ...onceFlags(invocation, ['none', 'client']),
+  ...onceFlags(invocation),
 });
 
 /** The identity of the cluster, which must be the registered one. */

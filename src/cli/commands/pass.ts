@@ -25,7 +25,7 @@ import { parseServiceAccount } from '../service-account.ts';
 
 /** A pass for the person itself: no client is named, so no binding for agents is needed. */
 export const requestPass: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
+  const print = await printerFor(invocation);
   const durationSeconds = invocation.seconds('duration', '--duration');
   const audiences = invocation.list('audience');
   const spec: PassSpec = {

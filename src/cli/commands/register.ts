@@ -12,7 +12,7 @@ import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
 import { requireHttps } from '../connection/require-https.ts';
-import { isDryRun } from '../dry-run.ts';
+import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
 import { labelsFrom } from '../labels.ts';
@@ -35,7 +35,7 @@ export const run: Run = async (context, invocation) => {
     caBundle: source.ca === undefined ? undefined : Buffer.from(source.ca).toString('base64'),
     productName: client.productName,
   });
-  const query = { fieldManager: 'clusterpass', fieldValidation: 'Strict', ...(dryRun ? { dryRun: 'All' } : {}) };
+  const query = { ...writeQuery(invocation), fieldValidation: 'Strict' };
   await client.request('POST', FULL_CLUSTERS, { query, body: cluster });
   if (version !== undefined && !dryRun) {
     const body = { status: { version, type: distributionOf(version) } };
@@ -48,7 +48,7 @@ export const run: Run = async (context, invocation) => {
     }
   }
   const versionNote = version === undefined ? '' : `, which runs ${terminalSafe(version)}`;
-  context.out.write(`cluster.${CLUSTER_GROUP}/${name} created${dryRun ? ' (server dry run)' : versionNote}\n`);
+  context.out.write(`cluster.${CLUSTER_GROUP}/${name} created${dryRun ? noteOf(invocation) : versionNote}\n`);
   return undefined;
 };
 

@@ -10,18 +10,17 @@ import { terminalSafe } from '../../lib/text.ts';
 import { bindingRow, conditionRows, objectName, person, REQUESTS, showApprovable } from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { isDryRun } from '../dry-run.ts';
+import { noteOf, writeQuery } from '../dry-run.ts';
 import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
 export const createRequest: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
+  const print = await printerFor(invocation);
   const cluster = invocation.required('cluster', '--cluster');
   const reason = invocation.required('reason', '--reason');
   const durationSeconds = invocation.seconds('duration', '--duration');
-  const dryRun = isDryRun(invocation);
   const client = await connect(context, invocation);
   const spec: AccessRequestSpec = {
     cluster,
@@ -30,10 +29,10 @@ export const createRequest: Run = async (context, invocation) => {
     ...(durationSeconds === undefined ? {} : { durationSeconds }),
   };
   const body = { ...REQUESTS.type, metadata: { generateName: await prefixOf(client) }, spec };
-  const query = { fieldManager: 'clusterpass', ...(dryRun ? { dryRun: 'All' } : {}) };
-  const { value } = await client.request<ApiObject>('POST', REQUESTS.path, { body, query, expects: 'object' });
+  const options = { body, query: writeQuery(invocation), expects: 'object' } as const;
+  const { value } = await client.request<ApiObject>('POST', REQUESTS.path, options);
   if (print !== undefined) context.out.write(print(value));
-  else context.out.write(`${objectName(REQUESTS, value)} created${dryRun ? ' (server dry run)' : ''}\n`);
+  else context.out.write(`${objectName(REQUESTS, value)} created${noteOf(invocation)}\n`);
   return 0;
 };
 

@@ -9,7 +9,7 @@ import { renderTable } from '../output/table.ts';
 /** The servers with a login, in the manner of `kubectl config get-contexts`. */
 export const listServers: Run = async (context, invocation) => {
   const output = invocation.text('output');
-  const print = await printerFor(output, ['json', 'name', 'yaml']);
+  const print = await printerFor(invocation);
   const logins = await readLogins(context);
   const items = [...serverNames(logins)]
     .map(([server, name]) => ({ name, server, current: server === logins.current }))

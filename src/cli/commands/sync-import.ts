@@ -5,7 +5,7 @@ import { ApplyTarget } from '../../sync/apply-target.ts';
 import { CapiKubeconfigs } from '../../sync/capi-kubeconfigs.ts';
 import { type ImportSettings, importedState, importFieldManager, importOwnership } from '../../sync/import-clusters.ts';
 import { sourcePath } from '../../sync/sources/import-source.ts';
-import { IMPORT_SOURCES, type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
+import { type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
 import { labelsFrom } from '../labels.ts';
@@ -15,7 +15,7 @@ import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 /** Registers the clusters of a hub and keeps them up to date (CP-88, CP-89). */
 export const run: Run = async (context, invocation) => {
   const flags = syncFlags(invocation);
-  const from = sourceFrom(invocation);
+  const from = invocation.required('from', '--from') as ImportFrom;
   const source = SOURCES[from];
   const hubNamespace = namespaceFrom(invocation, from);
   const hubName = hubNameFrom(context, invocation);
@@ -54,15 +54,6 @@ export const run: Run = async (context, invocation) => {
     },
   });
 };
-
-function sourceFrom(invocation: Invocation): ImportFrom {
-  const given = invocation.required('from', '--from');
-  const found = IMPORT_SOURCES.find((each) => each === given);
-  if (found === undefined) {
-    throw new CliError(`--from: ${JSON.stringify(given)} must be one of ${IMPORT_SOURCES.join(', ')}`);
-  }
-  return found;
-}
 
 /** Undefined: all namespaces. */
 function namespaceFrom(invocation: Invocation, from: ImportFrom): string | undefined {

@@ -11,26 +11,19 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { clientFor, connect, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { dryRunNote, dryRunOf } from '../dry-run.ts';
-import { asList, printerFor } from '../output/printer.ts';
-import { objectTable } from '../output/table.ts';
+import { printObjects } from '../output/printer.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
 import { givenTokenSelector } from '../token-selection.ts';
 
 const ONLY_TRACKED = 'Only tracked tokens are listed: others, e.g. those that kubectl uses, have no record.';
 
 export const listTokens: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'name', 'yaml']);
   const selectors = [givenTokenSelector(invocation), invocation.text('fieldSelector')];
   const fieldSelector = selectors.filter((each) => each !== undefined && each !== '').join(',') || undefined;
   const client = await connect(context, invocation);
   const tokens = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });
-  if (print !== undefined) context.out.write(print(asList(tokens)));
-  else if (tokens.length === 0) context.err.write(`No resources found. ${ONLY_TRACKED}\n`);
-  else {
-    const shown = { headers: !invocation.isOff('headers'), now: context.now() };
-    context.out.write(objectTable(issuedTokenKind.columns, tokens, shown));
-    context.err.write(`${ONLY_TRACKED}\n`);
-  }
+  await printObjects(context, invocation, tokens, issuedTokenKind);
+  if (invocation.text('output') === undefined) context.err.write(`${ONLY_TRACKED}\n`);
   return 0;
 };
 
@@ -44,7 +37,7 @@ export const revokeTokens: Run = async (context, invocation) => {
   if (isSelected === invocation.args.length > 0) {
     throw new CliError('you must specify token IDs, or --cluster, --account, --requester or --all');
   }
-  const dryRun = dryRunOf(invocation, ['none', 'client']);
+  const dryRun = dryRunOf(invocation);
   const given = await readTokens(context, invocation);
   const connection = await resolveConnection(context, invocation);
   const client = clientFor(context, connection);

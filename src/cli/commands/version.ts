@@ -10,7 +10,7 @@ interface ServerVersion {
 
 /** Sends no token: the server's version is public. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation.text('output'), ['json', 'yaml']);
+  const print = await printerFor(invocation);
   const clientVersion = { gitVersion: `v${context.version}`, platform: goPlatform() };
   // Printed even if the request to the server fails.
   if (print === undefined) context.out.write(`Client Version: ${clientVersion.gitVersion}\n`);

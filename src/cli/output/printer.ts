@@ -1,6 +1,7 @@
-import type { ApiObject } from '../../api/kind.ts';
+import type { ApiObject, Kind } from '../../api/kind.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { CliError } from '../command.ts';
+import type { Context, Invocation } from '../command.ts';
+import { cellsOf, renderTable } from './table.ts';
 
 /** Formats a value for `-o`. */
 export type Printer = (value: unknown) => string;
@@ -8,20 +9,9 @@ export type Printer = (value: unknown) => string;
 /** As kubectl indents. */
 const JSON_INDENT = 4;
 
-export const FORMATS: readonly string[] = ['json', 'name', 'wide', 'yaml'];
-
 /** The printer of `-o`; undefined for tables, which each command renders itself. */
-export async function printerFor(
-  format: string | undefined,
-  allowed: readonly string[] = FORMATS,
-): Promise<Printer | undefined> {
-  if (format === undefined || format === '') return undefined;
-  if (!allowed.includes(format)) {
-    throw new CliError(
-      `unable to match a printer suitable for the output format ${JSON.stringify(format)}, allowed formats are: ${allowed.join(',')}`,
-    );
-  }
-  switch (format) {
+export async function printerFor(invocation: Invocation): Promise<Printer | undefined> {
+  switch (invocation.text('output')) {
     case 'json':
       return (value) => `${JSON.stringify(value, null, JSON_INDENT)}\n`;
     case 'yaml': {
@@ -33,6 +23,23 @@ export async function printerFor(
     default:
       // `wide`: a table with more columns.
       return undefined;
+  }
+}
+
+/** Prints a list by `-o`, else as a table in the columns of the server. */
+export async function printObjects(
+  { out, err, now }: Context,
+  invocation: Invocation,
+  objects: readonly ApiObject[],
+  { columns }: Pick<Kind, 'columns'>,
+): Promise<void> {
+  const print = await printerFor(invocation);
+  if (print !== undefined) out.write(print(asList(objects)));
+  else if (objects.length === 0) err.write('No resources found\n');
+  else {
+    const shown = columns.filter(({ priority }) => invocation.text('output') === 'wide' || priority === 0);
+    const names = invocation.isOff('headers') ? [] : [shown.map(({ name }) => name.toUpperCase())];
+    out.write(renderTable([...names, ...objects.map((each) => cellsOf(shown, each, now()))]));
   }
 }
 

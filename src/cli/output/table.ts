@@ -31,12 +31,3 @@ export const cellsOf = (columns: Kind['columns'], object: ApiObject, now: number
     if (column.type === 'date') return humanAge(value, now);
     return value === null || value === '' ? '<none>' : terminalSafe(String(value));
   });
-
-export function objectTable(
-  columns: Kind['columns'],
-  objects: readonly ApiObject[],
-  { headers, now }: { readonly headers: boolean; readonly now: number },
-): string {
-  const names = headers ? [columns.map(({ name }) => name.toUpperCase())] : [];
-  return renderTable([...names, ...objects.map((each) => cellsOf(columns, each, now))]);
-}

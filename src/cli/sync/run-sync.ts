@@ -28,8 +28,8 @@ export const syncFlags = (invocation: Invocation): SyncFlags => ({
   ...onceFlags(invocation),
 });
 
-export function onceFlags(invocation: Invocation, supported?: readonly DryRun[]): Pick<SyncFlags, 'isOnce' | 'dryRun'> {
-  const dryRun = dryRunOf(invocation, supported);
+export function onceFlags(invocation: Invocation): Pick<SyncFlags, 'isOnce' | 'dryRun'> {
+  const dryRun = dryRunOf(invocation);
   const isOnce = invocation.is('once');
   if (dryRun !== 'none' && !isOnce) throw new CliError('--dry-run needs --once');
   return { isOnce, dryRun };
