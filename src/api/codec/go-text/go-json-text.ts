@@ -60,10 +60,11 @@ const isSeparatorAt = (bytes: Uint8Array, at: number): boolean =>
 /** In lower case. */
 const hexDigit = (value: number): number => (value < 10 ? ZERO + value : 0x57 + value);
 
+/** Nearly every string: printable ASCII of which JSON escapes nothing. */
+const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
+
 /** A string as a JSON literal. */
-export function goString(text: string): string {
-  return goEscape(JSON.stringify(text));
-}
+export const goString = (text: string): string => (PLAIN.test(text) ? `"${text}"` : goEscape(JSON.stringify(text)));
 
 const BELOW_SURROGATES = /^[\0-\ud7ff]*$/;
 
