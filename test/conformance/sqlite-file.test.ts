@@ -307,10 +307,10 @@ it('without the socket for backups the store works, and the log says that no bac
 });
 
 describe('a watch that does not consume', () => {
-  const queueLimits = { changes: 10, bytes: 1_000_000 };
+  const tailLimits = { changes: 10, bytes: 1_000_000 };
 
   it('reads the log when its queue is full, and misses no change', async () => {
-    const store = await open({ queueLimits });
+    const store = await open({ tailLimits });
     const start = await store.revision();
     const stop = new AbortController();
     const watching = store.watch('/a/', start, stop.signal)[Symbol.asyncIterator]();
@@ -332,7 +332,7 @@ describe('a watch that does not consume', () => {
   });
 
   it('has a limit of queued bytes too', async () => {
-    const store = await open({ queueLimits: { changes: 1000, bytes: 5000 } });
+    const store = await open({ tailLimits: { changes: 1000, bytes: 5000 } });
     const start = await store.revision();
     const seen = watchUntil(store, '/a/', start, start + 20);
     const writes = Array.from({ length: 20 }, (_, i) =>
@@ -343,7 +343,7 @@ describe('a watch that does not consume', () => {
   });
 
   it('fails with compacted when the changes that it has to read are gone', async () => {
-    const store = await open({ queueLimits });
+    const store = await open({ tailLimits });
     const watching = store.watch('/a/', await store.revision(), new AbortController().signal)[Symbol.asyncIterator]();
     const first = watching.next();
     await create(store, '/a/first', 'x');

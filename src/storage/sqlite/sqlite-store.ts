@@ -21,7 +21,7 @@ import {
   type WriteOutcomes,
 } from './database-methods.ts';
 import { type DatabaseThread, startDatabase } from './database-thread.ts';
-import { LogTail, type QueueLimits, watchLog } from './log-tail.ts';
+import { LogTail, type TailLimits } from './log-tail.ts';
 import { type QueuedWrite, WriteQueue } from './write-queue.ts';
 
 export interface SqliteStoreOptions {
@@ -34,8 +34,7 @@ export interface SqliteStoreOptions {
   readonly existing?: boolean;
   /** Continues the revisions of a backup, so that none is given out twice. Default: a backup stays as it is. */
   readonly restoresBackup?: boolean;
-  /** How much a watch that does not consume may queue in memory. */
-  readonly queueLimits?: QueueLimits;
+  readonly tailLimits?: TailLimits;
 }
 
 /** Opens the embedded store. Only one process can. Rejects with `in-use`, `unreadable` or `unavailable`. */
@@ -62,7 +61,7 @@ class SqliteStore implements Store {
     file,
     logger,
     maxBytes,
-    queueLimits,
+    tailLimits,
     existing = false,
     restoresBackup = false,
   }: SqliteStoreOptions): Promise<Store> {
@@ -77,11 +76,11 @@ class SqliteStore implements Store {
         },
         died(error) {
           logger?.warn({ file, err: error }, error.message);
-          tail?.end(error);
+          tail?.end();
         },
       },
     );
-    const end = new LogTail(thread.revision, queueLimits);
+    const end = new LogTail(thread.revision, tailLimits);
     tail = end;
     const writes = new WriteQueue(thread.rpc, (written, outcomes, revision, error) => {
       const changes = outcomes === undefined ? [] : committedChanges(written, outcomes);
@@ -125,16 +124,39 @@ class SqliteStore implements Store {
     return { ok: false, key: outcome.failedKey, current: outcome.current, revision: outcome.revision };
   }
 
+  /** A watch that is behind reads the log page by page. One from a future revision waits for it. */
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
     checkPrefix(prefix);
     checkRevision(after);
     this.#requireOpen();
-    const readLog = async (under: string, position: Revision) => {
-      if (this.#closed !== undefined) return undefined;
-      const { rows, revision } = await this.#rpc.call('changes', { prefix: under, after: position });
-      return { changes: toChanges(rows), revision };
-    };
-    yield* watchLog({ tail: this.#tail, readLog }, prefix, after, signal);
+    let position = after;
+    for (;;) {
+      if (position >= this.#tail.revision) await this.#advanceOf(position, signal);
+      if (signal.aborted || this.#closed !== undefined) return;
+      const batch = this.#tail.after(position, prefix) ?? (await this.#readLog(prefix, position));
+      if (signal.aborted) return;
+      position = batch.revision;
+      yield batch;
+    }
+  }
+
+  /** Resolves also when the store has ended, or at the signal. */
+  async #advanceOf(position: Revision, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      signal.addEventListener('abort', end);
+      void this.#tail.waitFor(position + 1).then(end);
+    });
+  }
+
+  /** Throws when the thread has ended. */
+  async #readLog(prefix: string, after: Revision): Promise<WatchBatch> {
+    const { rows, revision } = await this.#rpc.call('changes', { prefix, after });
+    return { changes: toChanges(rows), revision };
   }
 
   /**
@@ -185,6 +207,7 @@ class SqliteStore implements Store {
     // There are no states before the first revision.
     if (revision <= 1) return;
     this.#oldest = await this.#rpc.call('compactBegin', revision);
+    this.#tail.compact(this.#oldest);
     // Each step is a separate call, so that writes go in between.
     while (await this.#rpc.call('compactSweep', undefined));
     while (await this.#rpc.call('compactVacuum', undefined));
