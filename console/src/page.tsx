@@ -24,7 +24,6 @@ interface PageProps {
   readonly onRemoved: (name: string) => void;
 }
 
-/** The page of a route. */
 export function Page({ route, snapshot, filter, onFilter, fleetScroll, onRemoved }: PageProps) {
   switch (route.page) {
     case 'fleet':

@@ -161,7 +161,6 @@ export interface Kind extends ResourceType {
   readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Fields that handlers read often: computed once for each version of an object. Callers cannot select by them. */
   readonly derivedFields?: Readonly<Record<string, (object: ApiObject) => string>>;
-  /** Sets defaults in the object. */
   readonly applyDefaults?: (object: ApiObject) => void;
   /**
    * Fields that the server derives from a write. Called with each prepared object, and the old one for an update.

@@ -163,7 +163,6 @@ const entriesOf = (list: unknown, kind: string): NamedFields[] =>
     return { name: stringField(item, 'name') ?? '', fields: isFields(fields) ? fields : {} };
   });
 
-/** The fields of the entry with this name. */
 export const entryOf = (entries: readonly NamedFields[], name: string | undefined): Fields | undefined =>
   entries.find((entry) => entry.name === name)?.fields;
 
@@ -173,7 +172,6 @@ export function stringField(fields: Fields, field: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The address and the CA of a cluster. */
 export interface ClusterAddress {
   readonly server: string;
   /** PEM in base64. */

@@ -1,7 +1,6 @@
 import type { Caller } from './caller.ts';
 import type { Kind } from './kind.ts';
 
-/** The labels of a cluster object. */
 export type ClusterLabels = Readonly<Record<string, string>>;
 
 /** Which objects of a kind one caller sees with one verb: clusters, issued tokens, access requests or passes. */

@@ -107,7 +107,6 @@ export function loadServeOptions(sources: OptionSources): LoadedOptions {
   return { options: resolved.options, warnings: [...resolved.warnings, ...unknownVariables(sources.env)] };
 }
 
-/** The options of `clusterpass store`. */
 export function loadStoreOptions(sources: OptionSources): { store: StoreOptions; productName: string } {
   const values = loadValues(sources, OPTION_NAMES_OF.store) as OptionValues;
   const { store, problems } = resolveStore(values);

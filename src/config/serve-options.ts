@@ -58,7 +58,6 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     shutdownDelayMs: values.shutdownDelay,
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
-    /** The identity provider of the console. */
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
     /** Undefined: MCP is not served. */
     mcp: values.mcp

@@ -1,6 +1,5 @@
 import { type ListenAddress, listenAddress, type ParseContext, path, ValueError } from './values.ts';
 
-/** The value of `--store`. */
 type StoreUrl =
   | { readonly engine: 'sqlite'; readonly path: string }
   | {

@@ -22,7 +22,6 @@ import {
 } from './versions.ts';
 
 interface ProtocolOptions {
-  /** The version of this program. */
   readonly version: string;
   readonly tools: readonly Tool[];
 }

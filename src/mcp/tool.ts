@@ -10,7 +10,6 @@ export interface ToolContext {
   readonly send: Send;
   /** The word in the paths of clusters. */
   readonly productName: string;
-  /** The base URL of the server. */
   readonly baseUrl: string;
   /** The address of the machine that the clusters are reached from; undefined if it is not known. */
   readonly clientAddress: () => Promise<string | undefined>;

@@ -47,7 +47,6 @@ export function readable(entries: readonly ManagedFieldsEntry[]): Managers | 'to
   }
 }
 
-/** The stored form of entries. */
 export const storedEntries = (kind: Kind, managers: Managers): ManagedFieldsEntry[] | undefined =>
   writeManagers(managers)?.map((entry) => ({
     ...entry,

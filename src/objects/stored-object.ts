@@ -182,7 +182,6 @@ export function servedObject(kind: Kind, object: ApiObject): ApiObject {
 export const encode = (kind: Kind, object: ApiObject): string =>
   encodeValue(servedObject(kind, object), kind.shape, kind.style);
 
-/** The bytes of the store. */
 export function toStoredBytes(kind: Kind, object: ApiObject): Uint8Array {
   const unversioned = object.metadata.resourceVersion === undefined ? object : withoutVersion(object);
   return Buffer.from(JSON.stringify(kind.storedForm?.toStored(unversioned) ?? unversioned));

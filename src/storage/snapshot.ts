@@ -6,7 +6,6 @@ import { prefixEnd } from './prefix-end.ts';
 const { default: BTree } = createRequire(import.meta.url)('sorted-btree') as typeof btree;
 type Tree<E> = InstanceType<typeof BTree<string, E>>;
 
-/** What the cache needs of an entry. */
 export interface CacheEntry {
   readonly key: string;
   readonly revision: number;

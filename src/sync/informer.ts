@@ -14,7 +14,6 @@ const IDLE_MS = (WATCH_SECONDS + 30) * 1_000;
 
 export interface InformerOptions {
   readonly transport: Transport;
-  /** The path of a collection. */
   readonly path: string;
   readonly labelSelector?: string | undefined;
   readonly timing: Timing;

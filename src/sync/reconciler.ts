@@ -7,7 +7,6 @@ import { type Desired, keyOf, type Ownership, type Plan, planChanges, type Updat
 import type { Reporter, SourceProblem, WriteResult } from './reporter.ts';
 import type { Wakeup } from './wakeup.ts';
 
-/** What the source has. */
 export interface DesiredState {
   readonly objects: ReadonlyMap<string, Desired>;
   /** Keys of objects that exist at the source and cannot be translated now. */
@@ -133,7 +132,6 @@ export class Reconciler {
     return { count: this.#removedAt.length, windowEndsInMs: oldest + pruneWindowMs - now };
   }
 
-  /** Runs until the signal is aborted. */
   async run(signal: AbortSignal, wakeup: Wakeup): Promise<void> {
     const { timing, reporter } = this.#options;
     let failures = 0;

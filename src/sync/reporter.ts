@@ -2,7 +2,6 @@ import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import { quantity } from '../lib/quantity.ts';
 import type { Plan } from './plan.ts';
 
-/** The writes of a plan. */
 export interface WriteResult {
   readonly failed: number;
   /** Milliseconds until an object that was written too often may be written again; 0 without one. */

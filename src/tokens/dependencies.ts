@@ -19,7 +19,6 @@ export interface LiveObject {
 /** An object that one token depends on. A request looks it up, and a watch ends with an event at its key. */
 export interface Dependency {
   readonly resource: string;
-  /** The storage key. */
   readonly key: string;
   /** Why the token is refused, with the object that is there now; undefined when it is not. */
   readonly problem: (found: LiveObject | undefined, now: number) => string | undefined;

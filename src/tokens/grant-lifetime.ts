@@ -6,11 +6,9 @@ export interface LifetimeBounds {
   readonly serverSeconds: number;
   /** The most for a token of this sort. */
   readonly sortSeconds?: number | undefined;
-  /** The end of the pass that is redeemed. */
   readonly passEndsAt?: number | undefined;
   /** The end of the credential of the caller, for a token that stands for the caller. */
   readonly credentialEndsAt?: number | undefined;
-  /** The end of the permission. */
   readonly permissionEndsAt?: number | undefined;
   /** The most that the permission allows. */
   readonly maxPassSeconds?: number | undefined;

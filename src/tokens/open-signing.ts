@@ -35,7 +35,6 @@ interface SigningOptions {
   readonly store: Store;
   readonly issuers: Issuers;
   readonly peoplePrefix: string;
-  /** For the SigningKey objects. */
   readonly objects: Pick<SigningKeyPublisherParts, 'kind' | 'reader' | 'writer'>;
   readonly dataDir: string;
   readonly algorithm: Algorithm;

@@ -108,7 +108,6 @@ interface BindingReference {
 export const bindingKey = ({ kind, namespace = '', name }: BindingReference): string =>
   `${kind} ${kind === 'RoleBinding' ? namespace : ''}/${name}`;
 
-/** The path of a binding. */
 const pathOf = ({ kind, namespace, name }: Binding): string =>
   `${collectionOf(kind, kind === 'RoleBinding' ? namespace : '')}/${encodeURIComponent(name)}`;
 

@@ -39,7 +39,6 @@ const millisecondsOf = (at: number | string): number => new Date(at).getTime();
 
 const isoOf = (at: number): string | undefined => (Number.isNaN(at) ? undefined : new Date(at).toISOString());
 
-/** A point in time. */
 export function Time({ at }: MomentProps) {
   const time = millisecondsOf(at);
   return (

@@ -6,7 +6,6 @@ interface LabelFieldsProps {
   readonly onLabels: (labels: readonly LabelDraft[]) => void;
 }
 
-/** Labels as pairs of fields. */
 export function LabelFields({ labels, onLabels }: LabelFieldsProps) {
   const change = (index: number, part: Partial<LabelDraft>): void =>
     onLabels(labels.map((label, at) => (at === index ? { ...label, ...part } : label)));

@@ -47,7 +47,6 @@ interface ProfileSource {
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
-/** Labels that the profile sets itself. */
 export const PROFILE_LABELS: ReadonlySet<string> = new Set([MANAGER_LABEL, MEMBER_LABEL]);
 
 /** Own properties only: `constructor` is a legal label key that every record inherits. */

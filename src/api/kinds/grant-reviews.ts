@@ -16,7 +16,6 @@ import { attributes, type NonResourceAttributes, type ResourceAttributes } from 
 
 /** Reviews for those who run the fleet: who may do something, and what a subject reaches. */
 
-/** A review of Clusterpass. */
 export const grantReview = (
   kind: string,
   description: string,

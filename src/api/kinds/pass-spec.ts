@@ -43,7 +43,6 @@ export interface PassStatus extends ApprovalStatus<(typeof PASS_PHASES)[number]>
 export const passSpec = (object: ApiObject): PassSpec => (object.spec ?? {}) as PassSpec;
 export const passStatus = (object: ApiObject): PassStatus => (object.status ?? {}) as PassStatus;
 
-/** The service account of a pass. */
 export const passAccount = ({
   cluster = '',
   serviceAccount,

@@ -63,7 +63,6 @@ export const acceptsVersion = (apiVersion: string): boolean => apiVersion === `$
 export type ClaimOrExpression = Static<typeof ClaimSchema>;
 export type PrefixedClaimOrExpression = Static<typeof PrefixedClaimSchema>;
 
-/** An entry of `jwt`. */
 export type JwtEntry = Static<typeof JwtAuthenticatorSchema>;
 
 /** As decoded: every field is optional here, and required fields are checked by `readAuthenticationConfig`. */

@@ -4,7 +4,6 @@ import type { Outcome } from './outcome.ts';
 
 /** What the thread starts with. Everything that crosses the threads is plain data. */
 export interface ProbeWorkerSettings {
-  /** Networks of `--cluster-networks`. */
   readonly clusterNetworks: readonly string[];
   readonly credentialsDir: string | undefined;
   readonly ownPort: number;

@@ -5,7 +5,6 @@ import type { Credential } from './credentials.ts';
 import type { Dial } from './dial.ts';
 import { MAX_ANSWER_BYTES, MAX_HEADER_BYTES, type UpstreamCluster, UpstreamError } from './upstream-contract.ts';
 
-/** The connection of one request. */
 export interface Connection {
   readonly dispatcher: Dispatcher;
   /** Whether it has carried a request before: then the server may have closed it meanwhile. */

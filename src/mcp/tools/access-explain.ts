@@ -62,7 +62,6 @@ export const accessExplain = tool({
   },
 });
 
-/** The arguments of `access_explain`. */
 type ExplainArguments = Omit<PassArguments, 'purpose'>;
 
 /** The pass itself, as a dry run: it tells whether an approval is needed. */

@@ -38,7 +38,6 @@ export const use = Type.String({ description: 'How the pass is used, as soon as 
 
 const PassSchema = Type.Object(passProperties);
 
-/** The arguments of `pass_request`. */
 export interface PassArguments {
   readonly cluster: string;
   readonly namespace: string;

@@ -47,7 +47,6 @@ export interface CallTimeout {
   readonly hedgeMs?: number;
 }
 
-/** An attempt that has ended. */
 type Attempt<S> = { readonly member: Member; readonly value: S } | { readonly member: Member; readonly error: unknown };
 
 /** A stream and the member that serves it. */

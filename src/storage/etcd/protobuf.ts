@@ -27,7 +27,6 @@ export interface Message<T> {
   decode(bytes: Uint8Array): T;
 }
 
-/** The type of a decoded message. */
 export type Decoded<M> = M extends Message<infer T> ? T : never;
 
 export function message<F extends Fields>(fields: F): Message<ValueOf<F>> {

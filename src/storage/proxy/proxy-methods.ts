@@ -1,7 +1,6 @@
 /** Calls between the process that has the store open (the owner) and other processes of the machine (its clients). */
 import type { KeyValue, ListRequest, ListResult, Revision, WatchBatch, Write, WriteResult } from '../contract.ts';
 
-/** What the owner serves. */
 export type OwnerMethods = {
   readonly get: (call: {
     readonly key: string;
@@ -20,7 +19,6 @@ export type OwnerMethods = {
   readonly resign: () => void;
 };
 
-/** What a client serves. */
 export type ClientMethods = {
   /** The client leads from now on, until it resigns or its connection ends. */
   readonly lead: () => void;

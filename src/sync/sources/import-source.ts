@@ -4,7 +4,6 @@ import type { SourceProblem } from '../reporter.ts';
 
 /** Where clusters are registered: what is read there, and how it is understood. No credential is read anywhere. */
 
-/** A condition of a hub. */
 export interface HubCondition {
   readonly type?: string;
   readonly status?: string;
@@ -13,7 +12,6 @@ export interface HubCondition {
   readonly lastTransitionTime?: string;
 }
 
-/** A cluster as a hub describes it. */
 export interface HubCluster {
   /** https URLs, the preferred one first. */
   readonly addresses: readonly string[];
@@ -70,11 +68,9 @@ export const conditionIn = (object: ApiObject, ...types: readonly string[]): Hub
     .find((condition) => condition !== undefined);
 };
 
-/** The version of Kubernetes. */
 export const versionIn = (object: ApiObject): string | undefined =>
   (object.status as { version?: { kubernetes?: string } } | undefined)?.version?.kubernetes || undefined;
 
-/** The path of the collection of a source. */
 export function sourcePath({ group, resource }: ImportSource, version: string, namespace: string | undefined): string {
   const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
   return `/apis/${group}/${version}${scope}/${resource}`;

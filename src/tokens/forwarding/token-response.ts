@@ -28,7 +28,6 @@ export interface GrantedToken {
   /** Seconds. */
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** The uid of the account in that cluster. */
   readonly accountUid: string;
   /** The issuer of the cluster; undefined when the token has none. */
   readonly issuer: string | undefined;

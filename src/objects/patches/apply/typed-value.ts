@@ -24,7 +24,6 @@ const UNKNOWN: LeafShape = { type: 'any', goType: 'interface {}', maxLength: Num
 export const memberShape = (shape: StructShape | MapShape, key: string): Shape =>
   shape.type === 'map' ? shape.values : (shape.byName.get(key)?.shape ?? UNKNOWN);
 
-/** The path element of a member. */
 export const memberElement = (shape: StructShape | MapShape, key: string): string =>
   (shape.type === 'struct' ? shape.byName.get(key)?.element : undefined) ?? fieldElement(key);
 
