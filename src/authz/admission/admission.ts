@@ -5,9 +5,8 @@ import type { ApiObject, Kind } from '../../api/kind.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { Policy } from '../policy/policy.ts';
-import { checkConfirmation } from './check-confirmation.ts';
+import { checkAnnotations } from './check-annotations.ts';
 import { checkExpiry } from './check-expiry.ts';
-import { checkImport } from './check-import.ts';
 import { checkLabels } from './check-labels.ts';
 import { checkMirror } from './check-mirror.ts';
 import { checkGrant } from './escalation.ts';
@@ -41,9 +40,8 @@ export function createAdmission({ policy, catalog, reader, now }: AdmissionParts
   return (caller, kind, object, old, cluster) => {
     checkGrant(policy, caller, kind, object, old);
     checkExpiry(kind, object, old, now());
-    checkConfirmation(policy, caller, kind, object, old);
+    checkAnnotations(policy, caller, kind, object, old);
     checkLabels(policy, caller, kind, object, old);
-    checkImport(policy, caller, kind, object, old);
     checkMirror(policy, caller, kind, object, old, cluster, idOf);
   };
 }

@@ -3,7 +3,7 @@ import { createCatalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { refusalIfAny } from '../../api/refusal.fixture.ts';
 import { binding, Fleet, person, role } from '../policy/rbac.fixture.ts';
-import { checkImport } from './check-import.ts';
+import { checkAnnotations } from './check-annotations.ts';
 
 const { clusters, namespaces } = createCatalog({ productName: 'orchestrator' });
 const cluster = (mark?: string): ApiObject => ({
@@ -17,7 +17,7 @@ const may = (...verbs: string[]): Fleet =>
     binding('b', 'ClusterRole/r', ['User:carl']),
   );
 const refusal = (fleet: Fleet, after: ApiObject, before?: ApiObject, kind = clusters): string | undefined =>
-  refusalIfAny(() => checkImport(fleet.policy, person('carl'), kind, after, before))?.message;
+  refusalIfAny(() => checkAnnotations(fleet.policy, person('carl'), kind, after, before))?.message;
 
 describe('A49: the mark of an import', () => {
   it('of an existing cluster is set and changed only with the permission to delete the cluster', () => {
