@@ -75,23 +75,8 @@ export class ApplyTarget implements SyncTarget {
     if (status) await this.#applyStatus(desired, current);
   }
 
-  async remove(actual: ApiObject): Promise<void> {
-    const { uid, resourceVersion } = actual.metadata;
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
-    const { transport, informer, dryRun } = this.#options;
-    try {
-      const { value } = await transport.request<ApiObject>('DELETE', this.#pathOf(actual), {
-        body,
-        query: this.#dryRunQuery(),
-      });
-      if (dryRun) return;
-      // It stays until its finalizers are gone.
-      if (value.kind !== 'Status' && value.metadata?.deletionTimestamp !== undefined) informer.put(value);
-      else informer.drop(actual);
-    } catch (error) {
-      if (!isStatus(error, 404)) throw error;
-      informer.drop(actual);
-    }
+  remove(actual: ApiObject): Promise<void> {
+    return this.#options.informer.delete(actual, this.#pathOf(actual), this.#dryRunQuery());
   }
 
   async #find(object: ApiObject): Promise<ApiObject | undefined> {

@@ -99,7 +99,23 @@ export class Informer {
     if (isNewer) this.#objects.set(key, this.#options.transform?.(object) ?? object);
   }
 
-  drop(object: ApiObject): void {
+  /** Deletes the object that was observed, and no later one of its name. */
+  async delete(observed: ApiObject, path: string, query: { readonly dryRun?: string } = {}): Promise<void> {
+    const { uid, resourceVersion } = observed.metadata;
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
+    try {
+      const { value } = await this.#options.transport.request<ApiObject>('DELETE', path, { body, query });
+      if (query.dryRun !== undefined) return;
+      // It stays until its finalizers, or the objects in it, are gone.
+      if (value.kind !== 'Status' && value.metadata?.deletionTimestamp !== undefined) this.put(value);
+      else this.#drop(observed);
+    } catch (error) {
+      if (!isStatus(error, 404)) throw error;
+      this.#drop(observed);
+    }
+  }
+
+  #drop(object: ApiObject): void {
     this.#objects.delete(keyOf(object));
   }
 
@@ -110,7 +126,7 @@ export class Informer {
     // An object of the same name that was created since is another one. Clusterpass hides the uid with the object.
     const known = this.#objects.get(keyOf(object))?.metadata.uid;
     if (type !== 'DELETED') this.put(object);
-    else if (uid === undefined || known === uid) this.drop(object);
+    else if (uid === undefined || known === uid) this.#drop(object);
     this.#options.onChange();
   }
 }

@@ -1,7 +1,6 @@
 import { isGone } from '../api/deletion.ts';
 import { MIRRORED_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
-import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
 import type { Informer } from './informer.ts';
 import { type Desired, keyOf, type Ownership, type Update } from './plan.ts';
@@ -137,17 +136,7 @@ export class MirrorTarget implements SyncTarget {
   }
 
   async remove(actual: ApiObject): Promise<void> {
-    const { uid, resourceVersion } = actual.metadata;
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
-    try {
-      const { value } = await this.#options.transport.request<ApiObject>('DELETE', this.#pathOf(actual), { body });
-      // A namespace stays until the objects in it are gone.
-      if (value.kind !== 'Status' && value.metadata?.deletionTimestamp !== undefined) this.#put(actual, value);
-      else this.#informerOf(actual)?.drop(actual);
-    } catch (error) {
-      if (!isStatus(error, 404)) throw error;
-      this.#informerOf(actual)?.drop(actual);
-    }
+    await this.#informerOf(actual)?.delete(actual, this.#pathOf(actual));
   }
 
   #informerOf({ kind }: ApiObject): Informer | undefined {

@@ -61,72 +61,35 @@ export function message<F extends Fields>(fields: F): Message<ValueOf<F>> {
   };
 }
 
+/** The methods with which the library reads and writes a type. */
+type ScalarMethod = 'bytes' | 'string' | 'bool' | 'int64';
+
 const scalar = <T>(
   number: number,
-  wire: WireType,
+  method: ScalarMethod,
   zero: T,
-  write: (writer: BinaryWriter, value: NonNullable<T>) => void,
-  read: (reader: BinaryReader) => T,
-): Field<T> => ({
-  number,
-  wire,
-  absent: () => zero,
-  write: (writer, value) => write(writer.tag(number, wire), value),
-  read,
-});
+  read = (reader: BinaryReader): T => reader[method]() as T,
+): Field<T> => {
+  const wire = method === 'bytes' || method === 'string' ? WireType.LengthDelimited : WireType.Varint;
+  return { number, wire, absent: () => zero, write: (to, value) => to.tag(number, wire)[method](value as never), read };
+};
 
-const EMPTY = new Uint8Array(0);
+const EMPTY: Uint8Array = new Uint8Array(0);
 
-export const bytes = (number: number): Field<Uint8Array> =>
-  scalar(
-    number,
-    WireType.LengthDelimited,
-    EMPTY as Uint8Array,
-    (writer, value) => writer.bytes(value),
-    (reader) => reader.bytes(),
-  );
-
-export const text = (number: number): Field<string> =>
-  scalar(
-    number,
-    WireType.LengthDelimited,
-    '',
-    (writer, value) => writer.string(value),
-    (reader) => reader.string(),
-  );
-
-export const flag = (number: number): Field<boolean> =>
-  scalar(
-    number,
-    WireType.Varint,
-    false,
-    (writer, value) => writer.bool(value),
-    (reader) => reader.bool(),
-  );
+export const bytes = (number: number): Field<Uint8Array> => scalar(number, 'bytes', EMPTY);
+export const text = (number: number): Field<string> => scalar(number, 'string', '');
+export const flag = (number: number): Field<boolean> => scalar(number, 'bool', false);
 
 /** An int64 that counts: a revision, a limit. Refused beyond 2^53, where a number would be inexact. */
 export const count = (number: number): Field<number> =>
-  scalar(
-    number,
-    WireType.Varint,
-    0,
-    (writer, value) => writer.int64(value),
-    (reader) => {
-      const value = Number(reader.int64());
-      if (!Number.isSafeInteger(value)) throw new RangeError(`field ${number} holds a number beyond 2^53`);
-      return value;
-    },
-  );
+  scalar(number, 'int64', 0, (reader) => {
+    const value = Number(reader.int64());
+    if (!Number.isSafeInteger(value)) throw new RangeError(`field ${number} holds a number beyond 2^53`);
+    return value;
+  });
 
 /** An int64 identifier that uses all 64 bits: a lease. */
-export const id = (number: number): Field<bigint> =>
-  scalar(
-    number,
-    WireType.Varint,
-    0n,
-    (writer, value) => writer.int64(value),
-    (reader) => BigInt(reader.int64()),
-  );
+export const id = (number: number): Field<bigint> => scalar(number, 'int64', 0n, (reader) => BigInt(reader.int64()));
 
 /** `fork` and `join` write the length of a nested message around it. */
 function writeNested<T>(writer: BinaryWriter, number: number, inner: Message<T>, value: Partial<T>): void {
