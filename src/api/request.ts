@@ -1,3 +1,4 @@
+import type { Work } from '../lib/work-queue.ts';
 import type { Agent, Caller } from './caller.ts';
 import type { BodyStyle, StructShape } from './codec/shape.ts';
 import type { Decision } from './decision.ts';
@@ -28,6 +29,8 @@ export interface ApiRequest {
   readonly path: string;
   /** Aborted when the client disconnects or the deadline passes. */
   readonly signal: AbortSignal;
+  /** The turns of what takes long. It rejects when the request is aborted. */
+  readonly work: Work;
   readonly accept: Accepted;
   readonly auditId: string;
   /** Adds an annotation to the audit event and the log, e.g. the id of an issued credential. Never a secret. */

@@ -2,6 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { Secret } from '../observability/secret.ts';
 import { parseCsv } from './csv.ts';
 import { openStaticTokenAuthenticator, parseTokenTable } from './static-token-authenticator.ts';
@@ -56,7 +57,7 @@ describe('the table', () => {
   const digestOf = (token: string): string => new Secret(token).digest();
   const parse = async (text: string) => {
     const warnings: string[] = [];
-    const { users, refused } = await parseTokenTable(text, (problem) => warnings.push(problem));
+    const { users, refused } = await parseTokenTable(text, (problem) => warnings.push(problem), lonelyWork());
     return { table: users, refused, warnings };
   };
   const user = async (text: string, token: string) => (await parse(text)).table.get(new Secret(token).digest());
@@ -142,6 +143,7 @@ describe('the file', () => {
   const open = () =>
     openStaticTokenAuthenticator({
       file,
+      work: lonelyWork(),
       every: (_milliseconds, task) => {
         tick = task;
         return () => {

@@ -1,7 +1,7 @@
 import { AGENT_PREFIX, type Caller, type User } from '../api/caller.ts';
 import { type FollowParts, followFiles, GONE_GRACE_MS } from '../lib/follow-files.ts';
 import { readMountedSecret, UnreadableFile, UnsafeFile } from '../lib/secret-file.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
+import type { Work } from '../lib/work-queue.ts';
 import { Secret } from '../observability/secret.ts';
 import { parseCsv } from './csv.ts';
 import { plainCaller, withAuthenticated } from './plain-caller.ts';
@@ -23,6 +23,7 @@ interface StaticTokenAuthenticator extends TokenAuthenticator {
 
 interface StaticTokenParts extends FollowParts {
   readonly file: string;
+  readonly work: Work;
 }
 
 /** The file cannot be used. The message is a sentence for the operator, and holds no token. */
@@ -32,9 +33,9 @@ export class TokenFileError extends Error {
 
 /** Rejects when nothing in the file can be used. A line with a mistake is left out and reported, as at a reload. */
 export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Promise<StaticTokenAuthenticator> {
-  const { file, report } = parts;
+  const { file } = parts;
   const read = async (): Promise<CallerTable | undefined> => {
-    const table = await load(file, report);
+    const table = await load(parts);
     const callers = table && Array.from(table.users, ([digest, user]) => [digest, callerOf(digest, user)] as const);
     return callers && { callers: new Map(callers), refused: table.refused };
   };
@@ -72,7 +73,7 @@ interface UserTable {
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** Undefined when the file does not exist or cannot be opened. */
-async function load(file: string, report: (problem: string) => void): Promise<UserTable | undefined> {
+async function load({ file, report, work }: StaticTokenParts): Promise<UserTable | undefined> {
   let text: string;
   try {
     const content = await readMountedSecret(file, MAX_BYTES);
@@ -84,7 +85,7 @@ async function load(file: string, report: (problem: string) => void): Promise<Us
     throw new TokenFileError(`--token-auth-file ${file} cannot be read as UTF-8 text`);
   }
   const problems: string[] = [];
-  const table = await parseTokenTable(text, (problem) => problems.push(`--token-auth-file ${file}, ${problem}`));
+  const table = await parseTokenTable(text, (problem) => problems.push(`--token-auth-file ${file}, ${problem}`), work);
   // Without one usable line it is probably another file.
   if (table.users.size === 0 && table.refused > 0) throw new TokenFileError(problems[0]);
   for (const problem of problems) report(problem);
@@ -99,21 +100,20 @@ const MAX_WARNINGS = 20;
 
 /**
  * `warn` is called for lines that are left out, and for those that are probably mistakes. A mistake refuses the token
- * of its line, also if an earlier line has it: it never gives a token to another user. Yields to the event loop.
+ * of its line, also if an earlier line has it: it never gives a token to another user.
  */
-export async function parseTokenTable(text: string, warn: (problem: string) => void): Promise<UserTable> {
+export async function parseTokenTable(text: string, warn: (problem: string) => void, work: Work): Promise<UserTable> {
   if (text.length > MAX_TABLE_LENGTH) {
     throw new TokenFileError(`--token-auth-file has more than ${MAX_TABLE_LENGTH} characters`);
   }
   const users = new Map<string, User>();
-  const slice = new TimeSlice();
   let warnings = 0;
   let refused = 0;
   const mistake = (problem: string): void => {
     if (++warnings <= MAX_WARNINGS) warn(problem);
   };
   for (const record of parseCsv(text)) {
-    if (slice.isUsedUp) await slice.next();
+    if (work.isUsedUp) await work.turn();
     const { line, fields } = record;
     const [token = '', name = '', uid = '', groups = ''] = fields;
     const digest = new Secret(token).digest();

@@ -8,8 +8,8 @@ import {
 } from '../api/kinds/fleet-role-binding-spec.ts';
 import { fleetKey, kindPrefix } from '../api/object-key.ts';
 import { createRounds } from '../lib/rounds.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
+import type { Work } from '../lib/work-queue.ts';
 import { KeyedWriter } from '../objects/keyed-writer.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -32,6 +32,7 @@ interface BindingStatusParts {
   readonly now: () => number;
   readonly every: (ms: number, act: () => void) => () => void;
   readonly logger: Pick<Logger, 'warn'>;
+  readonly work: Work;
 }
 
 const CHECK_MS = 1_000;
@@ -41,7 +42,7 @@ const CHECK_MS = 1_000;
  * labels, roles or bindings have changed; a status is written only when it changes.
  */
 export function startBindingStatus(parts: BindingStatusParts): () => Promise<void> {
-  const { catalog, reader, writer, leadership, logger } = parts;
+  const { catalog, reader, writer, leadership, logger, work } = parts;
   const kind = catalog.fleetRoleBindings;
   const warn = (err: unknown): void => logger.warn({ err }, 'the status of bindings was not written');
   const statuses = new KeyedWriter({
@@ -58,10 +59,9 @@ export function startBindingStatus(parts: BindingStatusParts): () => Promise<voi
   const round = async (): Promise<void> => {
     const seen = versionOf(parts);
     if (seen === done) return;
-    const slice = new TimeSlice();
     const counts = new Map<string, number>();
     for (const entry of [...reader.cache(kind).current.scan(kindPrefix(kind))]) {
-      if (slice.isUsedUp) await slice.next();
+      if (work.isUsedUp) await work.turn();
       if (entry.deletionTimestamp !== undefined) continue;
       const status = statusOf(parts, entry, counts);
       if (isDeepStrictEqual(bindingStatus(entry.object()), status)) continue;

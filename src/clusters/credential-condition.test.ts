@@ -3,6 +3,7 @@ import { at, catalog, inFolder, object, openObjects } from '../../test/objects/o
 import type { Conclusion } from '../api/clusters/conditions.ts';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../api/clusters/confirmed-endpoint.ts';
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
+import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { createLogger } from '../observability/logger.ts';
 import { CredentialConditions } from './credential-condition.ts';
 
@@ -46,6 +47,7 @@ async function open(file: string) {
     writer,
     productName: 'orchestrator',
     now: () => NOW,
+    work: lonelyWork(),
     logger,
   });
   const stored = (name: string) => {

@@ -11,6 +11,7 @@ import type { ApiObject } from '../api/kind.ts';
 import { type ClusterCondition, controllerOf, statusOf } from '../api/kinds/cluster-spec.ts';
 import { fleetKey, kindPrefix } from '../api/object-key.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
+import type { Work } from '../lib/work-queue.ts';
 import { KeyedWriter } from '../objects/keyed-writer.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -24,10 +25,9 @@ interface CredentialConditionsOptions {
   readonly writer: Pick<ObjectWriter, 'update'>;
   readonly productName: string;
   readonly now: () => number;
+  readonly work: Work;
   readonly logger: Logger;
 }
-
-const CLUSTERS_PER_TICK = 100;
 
 /**
  * Keeps the condition up to date with the object (is the credential confirmed for this address?) and with the requests
@@ -77,16 +77,12 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
 
   /** After a start, or when events may have been missed. */
   async checkAll(): Promise<void> {
-    const { reader, catalog } = this.#options;
-    // Page by page, because the cache may change between two ticks.
-    for (let last = ''; !this.#closed; ) {
-      const page = [
-        ...reader.cache(catalog.clusters).current.scan(kindPrefix(catalog.clusters), last).take(CLUSTERS_PER_TICK),
-      ];
-      for (const cluster of page) this.#check(cluster);
-      last = page.at(-1)?.key ?? '';
-      if (page.length < CLUSTERS_PER_TICK) return;
-      await new Promise((resolve) => setImmediate(resolve));
+    const { reader, catalog, work } = this.#options;
+    // A copy, because the cache may change between two turns. What changes is checked by itself.
+    for (const cluster of reader.cache(catalog.clusters).snapshot.scan(kindPrefix(catalog.clusters))) {
+      if (work.isUsedUp) await work.turn();
+      if (this.#closed) return;
+      this.#check(cluster);
     }
   }
 

@@ -4,6 +4,7 @@ import { createCatalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import type { ApiRequest, Target, Verb } from '../api/request.ts';
 import { Fleet, person } from '../authz/policy/rbac.fixture.ts';
+import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { createDispatcher } from './dispatch.ts';
 import { parseListOptions } from './options/list-options.ts';
 import { createViews, selectionFor, type Views } from './views.ts';
@@ -25,7 +26,13 @@ const requestFor = ({ group, version, resource }: Kind, verb: Verb, rest: Partia
     name: verb === 'list' || verb === 'watch' ? '' : 'x',
     alwaysPublic: false,
   };
-  const request = { target, caller: person('ann'), query: new URLSearchParams(), accept: { as: 'object' } };
+  const request = {
+    target,
+    caller: person('ann'),
+    query: new URLSearchParams(),
+    accept: { as: 'object' },
+    work: lonelyWork(),
+  };
   return { ...request, ...rest } as unknown as ApiRequest;
 };
 

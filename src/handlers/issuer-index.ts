@@ -2,7 +2,6 @@ import type { Caller } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { ApiRequest } from '../api/request.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
@@ -20,7 +19,7 @@ interface IssuerIndexParts {
 }
 
 /** The index that this caller may see, as JSON. */
-export type IssuerIndex = (caller: Caller, request: Pick<ApiRequest, 'signal'>) => Promise<Uint8Array>;
+export type IssuerIndex = (caller: Caller, request: Pick<ApiRequest, 'work'>) => Promise<Uint8Array>;
 
 const CLUSTERS_PER_CLOCK_READ = 64;
 
@@ -40,11 +39,11 @@ export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
       fields: parseFieldSelector(''),
       rule: views.rule(kind, caller, 'list'),
     };
-    const slice = new TimeSlice(request);
+    const { work } = request;
     const issuers: string[] = [];
     let seen = 0;
     for (const cluster of selectAll(reader.cache(kind).snapshot, selection)) {
-      if (++seen % CLUSTERS_PER_CLOCK_READ === 0 && slice.isUsedUp) await slice.next();
+      if (++seen % CLUSTERS_PER_CLOCK_READ === 0 && work.isUsedUp) await work.turn();
       if (issuesOwnTokens(cluster)) continue;
       const issuer = issuerOf(cluster.name);
       issuers.push(JSON.stringify({ cluster: cluster.name, issuer, jwks_uri: keySetAddress(issuer) }));

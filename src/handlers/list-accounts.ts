@@ -9,7 +9,6 @@ import type { Catalog } from '../api/catalog.ts';
 import { collectionPrefix, fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse, Query } from '../api/request.ts';
 import { badRequest, notFound } from '../api/status.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
 interface ListAccountsParts {
@@ -43,7 +42,7 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
       throw notFound(catalog.clusters, cluster);
     }
     const items: { namespace: string; name: string }[] = [];
-    const slice = new TimeSlice(request);
+    const { work } = request;
     let checked = 0;
     let incomplete = false;
     const accounts = reader.cache(catalog.serviceAccounts).snapshot;
@@ -52,7 +51,7 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
         incomplete = true;
         break;
       }
-      if (++checked % CHECKS_PER_CLOCK_READ === 0 && slice.isUsedUp) await slice.next();
+      if (++checked % CHECKS_PER_CLOCK_READ === 0 && work.isUsedUp) await work.turn();
       if (isUsable(tokenQuestion({ cluster, namespace, name }))) items.push({ namespace, name });
     }
     const value = {

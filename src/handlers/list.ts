@@ -2,7 +2,6 @@ import { apiVersionOf, type Kind, storedKindOf } from '../api/kind.ts';
 import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { type ApiError, gone } from '../api/status.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
 import type { ReadableState } from '../objects/readable.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -47,6 +46,7 @@ export async function listObjects(
   const scope = (): string => scopeOf(request, options);
   const state = options.continue === '' ? undefined : continueTokens.open(options.continue, scope());
   await reader.reach(state === undefined ? options.resourceVersion : versionOf(state));
+  await request.work.turn();
   // No await from here to `selectPage`: objects, revision and rules must be of one moment.
   const source = sourceOf(parts, kind, options, scope, state);
   const present = {
@@ -64,13 +64,12 @@ export async function listObjects(
     ...(state === undefined ? {} : { after: state.after }),
     ...(knownRemaining === undefined ? {} : { knownRemaining }),
   };
-  const slice = new TimeSlice(request);
-  const page = await selectPage(source.snapshot, selection, pageRequest, slice);
+  const page = await selectPage(source.snapshot, selection, pageRequest, request.work);
   const next = nextPageOf(page, source.revision, rulesRevision);
   // The next page needs this state. If the cache has advanced meanwhile, its history still has it.
   if (next !== undefined && source.revision === reader.revision) reader.readable(kind).pin();
   const token = next === undefined ? '' : continueTokens.seal(next, scope());
-  const items = await renderItems(representation, page.items, slice);
+  const items = await renderItems(representation, page.items, request.work);
   return respond(representation, items, {
     continue: token,
     remaining: page.remaining,

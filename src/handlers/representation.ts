@@ -6,7 +6,7 @@ import { PARTIAL_METADATA_SHAPE, rowShape, tableShape } from '../api/kinds/repre
 import type { ObjectKey } from '../api/object-key.ts';
 import type { ValueResponse } from '../api/request.ts';
 import type { VisibilityRule } from '../api/visibility.ts';
-import type { TimeSlice } from '../lib/time-slice.ts';
+import type { Work } from '../lib/work-queue.ts';
 import type { ObjectView, ReadableObject } from '../objects/readable.ts';
 
 /** The forms of `Accept: ...;as=`. */
@@ -78,20 +78,20 @@ function renderObject(representation: Representation, object: ApiObject): Uint8A
 const ITEMS_PER_CLOCK_READ = 8;
 
 /**
- * Many serialized items. Most are in the cache; after a start they are made here, in several time slices. The short
+ * Many serialized items. Most are in the cache; after a start they are made here, in several turns. The short
  * inner loops let the processor fetch several items from memory at once.
  */
 export async function renderItems(
   representation: Representation,
   entries: readonly ReadableObject[],
-  slice: TimeSlice,
+  work: Work,
 ): Promise<Uint8Array[]> {
   const isPublic = representation.form === 'object' && representation.whole?.none === true;
   const render = isPublic ? renderPublic : renderListed;
   // Of its final size: the array lives until a slow client has read the list, and a grown one has a third to spare.
   const items = new Array<Uint8Array>(entries.length);
   for (let start = 0; start < entries.length; start += ITEMS_PER_CLOCK_READ) {
-    if (start > 0 && slice.isUsedUp) await slice.next();
+    if (start > 0 && work.isUsedUp) await work.turn();
     const end = Math.min(start + ITEMS_PER_CLOCK_READ, entries.length);
     for (let index = start; index < end; index++) {
       items[index] = render(representation, entries[index] as ReadableObject);

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import type { VisibilityRule } from '../api/visibility.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
+import { lonelyWork } from '../lib/work-queue.fixture.ts';
+import type { Work } from '../lib/work-queue.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../objects/selectors/label-selector.ts';
 import { StoredObject } from '../objects/stored-object.ts';
@@ -59,8 +60,6 @@ const fieldSelectors = fc.constantFrom('', 'metadata.name=c3', 'metadata.name!=c
 /** The fields of an object that a selection reads. */
 const LIKE = { name: 'x', field: () => '' };
 
-const neverAborted = new AbortController();
-
 describe('a selection', () => {
   it('is the same with and without an index, whole and page by page, with exact counts', async () => {
     await fc.assert(
@@ -93,7 +92,7 @@ describe('a selection', () => {
               ...(last === undefined ? {} : { after: last.key }),
               ...(left === undefined ? {} : { left }),
             };
-            const page: Page<StoredObject> = await selectPage(snapshot, selection, wanted, new TimeSlice(neverAborted));
+            const page: Page<StoredObject> = await selectPage(snapshot, selection, wanted, lonelyWork());
             got.push(...page.items);
             left = page.remaining;
             expect(left).toBe(expected.length - got.length);
@@ -129,15 +128,15 @@ describe('a selection', () => {
       ['half=1,!nothing', LARGE / 2],
     ])('A19: is searched in many ticks, in the state of its beginning (%s)', async (text, found) => {
       let ticks = 0;
-      const slice = {
+      const work = {
         isUsedUp: true,
-        next: async () => {
+        turn: async () => {
           ticks += 1;
           // A write between two ticks.
           put(keyOf(ticks, 'x'), { half: '1', all: 'yes' });
         },
-      } as unknown as TimeSlice;
-      const { items, remaining } = await selectPage(snapshot, selecting(text), { limit: 100 }, slice);
+      } as unknown as Work;
+      const { items, remaining } = await selectPage(snapshot, selecting(text), { limit: 100 }, work);
       for (let index = 1; index <= ticks; index++) snapshot.replace(snapshot.get(keyOf(index, 'x')), undefined);
       expect(items.length + remaining).toBe(found);
       expect(items.map(({ key }) => key)).toEqual(items.map(({ key }) => key).toSorted());

@@ -1,5 +1,5 @@
 import type { ObjectLookup, VisibilityRule } from '../api/visibility.ts';
-import type { TimeSlice } from '../lib/time-slice.ts';
+import type { Work } from '../lib/work-queue.ts';
 import type { ReadableObject, ReadableState } from '../objects/readable.ts';
 import type { FieldSelector } from '../objects/selectors/field-selector.ts';
 import type { LabelSelector } from '../objects/selectors/label-selector.ts';
@@ -60,7 +60,7 @@ export async function selectPage<E extends ReadableObject>(
   snapshot: ReadableState<E>,
   selection: Selection,
   request: PageRequest,
-  slice: TimeSlice,
+  work: Work,
 ): Promise<Page<E>> {
   const { after, limit } = request;
   const max = limit === 0 ? Number.POSITIVE_INFINITY : limit;
@@ -73,7 +73,7 @@ export async function selectPage<E extends ReadableObject>(
     }
     const isWanted = (entry: E): boolean =>
       (after === undefined || entry.key > after) && (exact || isListed(selection, entry));
-    return pick(entries, isWanted, { max }, slice);
+    return pick(entries, isWanted, { max }, work);
   }
   if (isEverything(selection)) {
     const items: E[] = [];
@@ -84,7 +84,7 @@ export async function selectPage<E extends ReadableObject>(
   }
   const isWanted = (entry: E): boolean => isListed(selection, entry);
   // A copy, because the snapshot may change between two ticks.
-  return pick(snapshot.copy().scan(selection.prefix, after), isWanted, { max, left: request.knownRemaining }, slice);
+  return pick(snapshot.copy().scan(selection.prefix, after), isWanted, { max, left: request.knownRemaining }, work);
 }
 
 const OBJECTS_PER_CLOCK_READ = 64;
@@ -94,13 +94,13 @@ async function pick<E extends ReadableObject>(
   entries: Iterable<E>,
   isWanted: (entry: E) => boolean,
   { max, left }: { readonly max: number; readonly left?: number | undefined },
-  slice: TimeSlice,
+  work: Work,
 ): Promise<Page<E>> {
   const items: E[] = [];
   let remaining = 0;
   let seen = 0;
   for (const entry of entries) {
-    if (++seen % OBJECTS_PER_CLOCK_READ === 0 && slice.isUsedUp) await slice.next();
+    if (++seen % OBJECTS_PER_CLOCK_READ === 0 && work.isUsedUp) await work.turn();
     if (!isWanted(entry)) continue;
     if (items.length === max) {
       remaining += 1;

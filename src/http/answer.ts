@@ -35,8 +35,6 @@ export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: 
       logUnauthenticated({ auditId: x.auditId, address: x.req.socket.remoteAddress ?? '', cause });
     }
     x.releaseBody();
-    // Seats are for work. A client that reads slowly keeps its connection, not its seat; an open watch is work.
-    if (!isWatch) x.seat?.release();
     return write(x, answer);
   };
 
@@ -61,6 +59,9 @@ export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: 
       logger.error({ auditId: x.auditId, err: error }, 'answer could not be written');
       if (!res.headersSent && !isError) return write(x, { type: 'status', error: internal(error) });
       res.destroy();
+    } finally {
+      // Also without a body. An open watch is work.
+      if (answer.type !== 'watch') x.seat?.release();
     }
     return undefined;
   };
@@ -85,6 +86,8 @@ export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: 
       onFailure: (error) => logger.error({ auditId, err: error }, 'watch failed'),
       trackWatch,
       buffers,
+      work: () => x.answerWork(),
+      onMade: () => x.seat?.release(),
     };
   };
 

@@ -7,6 +7,7 @@ import type { Authenticator } from '../authn/authenticator.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { IssueToken } from '../handlers/token/token-input.ts';
+import type { WorkQueue } from '../lib/work-queue.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
@@ -66,6 +67,8 @@ interface ApiServerOptions extends ListenerOptions {
   readonly mcp: Omit<McpOptions, 'version' | 'productName' | 'baseUrl' | 'authenticate' | 'now'> | undefined;
   readonly metrics: Metrics;
   readonly tracer: Pick<Tracer, 'ended'> | undefined;
+  /** For all work of this process that takes long. */
+  readonly work: WorkQueue;
 }
 
 interface ApiServer {

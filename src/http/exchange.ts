@@ -3,6 +3,7 @@ import type { Agent, Caller } from '../api/caller.ts';
 import type { Decision } from '../api/decision.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
+import type { Work, WorkQueue } from '../lib/work-queue.ts';
 import type { Secret } from '../observability/secret.ts';
 import type { Seat } from './flow-control/priority-level.ts';
 import { addressKey } from './listener/address-limit.ts';
@@ -47,6 +48,7 @@ export class Exchange implements ApiRequest {
   readonly arrival: Arrival;
   readonly deadline: RequestDeadline;
   readonly startedAt: number;
+  readonly #queue: WorkQueue;
 
   auditId = ''; //                            classify
   checkedHeaders?: CheckedHeaders; //         classify
@@ -97,6 +99,7 @@ export class Exchange implements ApiRequest {
   #warnings?: Warnings;
   #annotations?: Map<string, string>;
   #abort?: AbortController;
+  #work?: Work;
   /** The request that a subrequest belongs to. */
   #parent?: Exchange;
 
@@ -116,12 +119,14 @@ export class Exchange implements ApiRequest {
     arrival: Arrival,
     deadline: RequestDeadline,
     startedAt: number,
+    queue: WorkQueue,
   ) {
     this.req = req;
     this.res = res;
     this.arrival = arrival;
     this.deadline = deadline;
     this.startedAt = startedAt;
+    this.#queue = queue;
   }
 
   get headers(): CheckedHeaders {
@@ -171,7 +176,7 @@ export class Exchange implements ApiRequest {
 
   /** A request of the API by the same caller, to answer this one: it has the same connection and deadline. */
   subrequest(info: RequestInfo, body: RequestBody | undefined): Exchange {
-    const x = new Exchange(this.req, this.res, this.arrival, this.deadline, this.startedAt);
+    const x = new Exchange(this.req, this.res, this.arrival, this.deadline, this.startedAt, this.#queue);
     x.auditId = this.auditId;
     x.checkedHeaders = this.headers;
     x.path = this.path;
@@ -221,6 +226,22 @@ export class Exchange implements ApiRequest {
       else this.res.once('close', () => this.#abort?.abort());
     }
     return this.#abort.signal;
+  }
+
+  /** For the stages after authentication, and handlers. */
+  get work(): Work {
+    if (this.#parent !== undefined) return this.#parent.work;
+    this.#work ??= this.#queue.job(this.#flow, this);
+    return this.#work;
+  }
+
+  /** The turns in which the answer is made. The request has ended, so its signal says nothing any more. */
+  answerWork(): Work {
+    return this.#queue.job(this.#flow);
+  }
+
+  get #flow(): string {
+    return this.knownCaller?.flow ?? addressOf(this);
   }
 
   abort(): void {

@@ -6,6 +6,7 @@ import type { Caller } from '../api/caller.ts';
 import type { FlowControlLimits } from '../api/flow-control-limits.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { unauthorized } from '../api/status.ts';
+import { WorkQueue } from '../lib/work-queue.ts';
 import { createLogger } from '../observability/logger.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
@@ -120,6 +121,7 @@ export async function startFixture(
     resources: { find: (target) => routeFor(target, handle) },
     paths: { find: () => undefined },
     flowControl: createFlowControl(AMPLE),
+    work: new WorkQueue(),
     logger: createLogger({ level: 'debug', write: (line) => lines.push(line) }),
     observe: (record) => records.push(record),
     observeArrival: () => {},

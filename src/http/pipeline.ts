@@ -1,5 +1,6 @@
 import { isTokenRequestList } from '../api/authorization.ts';
 import { ApiError, internal, timeout } from '../api/status.ts';
+import type { WorkQueue } from '../lib/work-queue.ts';
 import { asApiError } from '../objects/storage-errors.ts';
 import { StorageError } from '../storage/contract.ts';
 import { type AnswerOptions, createAnswerOnce } from './answer.ts';
@@ -119,6 +120,7 @@ export interface PipelineOptions
   readonly observe: (record: RequestRecord) => void;
   /** Called at the end of each subrequest: a token of a TokenRequestList, a request of a tool. */
   readonly observeSubrequest: (record: RequestRecord) => void;
+  readonly work: WorkQueue;
   readonly servingMs?: number;
   /** How long a short body may take; a longer one must bring a part in that time. */
   readonly bodyMs?: number;
@@ -131,7 +133,7 @@ export interface PipelineOptions
 export function createPipeline(options: PipelineOptions): Serve {
   const { logger, observe, observeSubrequest, observeStart, observeArrival, beforeRelease } = options;
   const { unreadMs = UNREAD_MS, servingMs = SERVING_MS, bodyMs = BODY_MS } = options;
-  const { now = performance.now.bind(performance) } = options;
+  const { now = performance.now.bind(performance), work } = options;
   const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
   const answerOnce = createAnswerOnce({
     ...options,
@@ -195,7 +197,7 @@ export function createPipeline(options: PipelineOptions): Serve {
 
   return (req, res, arrival = {}) => {
     const deadline = deadlines.start(res, () => timeOut(x));
-    const x = new Exchange(req, res, arrival, deadline, now());
+    const x = new Exchange(req, res, arrival, deadline, now(), work);
     observeArrival(req.method);
     // A broken connection is seen as `close`. Without a listener an error of the answer would end the process; Node
     // emits an error of the request only where there is a listener.

@@ -7,6 +7,7 @@ import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
+import type { Work } from '../lib/work-queue.ts';
 import { auditedWriter } from '../objects/audited-writer.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { storedEntries } from '../objects/managed-fields.ts';
@@ -28,6 +29,7 @@ export interface ApplyParts {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly audit: Pick<AuditLogs, 'requests' | 'security'>;
   readonly productName: string;
+  readonly work: Work;
 }
 
 export interface ApplyReport {

@@ -108,6 +108,7 @@ export class ManifestFolder {
     const { parts, source, path, writtenFor, prune } = this.#options;
     const content = await readManifests(path, {
       catalog: parts.catalog,
+      work: parts.work,
       ...(writtenFor === undefined ? {} : { writtenFor }),
     });
     // The folder may return to a state that was applied before: from here on the store differs from it.

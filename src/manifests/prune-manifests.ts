@@ -2,7 +2,6 @@ import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { originOf } from '../api/origin-annotation.ts';
 import { ApiError, conflict } from '../api/status.ts';
 import { quantity } from '../lib/quantity.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
 import { objectsInside } from '../objects/parents.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { leaderGuards } from '../storage/leadership.ts';
@@ -86,8 +85,11 @@ function refusalOf(owned: number, count: number, read: Manifests, maxPercent: nu
   return `${count} of the ${owned} objects that came from the folder are no longer in it, more than ${maxPercent} %: ${advice} ${percent}`;
 }
 
-async function planPruning({ catalog, reader }: ApplyParts, source: string, { manifests }: Manifests): Promise<Plan> {
-  const slice = new TimeSlice();
+async function planPruning(
+  { catalog, reader, work }: ApplyParts,
+  source: string,
+  { manifests }: Manifests,
+): Promise<Plan> {
   const wanted = new Set(manifests.map(({ kind, objectKey }) => storageKey(kind, objectKey)));
   const removable = new Map<string, StoredObject>();
   const kept: { entry: StoredObject; reason: string }[] = [];
@@ -98,7 +100,7 @@ async function planPruning({ catalog, reader }: ApplyParts, source: string, { ma
   const states = kinds.map((kind) => reader.cache(kind).snapshot.scan(kindPrefix(kind)));
   for (const entries of states) {
     for (const entry of entries) {
-      if (slice.isUsedUp) await slice.next();
+      if (work.isUsedUp) await work.turn();
       // An object that is being deleted waits for its finalizers.
       if (entry.deletionTimestamp !== undefined) continue;
       if (originOf(entry.object().metadata)?.startsWith(`${source}:`) !== true) continue;

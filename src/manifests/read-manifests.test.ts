@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
+import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { findManifestFiles, type Manifests, readManifests, splitDocuments } from './read-manifests.ts';
 
 const catalog = createCatalog({ productName: 'kubernetes' });
@@ -20,6 +21,7 @@ async function write(file: string, text: string): Promise<void> {
 
 const cluster = (name: string, rest = ''): string =>
   `apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: ${name} }\n${rest}`;
+const work = lonelyWork();
 const namesIn = ({ manifests }: Manifests): string[] => manifests.map(({ objectKey }) => objectKey.name);
 
 it('finds YAML and JSON at every depth, in order, and no hidden files', async () => {
@@ -35,7 +37,7 @@ it('reads a folder as a ConfigMap is mounted, once', async () => {
   await write('..2026/a.yaml', cluster('one'));
   await symlink('..2026', join(folder, '..data'));
   await symlink('..data/a.yaml', join(folder, 'a.yaml'));
-  const read = await readManifests(folder, { catalog });
+  const read = await readManifests(folder, { catalog, work });
   expect(read.problems).toEqual([]);
   expect(read.manifests).toMatchObject([{ file: 'a.yaml', document: 1, line: 1, objectKey: { name: 'one' } }]);
 });
@@ -44,7 +46,7 @@ it('reads one file as well as a folder', async () => {
   const file = join(folder, 'only.yaml');
   await write('only.yaml', cluster('one'));
   await write('other.yaml', cluster('two'));
-  const read = await readManifests(file, { catalog });
+  const read = await readManifests(file, { catalog, work });
   expect(namesIn(read)).toEqual(['one']);
   expect(read.manifests[0]?.file).toBe(file);
 });
@@ -53,7 +55,7 @@ it('reads YAML as the API does: no aliases, no duplicate keys, no `yes` for bool
   await write('alias.yaml', `${cluster('a')}x: &x [1]\ny: *x\n`);
   await write('twice.yaml', `# a comment\n---\n${cluster('b')}kind: Other\n`);
   await write('word.yaml', cluster('c').replace('{ name: c }', '{ name: c, labels: { up: yes } }'));
-  const { manifests, problems } = await readManifests(folder, { catalog });
+  const { manifests, problems } = await readManifests(folder, { catalog, work });
   expect(manifests.map(({ object }) => object.metadata.labels)).toEqual([{ up: 'yes' }]);
   expect(problems.map(({ file, line, message }) => [file, line, message])).toEqual([
     ['alias.yaml', 1, expect.stringMatching(/^yaml: line 4: /)],
@@ -69,7 +71,7 @@ it('reads JSON as JSON', async () => {
   );
   await write('b.json', '{"apiVersion": "v1",}');
   await write('c.json', '{"spec":{"clusters":{"names":["a"]},"clusters":{"all":true}}}');
-  const { manifests, problems } = await readManifests(folder, { catalog });
+  const { manifests, problems } = await readManifests(folder, { catalog, work });
   expect(manifests).toMatchObject([{ objectKey: { cluster: 'a', namespace: '', name: 'n' } }]);
   expect(problems).toMatchObject([
     { file: 'b.json', document: 1 },
@@ -82,7 +84,7 @@ it('S-10: reads the manifest of a whole pod, and says what was dropped', async (
     `apiVersion: v1\nkind: Pod\nmetadata: { name: p, namespace: n, annotations: { clusterpass.dev/in-cluster: a } }\nspec: ${spec}\n`;
   await write('a.yaml', pod('{ serviceAccountName: s, containers: [{ name: c }] }'));
   await write('b.yaml', pod('{ serviceAcountName: s }'));
-  const { manifests, problems, warnings } = await readManifests(folder, { catalog });
+  const { manifests, problems, warnings } = await readManifests(folder, { catalog, work });
   expect(manifests.map(({ object }) => object.spec)).toEqual([{ serviceAccountName: 's' }]);
   expect(warnings).toEqual([
     {
@@ -98,7 +100,7 @@ it('S-10: reads the manifest of a whole pod, and says what was dropped', async (
 it('reports a file that is not UTF-8, and replaces nothing in it', async () => {
   await write('good.yaml', cluster('one'));
   await writeFile(join(folder, 'bad.yaml'), Buffer.from(cluster('t\xff'), 'latin1'));
-  const read = await readManifests(folder, { catalog });
+  const read = await readManifests(folder, { catalog, work });
   expect(namesIn(read)).toEqual(['one']);
   expect(read.problems).toEqual([
     { file: 'bad.yaml', document: 0, line: 0, message: expect.stringMatching(/^byte \d+ \(0xff\) is not UTF-8$/) },
@@ -109,17 +111,17 @@ it('A19: the event loop runs while many documents are read, right or wrong', asy
   await write('many.yaml', '---\na: "\\q"\n'.repeat(5_000));
   let ticks = 0;
   const counter = setInterval(() => ticks++, 0);
-  const read = await readManifests(folder, { catalog }).finally(() => clearInterval(counter));
+  const read = await readManifests(folder, { catalog, work }).finally(() => clearInterval(counter));
   expect(read.problems).toHaveLength(5_000);
   expect(ticks).toBeGreaterThan(5);
 });
 
 it('renames fields that were written for another product name', async () => {
   await write('a.yaml', cluster('a', 'spec: { orchestratorApiEndpoints: { caBundle: aGk= }, authInfo: {} }\n'));
-  const refused = await readManifests(folder, { catalog });
+  const refused = await readManifests(folder, { catalog, work });
   expect(refused.problems[0]?.message).toContain('unknown field "spec.orchestratorApiEndpoints"');
   const writtenFor = createCatalog({ productName: 'orchestrator' });
-  const { manifests, problems } = await readManifests(folder, { catalog, writtenFor });
+  const { manifests, problems } = await readManifests(folder, { catalog, work, writtenFor });
   expect(problems).toEqual([]);
   expect(manifests[0]?.kind).toBe(catalog.clusters);
   expect(manifests[0]?.object.spec).toEqual({ authInfo: {}, kubernetesApiEndpoints: { caBundle: 'aGk=' } });
@@ -128,7 +130,7 @@ it('renames fields that were written for another product name', async () => {
 it('takes an object once, and reports where it was first', async () => {
   await write('a.yaml', cluster('same'));
   await write('b.yaml', `${cluster('other')}---\n${cluster('same')}`);
-  const read = await readManifests(folder, { catalog });
+  const read = await readManifests(folder, { catalog, work });
   expect(namesIn(read)).toEqual(['same', 'other']);
   expect(read.problems).toEqual([
     { file: 'b.yaml', document: 2, line: 4, message: 'already defined in a.yaml, document 1' },
@@ -139,7 +141,7 @@ it('refuses large files and deep nesting', async () => {
   await write('large.yaml', `# ${'x'.repeat(16 * 1024 * 1024)}\n`);
   await write('deep.yaml', `${'['.repeat(100_000)}\n`);
   await write('good.yaml', cluster('good'));
-  const { manifests, problems } = await readManifests(folder, { catalog });
+  const { manifests, problems } = await readManifests(folder, { catalog, work });
   expect(manifests).toHaveLength(1);
   expect(problems.map(({ file }) => file)).toEqual(['deep.yaml', 'large.yaml']);
   expect(problems[1]?.message).toContain('more than the limit of 16777216');

@@ -15,7 +15,7 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
 import type { JsonValue } from '../lib/json.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
+import type { Work } from '../lib/work-queue.ts';
 
 /** A position in a folder of manifests. */
 interface Position {
@@ -48,6 +48,7 @@ export interface Manifests {
 interface ReadOptions {
   /** The served kinds. */
   readonly catalog: Catalog;
+  readonly work: Work;
   /** The kinds as the files name them, if they were written for another product name. */
   readonly writtenFor?: Catalog;
 }
@@ -75,7 +76,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
   const manifests = new Map<string, Manifest>();
   const problems: ManifestProblem[] = [];
   const warnings: ManifestProblem[] = [];
-  const slice = new TimeSlice();
+  const { work } = options;
   const add = (manifest: Manifest): void => {
     const key = storageKey(manifest.kind, manifest.objectKey);
     const first = manifests.get(key);
@@ -88,7 +89,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
       for (const { document, line, parse } of documentsIn(path, await readText(path))) {
         const position = { file, document, line };
         // A folder may have thousands of documents, and it is read again while requests are served.
-        if (slice.isUsedUp) await slice.next();
+        if (work.isUsedUp) await work.turn();
         try {
           const content = parse();
           if (content === null) continue;

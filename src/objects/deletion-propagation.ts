@@ -4,7 +4,7 @@ import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, conflict } from '../api/status.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { Slots } from '../lib/slots.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
+import type { Work } from '../lib/work-queue.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Unreadable } from '../storage/watch-cache.ts';
 import { findParents, isParent, objectsInside, prefixInside } from './parents.ts';
@@ -20,6 +20,7 @@ interface DeletionPropagationOptions {
   readonly writer: Pick<ObjectWriter, 'remove' | 'removeEmptied'>;
   readonly catalog: Catalog;
   readonly unfinished: UnfinishedDeletions;
+  readonly work: Work;
 }
 
 interface Orphan {
@@ -94,11 +95,10 @@ export class DeletionPropagation {
 
   /** Called by the leader, again and again: completes deletions that failed, or that another replica left. */
   async retry(): Promise<void> {
-    const { reader, unfinished } = this.#options;
-    const slice = new TimeSlice();
+    const { reader, unfinished, work } = this.#options;
     const failures: unknown[] = [];
     for (const parent of unfinished.takeDue()) {
-      if (slice.isUsedUp) await slice.next();
+      if (work.isUsedUp) await work.turn();
       const current = reader.find(parent.kind, parent);
       try {
         if (current?.createRevision === parent.createRevision) await this.#finish(current);

@@ -1,6 +1,6 @@
 import type { ApiError } from '../api/status.ts';
 import { InFlightCounts } from '../lib/in-flight-counts.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
+import type { Work } from '../lib/work-queue.ts';
 
 /** How many objects may be stored for one caller, as a creation asks for it. */
 export interface Quota {
@@ -20,16 +20,19 @@ export interface Quota {
  */
 export class PendingCreations {
   readonly #inFlight = new InFlightCounts();
-  readonly #slice = new TimeSlice();
 
   /** Calls `create` as soon as it is known whether there is room: with the refusal if there is none. */
-  async run<T>({ key, refusal }: Quota, create: (refused: ApiError | undefined) => Promise<T>): Promise<T> {
+  async run<T>(
+    { key, refusal }: Quota,
+    create: (refused: ApiError | undefined) => Promise<T>,
+    work: Work | undefined,
+  ): Promise<T> {
     while (refusal(Number.POSITIVE_INFINITY, this.#inFlight.of(key)) !== undefined) {
       const refused = refusal(Number.POSITIVE_INFINITY, 0);
       if (refused !== undefined) return create(refused);
       await this.#inFlight.released(key);
       // All that wait are told at once, and a check reads up to a thousand objects.
-      while (this.#slice.isUsedUp) await this.#slice.next();
+      while (work?.isUsedUp) await work.turn();
     }
     const release = this.#inFlight.add(key);
     return create(undefined).finally(release);

@@ -3,7 +3,7 @@ import { requireValid } from '../api/field-error.ts';
 import { type ApiObject, type Kind, type ManagedFieldsEntry, NOTHING_UNCHANGED } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts';
-import { TimeSlice } from '../lib/time-slice.ts';
+import type { Work } from '../lib/work-queue.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { WrittenPart } from './managed-fields.ts';
 import { isParent, prefixesInside, requireParents } from './parents.ts';
@@ -54,6 +54,8 @@ type ParentKey = Pick<ObjectKey, 'cluster' | 'namespace'>;
 
 interface CreateOptions extends FieldOwner {
   readonly dryRun: boolean;
+  /** The steps before admission take turns. Default: they run in one piece. */
+  readonly work?: Work | undefined;
   /** Keep the status that was sent. Default: drop it, as the API does. */
   readonly keepStatus?: boolean;
   /** The file that the object comes from, see MANIFEST_ANNOTATION. */
@@ -75,6 +77,8 @@ interface CheckedCreate extends CreateOptions {
 
 interface UpdateOptions extends FieldOwner {
   readonly dryRun: boolean;
+  /** As for a create. */
+  readonly work?: Work | undefined;
   readonly part: WrittenPart;
   readonly preconditions?: Preconditions;
   /** Conditions on other keys at the instant of the write. */
@@ -119,8 +123,8 @@ const NAME_ATTEMPTS = 8;
 /**
  * Writes objects: defaults, validation, preconditions, and optimistic concurrency by resourceVersion. Updates and
  * deletions of an object wait for each other (WriteQueue), so only a writer that expects a resourceVersion gets a 409
- * for the write of another (AP-24). A large object yields to the event loop between the steps that come before
- * admission; admission, validation and the call of the store share a tick.
+ * for the write of another (AP-24). The steps of a large object before admission take turns; admission, validation and
+ * the call of the store share a tick.
  */
 export class ObjectWriter {
   readonly #options: WriterOptions;
@@ -131,9 +135,9 @@ export class ObjectWriter {
   }
 
   create(kind: Kind, within: ParentKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
-    const { quota } = options;
+    const { quota, work } = options;
     if (quota === undefined) return this.#create(kind, within, sent, options);
-    return quota.pending.run(quota, (refused) => this.#create(kind, within, sent, { ...options, refused }));
+    return quota.pending.run(quota, (refused) => this.#create(kind, within, sent, { ...options, refused }), work);
   }
 
   async #create(kind: Kind, within: ParentKey, sent: ApiObject, options: CheckedCreate): Promise<ApiObject> {
@@ -198,15 +202,15 @@ export class ObjectWriter {
   }
 
   async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CheckedCreate): Promise<ApiObject> {
-    const { dryRun, keepStatus = false, derive, refused, admit, origin, guards = [] } = options;
+    const { dryRun, keepStatus = false, derive, refused, admit, origin, guards = [], work } = options;
     const { catalog, reader, now, randomUUID } = this.#options;
     const parents = await requireParents(catalog, reader, kind, objectKey);
     const stamp = { uid: options.uid ?? randomUUID(), now: now() };
     const track = this.#tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
     const metadata = { ...this.#computedIn(kind), keepStatus, origin };
-    const slice = new TimeSlice();
+    if (work?.isUsedUp) await work.turn();
     const prepared = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
-    if (slice.isUsedUp) await slice.next();
+    if (work?.isUsedUp) await work.turn();
     const object = derive?.(prepared) ?? prepared;
     // The refusals of `derive` take precedence.
     if (refused !== undefined) throw refused;
@@ -244,15 +248,16 @@ export class ObjectWriter {
   }
 
   async update(kind: Kind, objectKey: ObjectKey, change: UpdateFunction, options: UpdateOptions): Promise<ApiObject> {
-    const { part, preconditions, admit, origin, request } = options;
+    const { part, preconditions, admit, origin, request, work } = options;
     const attempt = async (): Promise<ApiObject | typeof CONFLICT> => {
       const { current, object: old } = await this.#current(kind, objectKey, preconditions);
-      const slice = new TimeSlice();
+      // What it waited for was no work.
+      if (work?.isUsedUp) await work.turn();
       const sent = await change(old);
-      if (slice.isUsedUp) await slice.next();
+      if (work?.isUsedUp) await work.turn();
       const track = this.#tracking(kind, options, part, sent, old);
       const prepared = prepareForUpdate(kind, sent, old, part, { ...this.#computedIn(kind), origin }, track);
-      if (slice.isUsedUp) await slice.next();
+      if (work?.isUsedUp) await work.turn();
       const next = withOldTimes(prepared, old);
       admit?.(next, old);
       const context = { cluster: objectKey.cluster, old, unchanged: unchangedParts(next, old) };

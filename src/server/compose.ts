@@ -17,6 +17,7 @@ import { interfaceAddresses } from '../lib/network.ts';
 import { programFile } from '../lib/program-files.ts';
 import { every } from '../lib/rounds.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
+import { WorkQueue } from '../lib/work-queue.ts';
 import { createFindLive } from '../objects/reader.ts';
 import { openAuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger, ServerLog } from '../observability/logger.ts';
@@ -63,6 +64,7 @@ export async function compose(
     endpointChecks,
     inventory: inventoryOf(options),
   });
+  const work = new WorkQueue();
   const closers: (() => Promise<void> | void)[] = [];
   const stopAll = async (): Promise<void> => {
     for (const close of closers.toReversed()) {
@@ -104,6 +106,7 @@ export async function compose(
       metrics,
       tracer,
       logger,
+      work,
     });
     closers.push(() => apiServer.server.close());
     // A worker shares its address with others, and listens only when it can serve.
@@ -117,7 +120,7 @@ export async function compose(
     const waiting = options.store.engine === 'etcd' ? waitForStore(logger) : <T>(step: () => Promise<T>) => step();
     const onOpen = (close: () => Promise<void> | void): void => void closers.push(close);
     const { siblings } = joined ?? {};
-    const base: Base = { options, catalog, issuers, audit, metrics, logger, onOpen };
+    const base: Base = { options, catalog, issuers, audit, metrics, logger, work, onOpen };
     const state = await openState({ ...base, openStore, waiting, siblings });
     const { store, leadership, clock, objects, signing } = state;
     // A port that the system has chosen is another one at each start.
@@ -136,6 +139,7 @@ export async function compose(
         now: () => clock.latest(),
       },
       logger,
+      work,
     });
     closers.push(() => callers.close());
     closers.push(every(CALLER_CHECK_MS, () => broadcaster.checkCallers()));
@@ -155,6 +159,7 @@ export async function compose(
             maxExpirationSeconds: options.maxTokenExpirationSeconds,
             maxInFlightPerCluster: seatsPerFlow(options.flowControl.tokenSeats, options.flowControl),
             now: Date.now,
+            work: work.job('conditions'),
             logger,
           });
     closers.push(() => forwarding?.close());
@@ -165,7 +170,9 @@ export async function compose(
     const reviewToken = callers.authenticator.review;
     const dispatch = createDispatch({ ...issuing, baseUrl, views, issueToken, reviewToken });
 
-    const applyParts = { catalog, reader, writer, propagation, leadership, audit, productName: options.productName };
+    const { productName } = options;
+    const applying = { catalog, reader, writer, propagation, leadership, audit, productName };
+    const applyParts = { ...applying, work: work.job('manifests') };
     const countConflicts = (count: number) => metrics.manifestConflicts.inc(count);
     const manifests = await waiting(() => openManifests(options, { parts: applyParts, countConflicts, logger }));
     closers.push(() => manifests.stop());

@@ -9,6 +9,7 @@ import { createPolicy, type Policy } from '../authz/policy/policy.ts';
 import { PolicyUpdater, rbacKinds } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
+import type { WorkQueue } from '../lib/work-queue.ts';
 import { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { isProjected, ProjectedCache, withProjections } from '../objects/projected-cache.ts';
 import { ObjectReader } from '../objects/reader.ts';
@@ -32,6 +33,7 @@ interface ObjectsOptions extends PublicViewOptions {
   readonly now?: () => number;
   /** Called when the watch of the store is interrupted, and with each object that cannot be read. */
   readonly onError: (error: unknown) => void;
+  readonly work: WorkQueue;
 }
 
 export interface Objects {
@@ -72,6 +74,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     historyRevisions,
     delay: options.delay,
     onError: options.onError,
+    work: options.work.job('caches'),
     decodeProblem: (error) => (error instanceof WrongStoredType ? error.message : undefined),
   });
   const freshness = new Freshness({ store, parts: [reflector] });
@@ -114,7 +117,14 @@ export function createObjects(options: ObjectsOptions): Objects {
   const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
   const unfinished = new UnfinishedDeletions(parents, () => performance.now());
   reflector.listen(unfinished);
-  const propagation = new DeletionPropagation({ store, reader, writer, catalog, unfinished });
+  const propagation = new DeletionPropagation({
+    store,
+    reader,
+    writer,
+    catalog,
+    unfinished,
+    work: options.work.job('deletions'),
+  });
   return { publicView, reflector, freshness, caches, reader, writer, policy, broadcaster, propagation };
 }
 

@@ -13,6 +13,7 @@ import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
 import { createPeopleAuthenticator } from '../authn/people-authenticator.ts';
 import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
+import type { WorkQueue } from '../lib/work-queue.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { PersonClaims } from '../tokens/person-claims.ts';
@@ -27,6 +28,7 @@ interface AuthenticatorParts {
   readonly issuers: Issuers;
   readonly bootstrapTokens: BootstrapTokenParts;
   readonly logger: Logger;
+  readonly work: WorkQueue;
 }
 
 interface OpenedAuthenticator {
@@ -54,6 +56,7 @@ export async function openAuthenticator({
   issuers,
   bootstrapTokens,
   logger,
+  work,
 }: AuthenticatorParts): Promise<OpenedAuthenticator> {
   const mcpAudience = mcpAudienceOf(issuers.baseUrl);
   const closers: (() => void)[] = [];
@@ -76,7 +79,7 @@ export async function openAuthenticator({
     const staticTokens =
       tokenAuthFile === undefined
         ? undefined
-        : opened(await openStaticTokenAuthenticator({ file: tokenAuthFile, ...follow }));
+        : opened(await openStaticTokenAuthenticator({ file: tokenAuthFile, work: work.job('token file'), ...follow }));
     const jwt =
       authenticationConfig === undefined
         ? undefined

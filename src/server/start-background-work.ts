@@ -53,7 +53,8 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   const { grants, tokenRecords } = parts;
   onOpen(startBindingExpiry({ ...sweeping, writer: auditedWriterOf('binding-expiry') }));
   const labelsChangedAt = () => broadcaster.labelsChangedAt;
-  onOpen(startBindingStatus({ ...sweeping, policy, writer, labelsChangedAt, leadership, now: Date.now }));
+  const bindings = { policy, writer, labelsChangedAt, work: parts.work.job('bindings') };
+  onOpen(startBindingStatus({ ...sweeping, ...bindings, leadership, now: Date.now }));
   // Also with a wrong clock: they complete revocations that a crash has interrupted.
   const completing = { ...sweeping, leadership, now: () => clock.latest() };
   const requests = { ...completing, writer: auditedWriterOf('access-requests') };

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { type CheckStatus, checkCaches, startConsistencyChecks } from './consistency-checker.ts';
 import type { Change, KeyValue, StorageError, Store } from './contract.ts';
 import { Reflector } from './reflector.ts';
@@ -69,6 +70,7 @@ beforeEach(async () => {
     historyRevisions: 0,
     delay: () => Promise.resolve(),
     onError: () => {},
+    work: lonelyWork(),
   });
   check = (of = reflector) =>
     checkCaches({

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { type KeyValue, StorageError, type Store } from './contract.ts';
 import { Reflector, type ReflectorListener, type ReflectorOptions } from './reflector.ts';
 import type { CacheEntry } from './snapshot.ts';
@@ -99,6 +100,7 @@ function newReflector(options: Partial<ReflectorOptions<Thing>> = {}) {
     historyRevisions: 1_000,
     delay: () => Promise.resolve(),
     onError: (error) => errors.push(error),
+    work: lonelyWork(),
     ...options,
   });
   reflectors.push(reflector);

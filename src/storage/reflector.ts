@@ -1,3 +1,4 @@
+import type { Work } from '../lib/work-queue.ts';
 import { type Change, type KeyValue, type Revision, StorageError, type Store } from './contract.ts';
 import { type AppliedRevision, RevisionWaiters } from './revision-waiters.ts';
 import { scan } from './scan.ts';
@@ -24,6 +25,7 @@ export interface ReflectorOptions<E extends CacheEntry> {
   readonly historyRevisions: number;
   readonly delay: (ms: number) => Promise<void>;
   readonly onError: (error: unknown) => void;
+  readonly work: Work;
   /**
    * What a report may say about an error of `project`. Default: nothing, because the message of an error such as one of
    * JSON.parse may quote the value, which can hold a secret.
@@ -121,8 +123,10 @@ export class Reflector<E extends CacheEntry> implements AppliedRevision {
   /** Batch by batch, so that other work goes on in between and the bytes are not held twice. */
   async #refill(cache: WatchCache<E>, revision: Revision): Promise<Refill> {
     const refill = cache.refill();
-    for await (const items of scan(this.#options.store, { prefix: cache.prefix, revision })) {
+    const { store, work } = this.#options;
+    for await (const items of scan(store, { prefix: cache.prefix, revision })) {
       for (const item of items) {
+        if (work.isUsedUp) await work.turn();
         try {
           refill.add(item);
         } catch (error) {

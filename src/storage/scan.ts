@@ -1,8 +1,7 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import type { KeyValue, Revision, Store } from './contract.ts';
 
-/** Items that are handled in one tick of the event loop. To decode them takes some ten milliseconds. */
-const BATCH_ITEMS = 200;
+/** Items of the first page, whose sizes are not known. */
+const FIRST_ITEMS = 200;
 /**
  * The size of a page. etcd counts all keys from the start of a page to the end of the range, whatever the limit: pages
  * of 200 of a million keys made it visit two thousand million keys. So pages are as large as one message may well be.
@@ -10,22 +9,16 @@ const BATCH_ITEMS = 200;
 const PAGE_BYTES = 4 * 1024 * 1024;
 const MAX_PAGE_ITEMS = 4_000;
 
-/**
- * All items below a prefix at one revision, in order of their keys, in batches for one tick each. Yields nothing when
- * there are none.
- */
+/** All items below a prefix at one revision, in order of their keys, in pages. Yields nothing when there are none. */
 export async function* scan(
   store: Pick<Store, 'list'>,
   { prefix, revision }: { readonly prefix: string; readonly revision: Revision },
 ): AsyncGenerator<readonly KeyValue[]> {
-  let limit = BATCH_ITEMS;
+  let limit = FIRST_ITEMS;
   let after: string | undefined;
   for (;;) {
     const { items, more } = await store.list({ prefix, revision, limit, ...(after === undefined ? {} : { after }) });
-    for (let at = 0; at < items.length; at += BATCH_ITEMS) {
-      if (at > 0) await nextTick();
-      yield items.slice(at, at + BATCH_ITEMS);
-    }
+    if (items.length > 0) yield items;
     after = items.at(-1)?.key;
     if (!more || after === undefined) return;
     limit = nextLimit(items, limit);
@@ -36,5 +29,5 @@ export async function* scan(
 function nextLimit(items: readonly KeyValue[], limit: number): number {
   const bytes = items.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
   const fitting = Math.floor((PAGE_BYTES / bytes) * items.length);
-  return Math.max(BATCH_ITEMS, Math.min(fitting, 2 * limit, MAX_PAGE_ITEMS));
+  return Math.max(FIRST_ITEMS, Math.min(fitting, 2 * limit, MAX_PAGE_ITEMS));
 }

@@ -1,4 +1,5 @@
 import type { ApiRequest } from '../../src/api/request.ts';
+import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 
 interface Asked extends Pick<ApiRequest, 'caller'>, Partial<Pick<ApiRequest, 'query'>> {
   readonly target: Partial<ApiRequest['target']> &
@@ -20,6 +21,7 @@ export function apiRequest({ caller, target, body, query = new URLSearchParams()
     userAgent: 'test/1',
     path: '',
     signal: AbortSignal.timeout(60_000),
+    work: lonelyWork(),
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},

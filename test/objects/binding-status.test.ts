@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { bindingStatus } from '../../src/api/kinds/fleet-role-binding-spec.ts';
 import { startBindingStatus } from '../../src/authz/binding-status.ts';
 import { type FleetExtras, fleetBinding, role } from '../../src/authz/policy/rbac.fixture.ts';
+import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
 
@@ -20,6 +21,7 @@ it('the status of a binding says how many clusters it reaches and why it grants 
       reader,
       writer,
       labelsChangedAt: () => labelsChangedAt,
+      work: lonelyWork(),
       leadership: soleLeadership,
       now: () => NOW,
       every: (_, callback) => {

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { ManifestFolder } from '../../src/manifests/manifest-folder.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
@@ -25,6 +26,7 @@ beforeEach(async () => {
   manifests = new ManifestFolder({
     parts: {
       ...objects,
+      work: lonelyWork(),
       catalog,
       leadership: soleLeadership,
       audit: { requests: log, security: log },

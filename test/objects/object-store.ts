@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { type ObjectKey, REGISTRY_PREFIX } from '../../src/api/object-key.ts';
+import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { DeletionPropagation } from '../../src/objects/deletion-propagation.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../../src/objects/stored-object.ts';
@@ -77,6 +78,7 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
       // The reflector leaves out what it cannot decode, and continues.
       if (!(error instanceof StorageError && error.code === 'unreadable')) throw error;
     },
+    work: lonelyWork(),
   });
   await reflector.start();
   const reader = new ObjectReader(reflector, caches, new Freshness({ store, parts: [reflector] }));
@@ -94,7 +96,7 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
   const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
   const unfinished = new UnfinishedDeletions(parents, now);
   reflector.listen(unfinished);
-  const propagation = new DeletionPropagation({ store, reader, writer, catalog, unfinished });
+  const propagation = new DeletionPropagation({ store, reader, writer, catalog, unfinished, work: lonelyWork() });
   return { reflector, reader, writer, otherWriter, propagation, unfinished, stop: () => reflector.stop() };
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ApiObject, apiVersionOf, type Kind } from '../../src/api/kind.ts';
+import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { type ApplyParts, applyManifests } from '../../src/manifests/apply-manifests.ts';
 import { countSurplus, pruneManifests } from '../../src/manifests/prune-manifests.ts';
 import type { Manifests } from '../../src/manifests/read-manifests.ts';
@@ -38,6 +39,7 @@ beforeEach(async () => {
   };
   parts = {
     ...objects,
+    work: lonelyWork(),
     catalog,
     leadership: soleLeadership,
     audit: {

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { kindPrefix, REGISTRY_PREFIX, storageKey } from '../../src/api/object-key.ts';
 import { ApiError, type Status } from '../../src/api/status.ts';
+import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
 import { ObjectWriter } from '../../src/objects/writer.ts';
@@ -59,6 +60,7 @@ async function withDelayedWatch(test: (parts: DelayedWatch) => Promise<void>): P
       onError: (error) => {
         throw error;
       },
+      work: lonelyWork(),
     });
     try {
       await test({

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { ApiError, badRequest, type Status } from '../../src/api/status.ts';
+import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { PendingCreations } from '../../src/objects/quota.ts';
 import { at, catalog, inFolder, make, type Objects, object, openObjects, openReplica } from './object-store.ts';
 
@@ -203,23 +204,25 @@ it('of two updates that expect the same version, one is refused, while others wa
   });
 });
 
-it('A19: an update whose change took long yields to the event loop before admission', async () => {
+it('A19: an update whose change took all of a tick waits for the next one before admission', async () => {
   await inFolder(async (file) => {
     const objects = await openObjects(file);
     await make(objects, clusters, at('', '', 'a'));
     let ticked = false;
     const long = (current: ApiObject): ApiObject => {
-      setImmediate(() => {
-        ticked = true;
-      });
-      for (const end = performance.now() + 2; performance.now() < end; );
+      for (const end = performance.now() + 6; performance.now() < end; );
       return { ...current, metadata: { ...current.metadata, labels: { env: 'prod' } } };
     };
     let tickedBefore: boolean | undefined;
     const admit = (): void => {
       tickedBefore = ticked;
     };
-    await objects.writer.update(clusters, at('', '', 'a'), long, { dryRun: false, part: 'object', admit });
+    const work = lonelyWork();
+    setImmediate(() => {
+      ticked = true;
+    });
+    await work.turn();
+    await objects.writer.update(clusters, at('', '', 'a'), long, { dryRun: false, part: 'object', admit, work });
     expect(tickedBefore).toBe(true);
     await objects.close();
   });

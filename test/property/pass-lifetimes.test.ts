@@ -11,6 +11,7 @@ import { Fleet, person, role } from '../../src/authz/policy/rbac.fixture.ts';
 import { createIssueToken } from '../../src/handlers/token/issue-token.ts';
 import type { TokenInput } from '../../src/handlers/token/token-input.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
+import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import type { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject, toStoredBytes } from '../../src/objects/stored-object.ts';
 import { createIssuers } from '../../src/tokens/claims.ts';
@@ -155,6 +156,7 @@ it.each(WAYS)('no token outlives the longest binding that allows it: %s', async 
             actor: undefined,
             target: { verb: 'create', version: 'v1', alwaysPublic: false, ...target },
             signal: new AbortController().signal,
+            work: lonelyWork(),
             warn: (text) => warnings.push(text),
             annotate: () => {},
             willAnswer: async () => {},

@@ -19,6 +19,17 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     ['src/lib/follow-files.ts'],
   ],
   ['work at an interval', /\bsetInterval\(/, ['src/lib/rounds.ts']],
+  [
+    'work yields by its turns; the others wait for the end of a tick: to hand over batches, to free seats, to begin one handshake, to see what has arrived',
+    /\bsetImmediate\b|\bscheduler\.yield\b/,
+    [
+      'src/http/flow-control/priority-level.ts',
+      'src/http/listener/drain.ts',
+      'src/http/listener/handshake-queue.ts',
+      'src/lib/event-loop.ts',
+      'src/lib/work-queue.ts',
+    ],
+  ],
   ['a pause that grows with failures', /\* 2 \*\* [a-z(]/i, ['src/lib/backoff.ts']],
   [
     'a value of JSON is asked, copied and compared; client/ imports nothing of lib/',

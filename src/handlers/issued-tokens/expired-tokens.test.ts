@@ -3,7 +3,7 @@ import { issuedTokenKind as kind } from '../../api/kinds/issued-token.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ALL_VISIBLE, NONE_VISIBLE } from '../../api/visibility.ts';
-import { TimeSlice } from '../../lib/time-slice.ts';
+import { lonelyWork } from '../../lib/work-queue.fixture.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
@@ -54,7 +54,7 @@ const representation: Representation = {
 describe('an expired token', () => {
   it('is not listed and not counted, by index or without', async () => {
     const names = async (limit: number, chosen: Selection) => {
-      const { items, remaining } = await selectPage(snapshot, chosen, { limit }, new TimeSlice(new AbortController()));
+      const { items, remaining } = await selectPage(snapshot, chosen, { limit }, lonelyWork());
       return [items.map(({ name }) => name), remaining];
     };
     expect(await names(0, selection)).toEqual([['b-valid', 'd-valid'], 0]);

@@ -46,8 +46,8 @@ export function createRedeemHandler(parts: PassParts): (request: ApiRequest) => 
     const permission = requirePassPermission(parts, caller, pass);
     const { endsAt, sent } = tokenRequestFor(parts, pass, annotations);
     const account = passAccount(pass.spec);
-    const { actor, signal, warn, willAnswer } = request;
-    const about = { caller, actor, signal, warn, willAnswer, annotate: request.annotate };
+    const { actor, signal, work, warn, willAnswer } = request;
+    const about = { caller, actor, signal, work, warn, willAnswer, annotate: request.annotate };
     const input = { request: { ...about, target: accountTarget(target, account) }, sent, dryRun };
     const granted = await parts.issueToken(input, {
       permission,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiRequest } from '../../api/request.ts';
+import { lonelyWork } from '../../lib/work-queue.fixture.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
 import { RecentEvents } from '../../observability/audit/recent-events.ts';
 import type { ReviewParts } from './review.ts';
@@ -45,7 +46,7 @@ async function statusOf(
   const find = (_: unknown, { name }: { name: string }) =>
     exists(name) ? new StoredObject(catalog.clusters, stored) : undefined;
   const parts = { recentEvents, catalog, reader: { find } } as unknown as ReviewParts;
-  const request = { target: { cluster: pathCluster }, signal: new AbortController().signal } as ApiRequest;
+  const request = { target: { cluster: pathCluster }, work: lonelyWork() } as ApiRequest;
   const sent = { apiVersion: '', kind: '', metadata: {}, spec };
   const { status } = await reviewAuditEvents(parts, request, sent);
   return status as Status;

@@ -16,7 +16,6 @@ import { isTokenId } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { DRY_RUN_ANNOTATION } from '../../api/request.ts';
 import { safeLine } from '../../lib/text.ts';
-import { TimeSlice } from '../../lib/time-slice.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Review } from './review.ts';
 
@@ -40,10 +39,10 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   const after = spec.instance === instance ? (spec.after ?? 0) : 0;
   const limit = spec.limit ?? DEFAULT_LIMIT;
   const events: AuditEventSummary[] = [];
-  const slice = new TimeSlice(request);
+  const { work } = request;
   let incomplete = false;
   for (const found of recentEvents.find(textsOf(wanted), after)) {
-    if (slice.isUsedUp) await slice.next();
+    if (work.isUsedUp) await work.turn();
     const event = found === undefined ? undefined : summaryOf(JSON.parse(found.line) as AuditLine, wanted);
     if (event === undefined || !matches(event, wanted) || isBefore(event, created)) continue;
     incomplete = events.length >= limit;

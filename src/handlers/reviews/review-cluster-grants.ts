@@ -1,7 +1,6 @@
 import { clusterQuestion } from '../../api/authorization.ts';
 import type { ClusterGrant, ClusterGrantReview } from '../../api/kinds/cluster-grant-review.ts';
 import { badRequest } from '../../api/status.ts';
-import { TimeSlice } from '../../lib/time-slice.ts';
 import { completeness, grantPath, hiddenBindings, mayReadBinding, shownSubject } from './grant-path.ts';
 import type { Review } from './review.ts';
 
@@ -20,11 +19,11 @@ export const reviewClusterGrants: Review = async ({ authorizer }, request, sent)
   const { cluster } = target;
   if (cluster === undefined) throw badRequest('a ClusterGrantReview is sent below the path of a cluster');
   const grants: ClusterGrant[] = [];
-  const slice = new TimeSlice(request);
+  const { work } = request;
   let isShortened = false;
   const isKnown = authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
   for (const found of authorizer.grantsIn({ cluster, isKnown, labels: spec.labels })) {
-    if (slice.isUsedUp) await slice.next();
+    if (work.isUsedUp) await work.turn();
     if (found === undefined || !mayReadBinding(authorizer, caller, found.grant)) continue;
     isShortened = grants.length >= MAX_GRANTS;
     if (isShortened) break;

@@ -18,7 +18,6 @@ import {
 } from '../../api/kinds/grant-reviews.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { TimeSlice } from '../../lib/time-slice.ts';
 import { isSystemName } from '../../tokens/person-claims.ts';
 import { grantPath, mayReadBinding } from './grant-path.ts';
 import type { Review, ReviewParts } from './review.ts';
@@ -70,14 +69,12 @@ class ReachReview {
   readonly #parts: ReviewParts;
   readonly #request: ApiRequest;
   readonly #subject: Identity;
-  readonly #slice: TimeSlice;
   #checked = 0;
 
   constructor(parts: ReviewParts, request: ApiRequest, subject: Identity) {
     this.#parts = parts;
     this.#request = request;
     this.#subject = subject;
-    this.#slice = new TimeSlice(request);
   }
 
   async run(limit: number, after: string): Promise<{ clusters: ReachedCluster[]; continue?: string }> {
@@ -86,7 +83,7 @@ class ReachReview {
     let last = after;
     for (const name of this.#clusterNames()) {
       if (name <= after || (target.cluster !== undefined && name !== target.cluster)) continue;
-      if (this.#slice.isUsedUp) await this.#slice.next();
+      if (this.#request.work.isUsedUp) await this.#request.work.turn();
       if (!this.#isSeen(name)) continue;
       // After the permission: neither the end of a page nor its cursor tells of clusters that the caller may not get.
       if (clusters.length >= limit || this.#checked >= MAX_CHECKED) return { clusters, continue: last };
@@ -110,7 +107,7 @@ class ReachReview {
     const { catalog, reader } = this.#parts;
     const { snapshot } = reader.cache(catalog.serviceAccounts);
     for (const { namespace, name } of snapshot.scan(collectionPrefix(catalog.serviceAccounts, cluster, ''))) {
-      if (this.#slice.isUsedUp) await this.#slice.next();
+      if (this.#request.work.isUsedUp) await this.#request.work.turn();
       const token = aboutAccount(cluster, namespace, name, 'token');
       const decision = this.#decide(token);
       if (!decision.allowed) continue;

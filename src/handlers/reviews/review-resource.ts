@@ -13,7 +13,6 @@ import {
   type ResourceAccessReview,
   resourceAccessReviewType,
 } from '../../api/kinds/grant-reviews.ts';
-import { TimeSlice } from '../../lib/time-slice.ts';
 import { completeness, grantPath, hiddenBindings, mayReadBinding, shownSubject } from './grant-path.ts';
 import type { Review } from './review.ts';
 import { attributeErrors, questionIn } from './review-access.ts';
@@ -38,11 +37,11 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const cluster = 'path' in question ? undefined : question.cluster;
   const namespace = 'path' in question ? '' : question.namespace;
   const subjects: GrantedSubject[] = [];
-  const slice = new TimeSlice(request);
+  const { work } = request;
   let isShortened = false;
   const isKnown = cluster === undefined || authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
   for (const grant of authorizer.grantsOf(question, { isKnown })) {
-    if (slice.isUsedUp) await slice.next();
+    if (work.isUsedUp) await work.turn();
     if (grant === undefined || !mayReadBinding(authorizer, caller, grant)) continue;
     isShortened = subjects.length + grant.subjects.length > MAX_SUBJECTS;
     if (isShortened) break;

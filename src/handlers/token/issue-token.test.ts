@@ -12,6 +12,7 @@ import { tokenRequestType } from '../../api/kinds/token-request.ts';
 import { kindPrefix, REGISTRY_PREFIX } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
+import { lonelyWork } from '../../lib/work-queue.fixture.ts';
 import { ObjectReader } from '../../objects/reader.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
 import { ObjectWriter } from '../../objects/writer.ts';
@@ -61,6 +62,7 @@ beforeAll(async () => {
     historyRevisions: 100,
     delay: async () => {},
     onError: () => {},
+    work: lonelyWork(),
   });
   reader = new ObjectReader(reflector, caches, new Freshness({ store, parts: [reflector] }));
   await reflector.start();

@@ -1,5 +1,6 @@
 import { conclude, type ReasonOf } from '../../api/clusters/conditions.ts';
 import { CredentialConditions } from '../../clusters/credential-condition.ts';
+import type { Work } from '../../lib/work-queue.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
@@ -15,6 +16,7 @@ interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'report'> {
   readonly writer: ObjectWriter;
   readonly listen: (listener: ReflectorListener<StoredObject>) => void;
   readonly logger: Logger;
+  readonly work: Work;
 }
 
 const REASONS: Readonly<Record<CredentialOutcome, ReasonOf<'CredentialUsable'>>> = {

@@ -90,9 +90,9 @@ export async function signToken(
 
 const requireRoom = (
   { tracked, trackAll = false }: SignTokenParts,
-  { request: { caller, target } }: ParsedTokenRequest,
+  { request: { caller, target, work } }: ParsedTokenRequest,
   kind: GroupResource,
-) => tracked.requireRoom(caller.impersonator ?? caller, target.name, { isRequired: trackAll, kind });
+) => tracked.requireRoom(caller.impersonator ?? caller, target.name, { isRequired: trackAll, kind, work });
 
 /** The binding that the token ends with. One that was deleted meanwhile has no uid: then the sweep ends the token. */
 function bindingOf(

@@ -4,7 +4,10 @@ import type { ApiRequest } from '../../api/request.ts';
 
 /** What is asked for, decoded: a token for the account in the path, or at `clusters/userpass` for the caller. */
 export interface TokenInput {
-  readonly request: Pick<ApiRequest, 'caller' | 'actor' | 'target' | 'signal' | 'warn' | 'annotate' | 'willAnswer'>;
+  readonly request: Pick<
+    ApiRequest,
+    'caller' | 'actor' | 'target' | 'signal' | 'work' | 'warn' | 'annotate' | 'willAnswer'
+  >;
   readonly sent: Pick<TokenRequest, 'metadata' | 'spec'>;
   /** Every check is made and nothing is signed. */
   readonly dryRun: boolean;

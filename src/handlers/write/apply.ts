@@ -1,4 +1,3 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { decodeValue } from '../../api/codec/decode.ts';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
@@ -24,7 +23,7 @@ import { APPLY_JSON, APPLY_YAML, type Configuration, readConfiguration } from '.
 import { checkHiddenFields } from './check-hidden-fields.ts';
 import { mirroredUid } from './mirrored-uid.ts';
 import { preserveUnseenFields } from './preserve-hidden-fields.ts';
-import { checkNamespace, checkSameObject, isLarge, preconditionsIn, warnOfDropped } from './read-body.ts';
+import { checkNamespace, checkSameObject, preconditionsIn, warnOfDropped } from './read-body.ts';
 import { admitWrite, createStored, partOf, seesWhole, updateStored, type WriteParts } from './write-parts.ts';
 
 /** The media types of server-side apply. */
@@ -35,7 +34,7 @@ export async function applyObject(parts: WriteParts, request: ApiRequest, kind: 
   const options = parseApplyOptions(request.query);
   const configuration = readConfiguration(sentBody(request.body), kind);
   warnOfDropped(request.warn, kind, configuration.dropped);
-  if (isLarge(request)) await nextTick();
+  if (request.work.isUsedUp) await request.work.turn();
   const apply: Apply = { parts, request, kind, options, configuration, objectKey: objectKeyOf(request, kind) };
   for (let conflicts = 1; ; conflicts++) {
     await parts.reader.catchUp();

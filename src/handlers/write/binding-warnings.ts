@@ -6,7 +6,7 @@ import { bindingSpec } from '../../api/kinds/fleet-role-binding-spec.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { BindingReach, VisibilityRule } from '../../api/visibility.ts';
-import { TimeSlice } from '../../lib/time-slice.ts';
+import type { Work } from '../../lib/work-queue.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { entriesAt } from '../selection.ts';
 import type { Views } from '../views.ts';
@@ -48,7 +48,7 @@ export const createBindingWarnings =
       return;
     }
     const visible = parts.views.rule(parts.clusters, request.caller, 'list');
-    const { count, names, isShortened } = await findClusters(parts, reach.clusters, visible);
+    const { count, names, isShortened } = await findClusters(parts, reach.clusters, visible, request.work);
     const listed = visible === undefined || visible.all ? '' : ' that you may list';
     if (count === 0) {
       if (isShortened) return;
@@ -74,17 +74,17 @@ async function findClusters(
   { clusters, reader }: BindingWarningParts,
   rule: VisibilityRule,
   visible: VisibilityRule | undefined,
+  work: Work,
 ): Promise<Found> {
   const snapshot = reader.cache(clusters).current;
   const prefix = kindPrefix(clusters);
   const candidates = rule.candidates && entriesAt(snapshot, prefix, rule.candidates);
   const names: string[] = [];
   let [count, seen] = [0, 0];
-  const slice = new TimeSlice();
   // A copy, because the snapshot may change between two ticks.
   for (const { name, ruleLabels } of candidates ?? snapshot.copy().scan(prefix)) {
     if (++seen > MAX_SEEN) return { count, names, isShortened: true };
-    if (seen % SEEN_PER_CLOCK_READ === 0 && slice.isUsedUp) await slice.next();
+    if (seen % SEEN_PER_CLOCK_READ === 0 && work.isUsedUp) await work.turn();
     if (!rule.admits(name, ruleLabels) || visible?.admits(name, ruleLabels) === false) continue;
     if (++count <= MAX_NAMES) names.push(name);
   }

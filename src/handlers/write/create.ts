@@ -1,8 +1,7 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
-import { checkNamespace, isLarge, readObject } from './read-body.ts';
+import { checkNamespace, readObject } from './read-body.ts';
 import { createStored, managerOf, type WriteParts } from './write-parts.ts';
 
 export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
@@ -10,7 +9,7 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
   const sent = readObject(request, kind, options.fieldValidation);
   request.nameObject(sent.metadata.name ?? '');
   checkNamespace(sent, kind, request.target.namespace);
-  if (isLarge(request)) await nextTick();
+  if (request.work.isUsedUp) await request.work.turn();
   const { dryRun } = options;
   return createStored(parts, request, kind, sent, { dryRun, manager: managerOf(request, options), warn: request.warn });
 }

@@ -2,7 +2,6 @@ import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, type Status } from '../../api/status.ts';
-import { TimeSlice } from '../../lib/time-slice.ts';
 import { type DeleteOptions, notForUnreadable, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
@@ -93,8 +92,8 @@ export async function deleteCollection(
   const selection = selectionFor(request, kind, listOptions, parts.views);
   const representation = { ...representationFor(request, kind, parts.views), form: 'object' as const };
   const { limit } = listOptions;
-  const slice = new TimeSlice(request);
-  const { items: entries } = await selectPage(parts.reader.cache(kind).current, selection, { limit }, slice);
+  const { work } = request;
+  const { items: entries } = await selectPage(parts.reader.cache(kind).current, selection, { limit }, work);
   const items: Uint8Array[] = [];
   for (let start = 0; start < entries.length; start += MAX_CONCURRENT) {
     const removed = await Promise.all(
@@ -107,8 +106,8 @@ export async function deleteCollection(
     );
     items.push(...removed.flat().map((entry) => renderItem(representation, entry)));
     // A dry run does not wait for the store, so it yields here. A real deletion runs to its end, even when the client
-    // has disconnected: `slice.next` would throw then.
-    if (options.dryRun && slice.isUsedUp) await slice.next();
+    // has disconnected: `work.turn` would throw then.
+    if (options.dryRun && work.isUsedUp) await work.turn();
   }
   const resourceVersion = String(parts.reader.revision);
   return {

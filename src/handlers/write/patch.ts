@@ -1,4 +1,3 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { decodeValue } from '../../api/codec/decode.ts';
 import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
@@ -19,7 +18,7 @@ import { parsePatchOptions, type WriteOptions } from '../options/write-options.t
 import { APPLY_TYPES, applyObject } from './apply.ts';
 import { checkHiddenFields, withoutLastApplied } from './check-hidden-fields.ts';
 import { preserveUnseenFields } from './preserve-hidden-fields.ts';
-import { checkSameObject, isLarge, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
+import { checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import { managerOf, partOf, seesWhole, updateStored, type WriteParts } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
@@ -55,7 +54,7 @@ export const patchMediaTypes = (style: Kind['style']): readonly string[] => MEDI
 export async function patchObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   if (APPLY_TYPES.includes(sentBody(request.body).mediaType)) return applyObject(parts, request, kind);
   const { options, patched } = readPatch(parts, request, kind);
-  if (isLarge(request)) await nextTick();
+  if (request.work.isUsedUp) await request.work.turn();
   const { dryRun } = options;
   return updateStored(parts, request, kind, patched, {
     dryRun,

@@ -42,12 +42,6 @@ export function warnOfDropped(warn: ApiRequest['warn'], { kind }: Kind, dropped:
   if (dropped.length > 0) warn(droppedText(kind, dropped));
 }
 
-/** Decoding a body of this size takes long enough that the next step of the write gets another tick. */
-const LARGE_BYTES = 65_536;
-
-export const isLarge = ({ body }: ApiRequest): boolean =>
-  body !== undefined && 'bytes' in body && body.bytes.length >= LARGE_BYTES;
-
 /** T-12h. The namespace is ignored for kinds without one, as kube-apiserver does. */
 export function checkNamespace(
   { metadata }: { readonly metadata?: Pick<ObjectMeta, 'namespace'> },

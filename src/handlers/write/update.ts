@@ -1,11 +1,10 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
-import { checkSameObject, isLarge, preconditionsIn, readObject } from './read-body.ts';
+import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
 import { managerOf, updateStored, type WriteParts } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
@@ -13,7 +12,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
   const sent = readObject(request, kind, options.fieldValidation);
   const objectKey = objectKeyOf(request, kind);
   checkSameObject(sent, kind, objectKey);
-  if (isLarge(request)) await nextTick();
+  if (request.work.isUsedUp) await request.work.turn();
   const preconditions = preconditionsIn(sent);
   const change = (current: ApiObject): ApiObject => {
     if (preconditions.resourceVersion === undefined) checkUnconditionalUpdate(kind, objectKey.name);

@@ -104,6 +104,7 @@ export async function createStored(
     uid: mirroredUid(kind, sent),
     derive: completion?.derive,
     quota: completion?.quota,
+    work: request.work,
   });
   request.nameObject(object.metadata.name ?? '');
   if (!options.dryRun) completion?.created(object);
@@ -130,7 +131,7 @@ export async function updateStored(
       before = current;
       return withEndpointAuthors(parts, request.caller, kind, change(current), current);
     },
-    { ...options, part: partOf(request), admit: admitWrite(parts, request, kind), request },
+    { ...options, part: partOf(request), admit: admitWrite(parts, request, kind), request, work: request.work },
   );
   if (!options.dryRun) await parts.propagation.finishDeletions(kind, objectKey);
   await parts.warnOfBinding(request, kind, object, before);

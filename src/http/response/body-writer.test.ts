@@ -3,6 +3,7 @@ import { createServer, get, type IncomingMessage, ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { lonelyWork } from '../../lib/work-queue.fixture.ts';
 import { endWith, type ReadyBytes, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
 import { CHUNK_BYTES, ChunkPool, createResponseBuffers } from './chunk-pool.ts';
 
@@ -181,13 +182,20 @@ describe.each([
     fakeTimers();
     const { res } = await openSlow();
     let taken = 0;
+    let made = 0;
     const written = write(
       res,
       pieces(() => (taken += 1)),
+      { work: lonelyWork(), onMade: () => (made += 1) },
     );
     await full(() => taken);
     expect(taken).toBeLessThan((HUGE / piece.length) * 0.75);
-    vi.advanceTimersByTime(29_999);
+    vi.advanceTimersByTime(999);
+    expect(made).toBe(0);
+    // From now on it is the client that the answer waits for.
+    vi.advanceTimersByTime(1);
+    expect(made).toBe(1);
+    vi.advanceTimersByTime(28_999);
     expect(res.destroyed).toBe(false);
     await expect.poll(() => isCutWithin(res, 30_000)).toBe(true);
     await written;
@@ -201,6 +209,7 @@ describe.each([
     const written = write(
       res,
       pieces(() => (taken += 1)),
+      { work: lonelyWork(), onMade: () => {} },
     );
     await full(() => taken);
     client.destroy();
@@ -209,7 +218,7 @@ describe.each([
     expect(isCutLater(res)).toBe(false);
   });
 
-  it('are the work of a tick each', async () => {
+  it('are made in as many ticks as they take time', async () => {
     const { client, res } = await openSlow();
     client.resume();
     let tick = 0;
@@ -220,17 +229,22 @@ describe.each([
     };
     setImmediate(count);
     const ticks: number[] = [];
-    const few = Array.from({ length: 20 }, () => Buffer.from('x'));
+    const written: string[] = [];
     await write(
       res,
       (function* () {
-        for (const one of few) {
+        for (let made = 0; made < 20; made++) {
           ticks.push(tick);
-          yield one;
+          const end = performance.now() + 3;
+          while (performance.now() < end);
+          yield made % 2 === 0 ? undefined : Buffer.from('x');
         }
       })(),
+      { work: lonelyWork(), onMade: () => written.push('made') },
     );
     isRunning = false;
-    expect(new Set(ticks).size).toBe(20);
+    // Two pieces of three milliseconds pass the five of a tick.
+    expect(new Set(ticks).size).toBeGreaterThanOrEqual(9);
+    expect(written).toEqual(['made']);
   });
 });

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { constants, createGzip, type Gzip } from 'node:zlib';
+import type { Work } from '../../lib/work-queue.ts';
 import type { Chunk, ChunkPool } from './chunk-pool.ts';
 
 /**
@@ -10,6 +10,8 @@ import type { Chunk, ChunkPool } from './chunk-pool.ts';
 
 /** The connection of a client that takes nothing for this long is closed. */
 const STALL_MS = 30_000;
+/** A client that takes nothing for this long is what its answer waits for. */
+const SLOW_MS = 1_000;
 
 /**
  * A body up to this length gets a buffer of exactly its size, so that many small answers do not hold many large
@@ -140,44 +142,58 @@ export function endWith(res: ServerResponse, body: Uint8Array | string, ending =
   else endLong(res, ending === '' ? bytes : Buffer.concat([bytes, Buffer.from(ending)]));
 }
 
-/** Each chunk is the work of one tick. */
-export async function writeChunks(res: ServerResponse, chunks: Iterable<Uint8Array>): Promise<void> {
-  if (await pipeChunks(res, res, chunks)) res.end();
+/** How a body is made while it is written. */
+export interface Making {
+  readonly work: Work;
+  /** Called when all is made, or the client is so slow that making it is not what the answer waits for. */
+  readonly onMade: () => void;
+}
+
+/** Chunks that are made on demand; where one is undefined, a part of the next one was made. */
+type Chunks = Iterable<Uint8Array | undefined>;
+
+/** Makes as much in one turn as it has time for, and nothing while the client is behind. */
+export async function writeChunks(res: ServerResponse, chunks: Chunks, making: Making): Promise<void> {
+  if (await pipeChunks(res, res, chunks, making)) res.end();
 }
 
 /** N-09: level 1. The compression itself runs on Node's thread pool. */
-export async function writeGzipped(res: ServerResponse, chunks: Iterable<Uint8Array>): Promise<void> {
+export async function writeGzipped(res: ServerResponse, chunks: Chunks, making: Making): Promise<void> {
   const gzip = createGzip({ level: constants.Z_BEST_SPEED, chunkSize: 65_536 });
   gzip.on('error', () => res.destroy());
   res.once('close', () => gzip.destroy());
   gzip.pipe(res);
-  if (await pipeChunks(gzip, res, chunks)) gzip.end();
+  if (await pipeChunks(gzip, res, chunks, making)) gzip.end();
 }
 
 /** Returns false when the client went away first. */
 async function pipeChunks(
   sink: ServerResponse | Gzip,
   res: ServerResponse,
-  chunks: Iterable<Uint8Array>,
+  chunks: Chunks,
+  { work, onMade }: Making,
 ): Promise<boolean> {
+  await work.turn();
   for (const chunk of chunks) {
     if (res.destroyed) return false;
-    if (!sink.write(chunk)) await drained(sink, res);
-    // A drained socket can resume us within the same tick. Only this lets other connections in.
-    await nextTick();
+    if (chunk !== undefined && !sink.write(chunk)) await drained(sink, res, onMade);
+    if (work.isUsedUp) await work.turn();
   }
+  onMade();
   return !res.destroyed;
 }
 
-function drained(sink: ServerResponse | Gzip, res: ServerResponse): Promise<void> {
+function drained(sink: ServerResponse | Gzip, res: ServerResponse, onSlow: () => void): Promise<void> {
   if (res.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {
+      clearTimeout(slow);
       clearTimeout(stalled);
       sink.off('drain', done);
       res.off('close', done);
       resolve();
     };
+    const slow = setTimeout(onSlow, SLOW_MS);
     const stalled = setTimeout(() => res.destroy(), STALL_MS);
     sink.once('drain', done);
     res.once('close', done);

@@ -1,28 +1,28 @@
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
-import { toYaml } from '../../api/codec/to-yaml.ts';
+import { toYaml, yamlOf } from '../../api/codec/to-yaml.ts';
 import type { ListResponse } from '../../api/request.ts';
 import { indentJson } from './indent-json.ts';
-import { yamlBody } from './yaml-body.ts';
 
 /**
  * The bytes of a list, generated on demand: each step of a generator below costs one item, so the writer of the list
- * decides how much is done in one tick of the event loop.
+ * decides how much is done in one turn.
  */
 
 export type ListForm = 'compact' | 'pretty' | 'yaml';
 
-/** How much is gathered for one write. To indent or to make YAML is slow, so their chunks are small. */
-const CHUNK_BYTES: Readonly<Record<ListForm, number>> = { compact: 262_144, pretty: 65_536, yaml: 16_384 };
+/** How much is gathered for one write, and copied for one. */
+const CHUNK_BYTES = 65_536;
+const COMPACT_CHUNK_BYTES = 262_144;
 
-export function listChunks(list: ListResponse, form: ListForm): Generator<Uint8Array> {
-  const size = CHUNK_BYTES[form];
-  if (form === 'compact') return compactChunks(new CompactList(list), size);
-  return gather(form === 'pretty' ? prettyPieces(list) : yamlPieces(list), size);
+/** Undefined after an item that is still to be gathered. */
+export function listChunks(list: ListResponse, form: ListForm): Generator<Uint8Array | undefined> {
+  if (form === 'compact') return compactChunks(new CompactList(list));
+  return gather(form === 'pretty' ? prettyPieces(list) : yamlPieces(list));
 }
 
-function* compactChunks(list: CompactList, size: number): Generator<Uint8Array> {
+function* compactChunks(list: CompactList): Generator<Uint8Array> {
   while (!list.done) {
-    const chunk = Buffer.allocUnsafe(size);
+    const chunk = Buffer.allocUnsafe(COMPACT_CHUNK_BYTES);
     yield chunk.subarray(0, list.fill(chunk));
   }
 }
@@ -65,7 +65,7 @@ function* yamlPieces(list: ListResponse): Generator<Uint8Array> {
       : [{ apiVersion, columnDefinitions: columns, kind, metadata }, undefined];
   yield Buffer.from(`${toYaml(before)}${itemsOf(list)}:${items.length === 0 ? ' []' : ''}\n`);
   for (const item of items) {
-    const text = yamlBody(item);
+    const text = yamlOf(item);
     // Blank lines stay blank. Exactly one newline ends each document; further ones belong to a text in it.
     yield Buffer.from(`- ${text.slice(0, -1).replace(/\n(?!\n|$)/g, '\n  ')}\n`);
   }
@@ -73,20 +73,21 @@ function* yamlPieces(list: ListResponse): Generator<Uint8Array> {
 }
 
 /** Packs small pieces into chunks; a piece as large as a chunk is passed through. */
-function* gather(pieces: Iterable<Uint8Array>, size: number): Generator<Uint8Array> {
+function* gather(pieces: Iterable<Uint8Array>): Generator<Uint8Array | undefined> {
   let chunk: Buffer | undefined;
   let used = 0;
   for (const piece of pieces) {
-    if (chunk !== undefined && used + piece.length > size) {
+    if (chunk !== undefined && used + piece.length > CHUNK_BYTES) {
       yield chunk.subarray(0, used);
       chunk = undefined;
       used = 0;
     }
-    if (piece.length >= size) yield piece;
+    if (piece.length >= CHUNK_BYTES) yield piece;
     else {
-      chunk ??= Buffer.allocUnsafe(size);
+      chunk ??= Buffer.allocUnsafe(CHUNK_BYTES);
       chunk.set(piece, used);
       used += piece.length;
+      yield undefined;
     }
   }
   if (chunk !== undefined) yield chunk.subarray(0, used);

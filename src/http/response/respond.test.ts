@@ -23,7 +23,8 @@ const list = (content: readonly Uint8Array[]): ListResponse => ({
   style: 'custom',
 });
 
-const textOf = (content: ListResponse): string => Buffer.concat([...listChunks(content, 'compact')]).toString();
+const textOf = (content: ListResponse): string =>
+  Buffer.concat([...listChunks(content, 'compact')].filter((chunk) => chunk !== undefined)).toString();
 /** A third of a megabyte. */
 const pageOf = (letter: string): Uint8Array[] =>
   Array.from({ length: 130 }, (_, index) => Buffer.from(JSON.stringify({ index, text: letter.repeat(2500) })));
@@ -86,11 +87,11 @@ describe('one object', () => {
   test.each<[string, object]>([
     ['text', { note: 'x'.repeat(70_000), a: [1, { b: null }] }],
     ['parts', { note: 'x', a: Array.from({ length: 1_000 }, () => ({})) }],
-  ])('A19: YAML of an object with much %s is its JSON, which is YAML too', async (_, content) => {
+  ])('YAML of an object with much %s', async (_, content) => {
     const { send } = await startFixture(() => value(content));
     const reply = await send({ path, headers: { accept: 'application/yaml' } });
     expect(reply.headers['content-type']).toBe('application/yaml');
-    expect(reply.text.startsWith('{"note":"x')).toBe(true);
+    expect(reply.text.startsWith('a:\n- ')).toBe(true);
     expect(parse(reply.text)).toEqual(content);
   });
 });

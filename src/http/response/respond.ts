@@ -1,13 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
+import { yamlOf } from '../../api/codec/to-yaml.ts';
 import type { Accepted, ApiResponse, ListResponse, ValueResponse } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
-import { endWith, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
+import type { Work } from '../../lib/work-queue.ts';
+import { endWith, type Making, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
 import type { ChunkPool } from './chunk-pool.ts';
 import { indentJson } from './indent-json.ts';
 import { CompactList, type ListForm, listChunks } from './list-body.ts';
 import { WatchStream } from './watch-response.ts';
-import { yamlBody } from './yaml-body.ts';
 
 /** Everything a request can be answered with. */
 export type Answer = ApiResponse | RawAnswer | StatusAnswer;
@@ -60,6 +61,15 @@ export interface Envelope {
   /** Keeps the stream of a watch, to end it when the server stops. */
   readonly trackWatch: (stream: WatchStream) => void;
   readonly buffers: ChunkPool;
+  /** The turns in which the body is made. */
+  readonly work: () => Work;
+  /**
+   * Gives back the seat of the request, which covers its work: the list or object, and then the making of its bytes.
+   * Bytes that exist wait for the client without a seat. Those of a list that is indented, compressed or written as
+   * YAML are made on demand, a chunk ahead of the client, so its seat ends with the last of them, or as soon as the
+   * client keeps it waiting for a second.
+   */
+  readonly onMade: () => void;
 }
 
 /** N-09: bodies up to this size are not worth compressing. */
@@ -110,6 +120,9 @@ function headersFor(
   return headers;
 }
 
+/** To indent a longer object, or to make YAML of it, takes more than a millisecond. */
+const SHAPED_AT_ONCE = 65_536;
+
 /** One object; `json` is its compact form. */
 function write(
   envelope: Envelope,
@@ -117,9 +130,22 @@ function write(
   json: Uint8Array | string,
   extraHeaders: readonly string[] = [],
 ): Promise<void> | undefined {
-  const { res, mediaType, pretty, gzip, headOnly } = envelope;
+  const isShaped = envelope.pretty || envelope.mediaType === 'application/yaml';
+  const turn = isShaped && json.length > SHAPED_AT_ONCE ? envelope.work().turn() : undefined;
+  if (turn === undefined) return writeNow(envelope, code, json, extraHeaders);
+  return turn.then(() => writeNow(envelope, code, json, extraHeaders));
+}
+
+function writeNow(
+  envelope: Envelope,
+  code: number,
+  json: Uint8Array | string,
+  extraHeaders: readonly string[],
+): Promise<void> | undefined {
+  const { res, mediaType, pretty, gzip, headOnly, onMade } = envelope;
   const yaml = mediaType === 'application/yaml';
-  const body = yaml ? yamlBody(bytesOf(json)) : pretty ? indentJson(bytesOf(json)) : json;
+  const body = yaml ? yamlOf(json) : pretty ? indentJson(bytesOf(json)) : json;
+  onMade();
   const ending = yaml || pretty ? '' : '\n';
   const headers = headersFor(envelope, mediaType);
   headers.push(...extraHeaders);
@@ -127,7 +153,7 @@ function write(
   if (gzip && length > GZIP_ABOVE) {
     headers.push('Content-Encoding', 'gzip', 'Vary', 'Accept-Encoding');
     res.writeHead(code, headers);
-    if (!headOnly) return writeGzipped(res, [bytesOf(body), Buffer.from(ending)]);
+    if (!headOnly) return writeGzipped(res, [bytesOf(body), Buffer.from(ending)], making(envelope));
     res.end();
     return undefined;
   }
@@ -165,9 +191,10 @@ function writeRaw(envelope: Envelope, { code, headers: own, body }: RawAnswer): 
   // RFC 9110 section 15.4.5: a 304 has no body, and no length of one.
   const bodiless = code === 304 || code === 204;
   if (!bodiless) headers.push('Content-Length', String(bytes.length));
+  envelope.onMade();
   envelope.res.writeHead(code, headers);
   if (bodiless || envelope.headOnly) envelope.res.end();
-  else if (bytes.length > PIECE_BYTES) return writeChunks(envelope.res, piecesOf(bytes));
+  else if (bytes.length > PIECE_BYTES) return writeChunks(envelope.res, piecesOf(bytes), making(envelope));
   else endWith(envelope.res, bytes);
   return undefined;
 }
@@ -190,6 +217,10 @@ function writeList(envelope: Envelope, list: ListResponse): Promise<void> | unde
     res.end();
     return undefined;
   }
-  if (compress) return writeGzipped(res, listChunks(list, form));
-  return form === 'compact' ? writeReady(res, compact, envelope.buffers) : writeChunks(res, listChunks(list, form));
+  if (compress) return writeGzipped(res, listChunks(list, form), making(envelope));
+  if (form !== 'compact') return writeChunks(res, listChunks(list, form), making(envelope));
+  envelope.onMade();
+  return writeReady(res, compact, envelope.buffers);
 }
+
+const making = ({ work, onMade }: Envelope): Making => ({ work: work(), onMade });

@@ -3,6 +3,7 @@ import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, Verb } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { Work } from '../../lib/work-queue.ts';
 import type { Method, PathInfo } from '../request/request-info.ts';
 import type { RawAnswer } from '../response/respond.ts';
 
@@ -64,7 +65,7 @@ export interface PathRequest {
   readonly accept: string | undefined;
   readonly acceptEncoding: string | undefined;
   readonly ifNoneMatch: string | undefined;
-  readonly signal: AbortSignal;
+  readonly work: Work;
 }
 
 /** Routes by exact path, at the fleet only. */

@@ -1,4 +1,3 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { addressOf, type Exchange } from '../exchange.ts';
 import { arrivedBody, bodyLength, checkContentEncoding } from '../request/body.ts';
@@ -80,8 +79,8 @@ async function receiveLater(x: Exchange, { flowControl, bodies }: StageParts, fl
   };
   const bytes = await bodies.read(x.req, x.maxBodyBytes, keepStop);
   x.stopReading = undefined;
-  // A large body has its seat for as long as it is in memory. Joining it and decoding it each take a tick.
-  if (isLarge) await nextTick();
+  // A large body has its seat for as long as it is in memory. Joining it takes a tick, and decoding it is work.
+  if (isLarge) await x.work.turn();
   else x.bodySeat?.release();
   return keep(x, bytes);
 }

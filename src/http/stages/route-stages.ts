@@ -30,7 +30,7 @@ export async function servePath(x: Exchange): Promise<void> {
     accept,
     acceptEncoding: x.req.headers['accept-encoding']?.toString(),
     ifNoneMatch: x.req.headers['if-none-match'],
-    signal: x.signal,
+    work: x.work,
   });
 }
 

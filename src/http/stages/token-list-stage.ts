@@ -14,7 +14,6 @@ import { CREATED } from '../../handlers/token/answer-token-request.ts';
 import type { TokenInput } from '../../handlers/token/token-input.ts';
 import { readBody } from '../../handlers/write/read-body.ts';
 import { clip } from '../../lib/text.ts';
-import { TimeSlice } from '../../lib/time-slice.ts';
 import type { Exchange } from '../exchange.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
 import type { Stage, StageParts } from './stage.ts';
@@ -32,10 +31,9 @@ export const issueTokenList: Stage = async (x, parts) => {
   if (requested.length === 0)
     throw invalid(tokenRequestListType, '', [required('items', 'name at least one service account')]);
   const issuing: Promise<IssuedPass>[] = [];
-  const slice = new TimeSlice(x);
   for (const [index, item] of requested.entries()) {
     // Other requests are served between them.
-    if (slice.isUsedUp) await slice.next();
+    if (x.work.isUsedUp) await x.work.turn();
     if (!x.deadline.isOpen) return;
     issuing.push(issueOne(x, parts, { requested: item, index, dryRun }));
   }

@@ -9,6 +9,7 @@ import { fleetKey } from '../../api/object-key.ts';
 import { type ApiError, forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import type { Work } from '../../lib/work-queue.ts';
 import { PendingCreations } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
@@ -43,6 +44,8 @@ interface RoomOptions {
   readonly isRequired: boolean;
   /** The kind of the object in the request. Default: service accounts. */
   readonly kind?: GroupResource;
+  /** The turns of the request. */
+  readonly work?: Work;
 }
 
 type Requester = Pick<Caller, 'as' | 'home'>;
@@ -97,7 +100,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   }
 
   return {
-    requireRoom(caller, about, { isRequired, kind: aboutKind = ACCOUNTS } = { isRequired: false }) {
+    requireRoom(caller, about, { isRequired, kind: aboutKind = ACCOUNTS, work } = { isRequired: false }) {
       const user = caller.as(undefined);
       const requester = requesterId(user);
       const { id, who } = countedFor(reader, kind, caller);
@@ -115,7 +118,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
         const metadata = { name: claims.jti, labels: { ...labels, ...(binding && { [BINDING_LABEL]: binding.uid }) } };
         const record = { apiVersion: '', kind: '', metadata, spec };
         const quota = { pending, key: id, refusal };
-        await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, quota });
+        await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, quota, work });
       };
     },
   };

@@ -14,6 +14,8 @@ import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
 import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
 import { createViews } from '../../../src/handlers/views.ts';
 import type { Broadcaster } from '../../../src/handlers/watch/broadcaster.ts';
+import { lonelyWork } from '../../../src/lib/work-queue.fixture.ts';
+import { WorkQueue } from '../../../src/lib/work-queue.ts';
 import type { ObjectReader } from '../../../src/objects/reader.ts';
 import { createObjects } from '../../../src/server/create-objects.ts';
 import type { Store } from '../../../src/storage/contract.ts';
@@ -83,6 +85,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     delay: () => Promise.resolve(),
     now,
     onError: (error) => errors.push(error),
+    work: new WorkQueue(),
   });
   const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);
   const dispatch = createDispatcher({
@@ -158,7 +161,7 @@ function toApiRequest({
     name,
     alwaysPublic,
   };
-  const { body, mediaType = 'application/json' } = rest;
+  const { body, mediaType = 'application/json', signal = new AbortController().signal } = rest;
   return {
     caller,
     target,
@@ -168,7 +171,8 @@ function toApiRequest({
     clientAddress: '127.0.0.1',
     userAgent: 'property-test',
     path: `/apis/${group}/${version}/${resource}`,
-    signal: rest.signal ?? new AbortController().signal,
+    signal,
+    work: lonelyWork({ signal }),
     accept: { mediaType: 'application/json', as: 'object' },
     auditId: '',
     annotate: () => {},
