@@ -437,6 +437,13 @@ describe('passes', () => {
     await client.callTool({ name: 'pass_revoke', arguments: { handle: structuredContent.handle } });
     await expect(stat(file)).rejects.toThrow('ENOENT');
     expect(await person.fails(redemption)).toContain('not found');
+    // A token for another API: a kubeconfig would send it to the cluster.
+    const other = { ...ARGUMENTS, audience: 'vault' };
+    const { structuredContent: vault } = await client.callTool({ name: 'pass_request', arguments: other });
+    expect(vault.use).toBe(
+      `no kubeconfig for ${vault.handle}: its token is for vault and not for the cluster; ` +
+        `clusterpass credential --pass ${vault.handle} redeems it`,
+    );
     await person.leave();
     await client.close();
   });

@@ -66,7 +66,6 @@ export const requestPass: Run = async (context, invocation) => {
   async function nextStep(): Promise<string> {
     const redeem = `clusterpass credential --pass ${handle}`;
     const when = isReady ? 'Next' : 'After the approval';
-    if (audiences.length > 0) return `${when}: ${redeem}`;
     try {
       const file = await writePassKubeconfig(context, connection, client, value);
       warnOfTokenFlag(context, invocation, connection.server);

@@ -1,6 +1,7 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, passAccount, passSpec } from '../../api/kinds/pass-spec.ts';
 import { kubeconfigOf, parseKubeconfig, passContext } from '../../api/kubeconfig.ts';
@@ -33,10 +34,19 @@ export async function writePassKubeconfig(
   const handle = pass.metadata.name ?? '';
   // It becomes a file name and an argument of a program.
   if (!isHandle(handle)) throw new CliError('the server did not answer with a pass');
-  const { cluster: name, ...account } = passAccount(passSpec(pass));
+  const spec = passSpec(pass);
+  const { cluster: name, ...account } = passAccount(spec);
   const cluster = await publicCluster(client, name);
   if (cluster === undefined) {
     throw new CliError(`no kubeconfig for ${handle}: your roles do not allow you to see the cluster ${name}`);
+  }
+  // kubectl would send a token for another API to the cluster.
+  const { audiences = [] } = spec;
+  if (
+    audiences.length > 0 &&
+    !audiences.includes(cluster.metadata.annotations?.[COMPUTED_ANNOTATIONS.audience] ?? '')
+  ) {
+    throw new CliError(`no kubeconfig for ${handle}: its token is for ${audiences.join(', ')} and not for the cluster`);
   }
   const endpoint = endpointFor(cluster, await localAddressTo(connection.server));
   if (typeof endpoint === 'string') throw new CliError(`no kubeconfig for ${handle}: the cluster ${name}: ${endpoint}`);
