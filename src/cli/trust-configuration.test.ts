@@ -9,7 +9,14 @@ import { authenticationConfiguration } from './trust-configuration.ts';
 
 const ISSUER = 'https://pass.example/orchestrator/alpha';
 const CA = readFileSync(new URL('../../test/e2e/support/tls/ca.crt', import.meta.url), 'utf8');
-const OPTIONS = { cluster: 'alpha', issuer: ISSUER, audience: ISSUER, certificateAuthority: CA, reasonForNoCa: '' };
+const OPTIONS = {
+  cluster: 'alpha',
+  issuer: ISSUER,
+  audience: ISSUER,
+  certificateAuthority: CA,
+  reasonForNoCa: '',
+  allowedNamespaces: [],
+};
 
 const provider = () => {
   const [only] = readAuthenticationConfig(Buffer.from(authenticationConfiguration(OPTIONS)), { isOurs: () => false });
@@ -57,6 +64,17 @@ describe('the configuration', () => {
     });
     expect(text).toContain('# No certificateAuthority: the CA is public.\n');
     expect(parse(text).jwt[0].issuer).not.toHaveProperty('certificateAuthority');
+  });
+
+  test('refuses accounts of kube-system, unless they are allowed', () => {
+    const { userValidationRules } = provider().mappings;
+    const refused = ['kube-system', 'kube-system-x'].map((namespace) => {
+      const user = asMap({ username: `system:serviceaccount:${namespace}:root`, groups: [] });
+      return userValidationRules.map(({ expression }) => expression.evaluate({ user }));
+    });
+    expect(refused).toEqual([[false], [true]]);
+    const [entry] = parse(authenticationConfiguration({ ...OPTIONS, allowedNamespaces: ['kube-system'] })).jwt;
+    expect(entry).not.toHaveProperty('userValidationRules');
   });
 
   test('has no extra key in a reserved domain', () => {

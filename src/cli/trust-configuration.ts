@@ -9,6 +9,8 @@ export interface TrustOptions {
   readonly certificateAuthority: string | undefined;
   /** The reason for a comment, if there is no CA. */
   readonly reasonForNoCa: string;
+  /** Namespaces that are refused otherwise: `REFUSED_NAMESPACES`. */
+  readonly allowedNamespaces: readonly string[];
   /** Adds an entry for passes of people. */
   readonly people?: PeopleTrust | undefined;
 }
@@ -40,10 +42,17 @@ const commentBefore = (cluster: string): string =>
 const PEOPLE_COMMENT = `
  The second entry is for people: a pass for carl authenticates as the prefix of its username, followed by carl.`;
 
-const COMMENT_AFTER = ` To refuse tokens of Clusterpass for the service accounts in kube-system, add to the first entry:
-   userValidationRules:
-   - expression: '!user.username.startsWith("system:serviceaccount:kube-system:")'
-     message: Clusterpass may not issue tokens for service accounts in kube-system`;
+/** Their accounts control the cluster: without them an operator of Clusterpass does not. */
+export const REFUSED_NAMESPACES = ['kube-system'];
+
+const refusedNamespaces = (allowed: readonly string[]): object => {
+  const refused = REFUSED_NAMESPACES.filter((namespace) => !allowed.includes(namespace));
+  const rules = refused.map((namespace) => ({
+    expression: `!user.username.startsWith("system:serviceaccount:${namespace}:")`,
+    message: `passes for service accounts in ${namespace} are refused`,
+  }));
+  return rules.length === 0 ? {} : { userValidationRules: rules };
+};
 
 /**
  * An entry for people. The prefix keeps them apart from users that the cluster has from elsewhere. The rules guard
@@ -81,7 +90,7 @@ const issuerEntry = (url: string, audience: string, certificateAuthority: string
  * reserved.
  */
 export function authenticationConfiguration(options: TrustOptions): string {
-  const { cluster, issuer, audience, certificateAuthority, reasonForNoCa, people } = options;
+  const { cluster, issuer, audience, certificateAuthority, reasonForNoCa, allowedNamespaces, people } = options;
   const document = new Document({
     apiVersion: 'apiserver.config.k8s.io/v1',
     kind: 'AuthenticationConfiguration',
@@ -103,12 +112,12 @@ export function authenticationConfiguration(options: TrustOptions): string {
             { key: REQUESTED_BY, valueExpression: REQUESTERS },
           ],
         },
+        ...refusedNamespaces(allowedNamespaces),
       },
       ...(people === undefined ? [] : [peopleEntry(people, certificateAuthority)]),
     ],
   });
   const note = certificateAuthority === undefined ? `\n No certificateAuthority: ${reasonForNoCa}.` : '';
   document.commentBefore = `${commentBefore(cluster)}${people === undefined ? '' : PEOPLE_COMMENT}${note}`;
-  document.comment = COMMENT_AFTER;
   return document.toString({ indentSeq: false, lineWidth: 0 });
 }

@@ -32,7 +32,7 @@ it.each(['issuer.yaml', 'eks-binding.yaml'])('%s has objects of Kubernetes', (fi
 it('talos-authentication.yaml has the entry that `clusterpass trust` writes', () => {
   const issuer = 'https://clusterpass.example.com/orchestrator/prod-eu-1';
   const options = { cluster: 'prod-eu-1', issuer, audience: issuer, certificateAuthority: undefined };
-  const { jwt } = parse(authenticationConfiguration({ ...options, reasonForNoCa: 'public' }));
+  const { jwt } = parse(authenticationConfiguration({ ...options, reasonForNoCa: 'public', allowedNamespaces: [] }));
   expect(parse(fileOf('talos-authentication.yaml')).configuration.jwt).toEqual(jwt);
 });
 

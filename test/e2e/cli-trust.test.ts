@@ -63,6 +63,11 @@ describe('clusterpass trust', () => {
   it('is not written for a cluster that does not exist, or that the caller may not get', async () => {
     const ca = ['--certificate-authority', TLS.caFile];
     expect(await person.fails(['trust', 'alhpa', ...ca])).toContain('"alhpa" not found');
+    const wider = await person.ok(['trust', 'alpha', ...ca, '--allow-namespace', 'kube-system']);
+    expect(wider).not.toContain('kube-system');
+    expect(await person.fails(['trust', 'alpha', ...ca, '--allow-namespace', 'ci'])).toContain(
+      'only kube-system is refused',
+    );
     const env = { CLUSTERPASS_TOKEN: tokenOf('jane') };
     expect(await person.fails(['trust', 'alpha', ...ca], { env })).toContain('cannot get resource "clusters"');
   });

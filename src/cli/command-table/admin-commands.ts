@@ -49,6 +49,11 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
       { flags: '--file <file>', doc: 'With `--refresh`: the file of `--authentication-config` to change.' },
       { flags: '--people', doc: 'Accept passes for people as well.' },
+      {
+        flags: '--allow-namespace <namespace>',
+        doc: 'Accept passes for the accounts in `kube-system`, which the configuration refuses otherwise.',
+        repeatable: true,
+      },
       { flags: '--webhook <folder>', doc: 'Write the files of an authentication webhook to this folder.' },
     ],
     examples: [

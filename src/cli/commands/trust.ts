@@ -8,13 +8,18 @@ import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { getCluster, publicCluster } from '../clusters.ts';
-import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { CliError, type Context, type Invocation, type Run, UsageError } from '../command.ts';
 import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { sendUnverifiableToken, touchAuthenticationFile } from '../refresh-trust.ts';
-import { authenticationConfiguration, type PeopleTrust, type TrustOptions } from '../trust-configuration.ts';
+import {
+  authenticationConfiguration,
+  type PeopleTrust,
+  REFUSED_NAMESPACES,
+  type TrustOptions,
+} from '../trust-configuration.ts';
 import { webhookFiles, webhookSteps } from '../webhook-files.ts';
 
 /** Writes an AuthenticationConfiguration with which an API server accepts tokens of Clusterpass. */
@@ -24,6 +29,13 @@ export const run: Run = async (context, invocation) => {
   if (invocation.is('refresh')) return refresh(context, invocation, name, file);
   if (file !== undefined) throw new CliError('--file is the file that --refresh changes: add --refresh');
   if (name === undefined) throw new CliError('name the cluster: clusterpass trust CLUSTER');
+  const allowedNamespaces = invocation.list('allowNamespace');
+  for (const namespace of allowedNamespaces) {
+    if (!REFUSED_NAMESPACES.includes(namespace))
+      throw new UsageError(
+        `--allow-namespace ${terminalSafe(namespace)}: only ${REFUSED_NAMESPACES.join()} is refused`,
+      );
+  }
   const connection = await resolveConnection(context, invocation);
   const client = clientFor(context, connection);
   const { issuer, audience } = await issuerOf(client, name);
@@ -39,7 +51,8 @@ export const run: Run = async (context, invocation) => {
     await writeWebhookFiles(context, folder, { cluster: name, issuer, people, ...authority });
     return undefined;
   }
-  context.out.write(authenticationConfiguration({ cluster: name, issuer, audience, people, ...authority }));
+  const trusted = { cluster: name, issuer, audience, allowedNamespaces, people, ...authority };
+  context.out.write(authenticationConfiguration(trusted));
   return undefined;
 };
 
