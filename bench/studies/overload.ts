@@ -43,7 +43,8 @@ export async function run(settings: Settings): Promise<Figure[]> {
 
 async function overload(kind: string, requestOf: (user: string) => string, seconds: number): Promise<Figure[]> {
   const users = Object.fromEntries([...STEADY, 'greedy'].map((name) => [name, ['system:masters']]));
-  const server = await startServer({ users, args: ['--demo', '--log-level', 'warn'] });
+  const args = ['--demo', '--log-level', 'warn', '--max-tokens-per-minute-per-caller', '0'];
+  const server = await startServer({ users, args });
   const port = Number(new URL(server.url).port);
   const connected = async (connections: number): Promise<Driver> => {
     const driver = new Driver();

@@ -105,7 +105,7 @@ const COMPUTED: ReadonlyMap<string, readonly string[]> = new Map<string, readonl
 /** Each label, and the kinds that have it. The server sets them. */
 const LABELS: ReadonlyMap<string, readonly string[]> = new Map([
   [REQUESTER_LABEL, ['IssuedToken', 'AccessRequest', 'Pass', 'RevokedToken']],
-  [COUNTED_LABEL, ['IssuedToken', 'AccessRequest', 'Pass']],
+  [COUNTED_LABEL, ['IssuedToken', 'AccessRequest', 'Pass', 'RevokedToken', 'BootstrapToken']],
   [REQUEST_CLUSTER_LABEL, ['AccessRequest', 'Pass']],
   [REQUEST_NAMESPACE_LABEL, ['AccessRequest', 'Pass']],
   [BINDING_LABEL, ['IssuedToken']],

@@ -146,8 +146,9 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
 export const notAcceptable = (accepted: readonly string[]): ApiError =>
   new ApiError(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`);
 
-export function tooManyRequests(message: string, retryAfterSeconds: number): ApiError {
-  return new ApiError(429, 'TooManyRequests', message, { details: { retryAfterSeconds } });
+export function tooManyRequests(message: string, retryAfterSeconds: number, causes?: StatusCause[]): ApiError {
+  const details = { ...(causes === undefined ? {} : { causes }), retryAfterSeconds };
+  return new ApiError(429, 'TooManyRequests', message, { details });
 }
 
 export function unavailable(message: string, retryAfterSeconds = 1): ApiError {

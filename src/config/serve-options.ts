@@ -79,7 +79,11 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     confirmEndpoints: values.confirmEndpoints,
     // Lifetimes are whole seconds; rounding down never exceeds the limit.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
+    /** 0: no limit. */
+    maxTokensPerMinutePerCaller: values.maxTokensPerMinutePerCaller,
     maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,
+    maxRevocationsPerCaller: values.maxRevocationsPerCaller,
+    maxBootstrapTokensPerCaller: values.maxBootstrapTokensPerCaller,
     trackAllTokens: values.trackAllTokens,
     actorClaim: values.actorClaim,
     accessRequests: {

@@ -20,10 +20,25 @@ export const TOKEN_OPTIONS = {
     default: '24h',
     doc: 'The longest lifetime of a token; a request for more is shortened, with a warning.',
   }),
+  maxTokensPerMinutePerCaller: option({
+    parse: integer(0, 10_000_000),
+    default: '30000',
+    doc: 'Tokens that one caller, or the service accounts of one cluster, may request a minute from one process; more are 429. `0` means no limit.',
+  }),
   maxTrackedTokensPerCaller: option({
     parse: integer(1, 100_000),
     default: '1000',
-    doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have, those requested through service accounts included; further requests are rejected.',
+    doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have, revoked ones and those requested through service accounts included; more are 429.',
+  }),
+  maxRevocationsPerCaller: option({
+    parse: integer(1, 1_000_000),
+    default: '10000',
+    doc: 'How many unexpired tokens without a record one caller may have revoked, by id; more are 429. `system:masters` have no limit.',
+  }),
+  maxBootstrapTokensPerCaller: option({
+    parse: integer(1, 100_000),
+    default: '10000',
+    doc: 'How many unexpired bootstrap tokens one caller may have; more are 429.',
   }),
   trackAllTokens: option({
     parse: boolean,
@@ -44,7 +59,7 @@ export const TOKEN_OPTIONS = {
   maxAccessRequestsPerCaller: option({
     parse: integer(1, 10_000),
     default: '10',
-    doc: 'How many access requests of one caller may be pending or approved; further ones are rejected. Together with finished ones a caller may have ten times as many.',
+    doc: 'How many access requests of one caller may be pending or approved; more are 429. Together with finished ones a caller may have ten times as many.',
   }),
   accessRequestRetention: option({
     parse: duration('1m', '8760h'),
@@ -54,7 +69,7 @@ export const TOKEN_OPTIONS = {
   passMaxHandles: option({
     parse: integer(1, 1_000),
     default: '10',
-    doc: 'How many passes (`passes.clusterpass.dev`) of one requester and client may be waiting or ready at a time; further ones are rejected until one ends.',
+    doc: 'How many passes (`passes.clusterpass.dev`) of one requester and client may be waiting or ready at a time; more are 429.',
   }),
   passMaxPending: option({
     parse: integer(1, 1_000),

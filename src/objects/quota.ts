@@ -1,8 +1,11 @@
-import type { ApiError } from '../api/status.ts';
+import { type QuotaName, quotaExceeded } from '../api/quotas.ts';
+import type { ApiError, StatusCause } from '../api/status.ts';
 import { InFlightCounts } from '../lib/in-flight-counts.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
+import { createdBefore, type StoredObject } from './stored-object.ts';
 
-/** How many objects may be stored for one caller, as a creation asks for it. */
+/** How many objects may be stored for one flow, as a creation asks for it. */
 export interface Quota {
   readonly pending: PendingCreations;
   /** For whom the object counts. */
@@ -12,6 +15,57 @@ export interface Quota {
    * that may be created soon; undefined if there is room.
    */
   readonly refusal: (revision: number, writing: number) => ApiError | undefined;
+}
+
+/** At most `max` of the objects that count. */
+export interface Limit {
+  readonly quota: QuotaName;
+  readonly max: number;
+  readonly counts: (entry: StoredObject) => boolean;
+  /** With the number: `10 open access requests`. */
+  readonly what: string;
+  /** How to get room: `withdraw some`. */
+  readonly advice: string;
+  /** When an object no longer counts, in epoch milliseconds; NaN if that is not known. */
+  readonly endOf: (entry: StoredObject) => number;
+  readonly causes?: readonly StatusCause[];
+}
+
+interface FlowQuota extends Pick<Quota, 'pending' | 'key'> {
+  /** With the verb: `User "jane" has`. */
+  readonly who: string;
+  readonly stored: () => Iterable<StoredObject>;
+  readonly limits: readonly Limit[];
+  readonly now: () => number;
+}
+
+/** Counted in the watch cache, so all replicas count the same objects. */
+export const quotaOf = ({ pending, key, who, stored, limits, now }: FlowQuota): Quota => ({
+  pending,
+  key,
+  refusal: (revision, writing) => {
+    const before = [...stored()].filter(createdBefore(revision));
+    for (const limit of limits) {
+      const counted = before.filter(limit.counts);
+      if (counted.length + writing >= limit.max) return refusalOf(limit, who, counted, now());
+    }
+    return undefined;
+  },
+});
+
+function refusalOf(
+  { quota, what, advice, endOf, causes }: Limit,
+  who: string,
+  counted: readonly StoredObject[],
+  now: number,
+): ApiError {
+  const first = counted
+    .map(endOf)
+    .filter((end) => end > now)
+    .reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const wait = Number.isFinite(first) ? `, or wait until ${toTimestamp(first)} when the first of them ends` : '';
+  const why = `${who} ${what}, the most that one caller may have: ${advice}${wait}`;
+  return quotaExceeded(quota, why, first - now, causes);
 }
 
 /**

@@ -64,7 +64,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
   const passing = passParts(parts, approvals);
   const rows = [accessRequests(requesting), { ...passes(passing), create: createPassHandler(passing) }];
   const completeRequest = createRequestCompletion(requesting);
-  const completeToken = createTokenCompletion(joining);
+  const completeToken = createTokenCompletion(joining, parts.options.maxBootstrapTokensPerCaller);
   return createDispatcher({
     catalog,
     reader,
@@ -220,6 +220,7 @@ export function createTokens({
     tracked: tokenRecords.tracked,
     trackAll: options.trackAllTokens,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
+    maxPerMinute: options.maxTokensPerMinutePerCaller,
     now: Date.now,
     randomUUID,
     issuerOf: issuers.issuerFor,

@@ -148,15 +148,16 @@ export async function openState(parts: StateParts): Promise<State> {
   onOpen(freshness.start());
   // Watches that were opened with a token of a revoked key end at once.
   keyRing.onChange(() => broadcaster.checkCallers());
-  const { maxTokenExpirationSeconds: maxExpirationSeconds, maxTrackedTokensPerCaller: maxTrackedPerCaller } = options;
-  const limits = { maxExpirationSeconds, maxTrackedPerCaller };
+  const { maxTokenExpirationSeconds, maxTrackedTokensPerCaller, maxRevocationsPerCaller } = options;
   const tokenRecords = await waiting(() =>
     openTokenRecords({
       catalog,
       reader,
       writer,
       store,
-      ...limits,
+      maxExpirationSeconds: maxTokenExpirationSeconds,
+      maxTrackedPerCaller: maxTrackedTokensPerCaller,
+      maxRevocationsPerCaller,
       leadership: guardedLeadership,
       now: () => clock.latest(),
       removalTime: () => clock.removalTime(),

@@ -11,6 +11,7 @@ import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
 import { createTokenCompletion } from '../../src/handlers/join/complete-token.ts';
 import { createJoinHandler } from '../../src/handlers/join/join-cluster.ts';
 import { createViews } from '../../src/handlers/views.ts';
+import type { ObjectReader } from '../../src/objects/reader.ts';
 import { Secret } from '../../src/observability/secret.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { apiRequest } from './api-request.ts';
@@ -194,9 +195,12 @@ it('A49: a crash before the token is marked as done: repeating the request marks
   });
 });
 
+/** No quota is asked for. */
+const NO_READER = {} as ObjectReader;
+
 it('A49: a token is created by its creator, not by a caller who impersonates one', () => {
-  const parts = { catalog, checkJoin: () => undefined, now: Date.now };
-  const complete = createTokenCompletion({ ...parts, requireRightClock: () => {} });
+  const parts = { catalog, reader: NO_READER, checkJoin: () => undefined, now: Date.now };
+  const complete = createTokenCompletion({ ...parts, requireRightClock: () => {} }, 10);
   const [jane, max] = [person('jane'), person('max')];
   const derive = (caller: Caller) =>
     complete({ caller, annotate: () => {} } as unknown as ApiRequest, TOKENS)?.derive(object({ name: 'x' }));
@@ -208,7 +212,8 @@ it('B13: no token is created while the clock is wrong: its expiry would be too l
   const requireRightClock = () => {
     throw unavailable('the clock is ahead', 5);
   };
-  const complete = createTokenCompletion({ catalog, checkJoin: () => undefined, requireRightClock, now: Date.now });
+  const parts = { catalog, reader: NO_READER, checkJoin: () => undefined, now: Date.now };
+  const complete = createTokenCompletion({ ...parts, requireRightClock }, 10);
   const request = { caller: person('jane'), annotate: () => {} } as unknown as ApiRequest;
   expect(() => complete(request, TOKENS)?.derive(object({ name: 'x' }))).toThrow('the clock is ahead');
   expect(complete(request, catalog.clusters)).toBeUndefined();

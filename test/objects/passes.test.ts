@@ -46,7 +46,14 @@ async function openWorld(file: string) {
     roleRef: { namespace: '', kind: '', name: '' },
     subjects: [],
   };
-  const revocations = createRevocations({ catalog, reader, writer, longestLifetime: { read: async () => 900 }, now });
+  const revocations = createRevocations({
+    catalog,
+    reader,
+    writer,
+    longestLifetime: { read: async () => 900 },
+    maxPerCaller: 100,
+    now,
+  });
   const lifetimes: number[] = [];
   /** The UIDs in the token requests. */
   const askedUids: (string | undefined)[] = [];
@@ -409,17 +416,18 @@ it('MC-94: the same request gives an approved pass until it is used, and no long
 
 it('MC-78: live and pending passes have a bound, and the same request gives the same pass', async () => {
   await inWorld(async ({ ask, approval, clock, remove, sweep }) => {
-    const failure = (purpose: string) => ask(purpose).catch((error) => [error.status.code, error.status.details]);
+    const failure = (purpose: string) =>
+      ask(purpose).catch((error) => [error.status.code, error.status.details.causes[0].message]);
     approval.needed = 'review';
     const first = await ask('purpose 1');
     expect((await ask('purpose 1')).metadata.name).toBe(first.metadata.name);
     await ask('purpose 2');
     await ask('purpose 3');
     clock.now += 4 * MINUTE;
-    expect(await failure('purpose 4')).toEqual([429, { retryAfterSeconds: 360 }]);
+    expect(await failure('purpose 4')).toEqual([429, 'pendingPasses']);
     approval.needed = 'none';
     await ask('purpose 4');
-    expect(await failure('purpose 5')).toEqual([429, { retryAfterSeconds: 360 }]);
+    expect(await failure('purpose 5')).toEqual([429, 'passes']);
     expect(await remove(first.metadata.name)).toBe(200);
     await ask('purpose 5');
     clock.now += 10 * MINUTE;
@@ -438,7 +446,7 @@ it('MC-78: passes that have ended have a bound, too, until they are deleted', as
       ended.push(name);
     }
     await expect(ask('one too many')).rejects.toMatchObject({
-      status: { code: 403, message: expect.stringContaining('too many passes, live and ended') },
+      status: { code: 429, message: expect.stringContaining('has 40 passes with this client, live and ended') },
     });
     expect(await remove(ended[0] ?? '')).toBe(200);
     await ask('one too many');

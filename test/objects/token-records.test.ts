@@ -32,7 +32,7 @@ async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
   const replica = await openReplica(store, now);
   const { reader, writer } = replica;
   const longestLifetime = await recordLongestLifetime(store, max);
-  const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
+  const revocations = createRevocations({ catalog, reader, writer, longestLifetime, maxPerCaller: perCaller, now });
   const kinds = [catalog.issuedTokens, catalog.revokedTokens];
   const recordOf = (jti: string) => reader.find(catalog.revokedTokens, at('', '', jti))?.object().spec;
   return {
@@ -80,7 +80,7 @@ const claimsOf = (jti: string, expirationSeconds = 3600) =>
   });
 
 async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Promise<string> {
-  await tracked.requireRoom(person(user), 'builder')('alpha', claimsOf(jti));
+  await tracked.requireRoom(person(user), false)('alpha', claimsOf(jti));
   return jti;
 }
 
@@ -192,6 +192,7 @@ async function openRecords(
     store,
     maxExpirationSeconds: 3600,
     maxTrackedPerCaller: 3,
+    maxRevocationsPerCaller: 3,
     leadership: { leads: () => leads, fence: () => undefined },
     now: () => START,
     removalTime: () => START,
@@ -243,7 +244,7 @@ it('the leader revokes the token of a binding that was deleted by other means th
     await program.writer.remove(kind, at('', '', 'ends'), { dryRun: false });
     const trackFor = async (binding: { name: string; uid: string }, caller = JANE): Promise<string> => {
       const jti = randomUUID();
-      await program.tracked.requireRoom(person(caller), 'builder')('alpha', claimsOf(jti), binding);
+      await program.tracked.requireRoom(person(caller), false)('alpha', claimsOf(jti), binding);
       return jti;
     };
     const kept = await trackFor({ name: 'stays', uid: metadata.uid ?? '' });
@@ -453,13 +454,13 @@ it('the limit of a caller holds for concurrent requests, and is free again when 
     expect(recorded).toHaveLength(3);
     expect(await keys(store)).toEqual(recorded.sort().map((jti) => expect.stringContaining(jti)));
     await program.reader.catchUp();
-    const full = 'has 3 tracked tokens, the most that one caller may have';
-    expect(() => tracked.requireRoom(person(JANE), 'builder')).toThrow(full);
+    const full = 'has 3 tracked tokens, revoked ones included, the most that one caller may have';
+    expect(() => tracked.requireRoom(person(JANE), false)).toThrow(full);
     // Another uid is another caller; other groups are not.
-    expect(() => tracked.requireRoom(person({ ...JANE, groups: [] }), 'builder')).toThrow('tracked tokens');
-    tracked.requireRoom(person({ ...JANE, uid: 'u-2' }), 'builder');
+    expect(() => tracked.requireRoom(person({ ...JANE, groups: [] }), false)).toThrow('tracked tokens');
+    tracked.requireRoom(person({ ...JANE, uid: 'u-2' }), false);
     clock.now = START + HOUR;
-    tracked.requireRoom(person(JANE), 'builder');
+    tracked.requireRoom(person(JANE), false);
     await Promise.all(programs.map(({ stop }) => stop()));
   });
 });
@@ -488,24 +489,72 @@ it('a refusal says when the first token expires, and what else a client can do',
   await withStore(async (store) => {
     const { tracked, stop } = await start(store, { perCaller: 2 });
     for (const seconds of [1800, 900]) {
-      await tracked.requireRoom(person(JANE), 'builder')('alpha', claimsOf(randomUUID(), seconds));
+      await tracked.requireRoom(person(JANE), false)('alpha', claimsOf(randomUUID(), seconds));
     }
     const refusalOf = (isRequired: boolean): ApiError['status'] => {
       try {
-        tracked.requireRoom(person(JANE), 'builder', { isRequired });
+        tracked.requireRoom(person(JANE), isRequired);
       } catch (error) {
         if (error instanceof ApiError) return error.status;
       }
       throw new Error('it was not refused');
     };
-    const first = 'or wait until 2026-08-01T12:15:00Z when the first of them expires';
-    expect(refusalOf(false).message).toMatch(new RegExp(`${first}, or ask for one that is not tracked$`));
-    expect(refusalOf(false).details?.causes).toMatchObject([
-      { field: 'metadata.annotations[clusterpass.dev/tracked]' },
-    ]);
-    expect(refusalOf(true).message).toMatch(new RegExp(`${first}$`));
-    expect(refusalOf(true).details?.causes).toBeUndefined();
+    const first = ', or wait until 2026-08-01T12:15:00Z when the first of them ends';
+    const asked = refusalOf(false);
+    expect(asked.message).toContain(`: ask for one that is not tracked${first}`);
+    expect([asked.code, asked.details?.retryAfterSeconds]).toEqual([429, 60]);
+    const quota = { reason: 'QuotaExceeded', message: 'trackedTokens', field: '--max-tracked-tokens-per-caller' };
+    expect(asked.details?.causes).toMatchObject([quota, { field: 'metadata.annotations[clusterpass.dev/tracked]' }]);
+    expect(refusalOf(true).message).toContain(first);
+    expect(refusalOf(true).details?.causes).toEqual([quota]);
     await stop();
+  });
+});
+
+it('D7: a revoked token counts until it would have expired, and can always be revoked', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const { revocations, reader, clock } = program;
+    const issued = [await track(program), await track(program), await track(program)];
+    for (const jti of issued) {
+      await revocations.revoke(jti, JANE, START + HOUR, requesterId(JANE));
+      await reader.catchUp();
+      await expect(track(program)).rejects.toMatchObject({ status: { code: 429 } });
+    }
+    expect((await keys(store)).map((key) => key.split('/')[0])).toEqual(Array(3).fill('revokedtokens'));
+    clock.now = START + HOUR + 10 * 60_000;
+    await track(program);
+    await program.stop();
+  });
+});
+
+it('D7: revocations by id are bounded for each caller, not for administrators, nor for tokens with a record', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const { revocations, reader, clock } = program;
+    const revokeAs = async (user: User, jti: string = randomUUID()): Promise<string> => {
+      await revocations.revoke(jti, user, undefined, undefined, revocations.quotaFor(person(user)));
+      await reader.catchUp();
+      return jti;
+    };
+    const first = await revokeAs(JANE);
+    const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => revokeAs(JANE)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    await expect(revokeAs(JANE)).rejects.toMatchObject({
+      status: {
+        code: 429,
+        message: expect.stringContaining('(quota revocations, set by --max-revocations-per-caller)'),
+      },
+    });
+    // Twice is no error, and her tracked tokens are counted apart.
+    await revokeAs(JANE, first);
+    const tracked = await track(program);
+    await revocations.revoke(tracked, JANE, START + HOUR, requesterId(JANE), revocations.quotaFor(person(JANE)));
+    for (let count = 0; count < 5; count++) await revokeAs({ ...JANE, groups: ['system:masters'] });
+    await revokeAs({ ...JANE, name: 'kim' });
+    clock.now = START + 2 * HOUR;
+    await revokeAs(JANE);
+    await program.stop();
   });
 });
 
@@ -535,7 +584,7 @@ it('B15: a person who requests tokens through many accounts has one limit, and s
     });
     const request = async (caller: Parameters<typeof tracked.requireRoom>[0]): Promise<string> => {
       const jti = randomUUID();
-      await tracked.requireRoom(caller, 'builder')('alpha', claimsOf(jti));
+      await tracked.requireRoom(caller, false)('alpha', claimsOf(jti));
       return jti;
     };
     // Jane's token, the token that was requested with it, and one that was requested with that.
@@ -543,13 +592,13 @@ it('B15: a person who requests tokens through many accounts has one limit, and s
     const second = await request(account('a', first));
     const third = await request(account('b', second));
     const full = 'The caller who requested the token of User "c" has 3 tracked tokens';
-    expect(() => tracked.requireRoom(account('c', third), 'builder')).toThrow(full);
-    expect(() => tracked.requireRoom(person(JANE), 'builder')).toThrow('User "jane" has 3 tracked tokens');
+    expect(() => tracked.requireRoom(account('c', third), false)).toThrow(full);
+    expect(() => tracked.requireRoom(person(JANE), false)).toThrow('User "jane" has 3 tracked tokens');
     // Without a record of the token it is not known who requested it.
     for (const name of ['d', 'e', 'f']) await request(account(name, randomUUID()));
     const together = 'The service accounts of cluster "alpha" together have 3 tracked tokens';
-    expect(() => tracked.requireRoom(account('g', randomUUID()), 'builder')).toThrow(together);
-    tracked.requireRoom({ ...account('g', randomUUID()), home: 'beta' }, 'builder');
+    expect(() => tracked.requireRoom(account('g', randomUUID()), false)).toThrow(together);
+    tracked.requireRoom({ ...account('g', randomUUID()), home: 'beta' }, false);
     await program.stop();
   });
 });

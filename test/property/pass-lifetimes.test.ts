@@ -96,6 +96,7 @@ function issuing(fleet: Fleet) {
     actorOf: () => undefined,
     maxExpirationSeconds: SERVER_SECONDS,
     now: () => NOW,
+    maxPerMinute: 0,
     randomUUID: () => '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d',
   });
   return { issueToken, signed };

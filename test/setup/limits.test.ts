@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { QUOTAS } from '../../src/api/quotas.ts';
+import { flagOf, OPTIONS } from '../../src/config/options.ts';
 
 /** The rows of "Fixed limits" in docs/scale.md: folder, what, number, promise, and where the constant is. */
 const ROW = /^\| (\w+) \| [^|]+ \| ([\d,]+) \| [^|]+ \| `(\w+)` of `([\w/.-]+)` \|$/gm;
@@ -14,6 +16,16 @@ function constantOf(path: string, name: string): number | undefined {
     .map(Number)
     .reduce((left, right) => left * right);
 }
+
+it('names every quota with its option and its default', () => {
+  const text = readFileSync('docs/scale.md', 'utf8');
+  const rowOf = ([quota, flag]: [string, string]): string => {
+    const [, option] = Object.entries(OPTIONS).find(([name]) => flagOf(name as keyof typeof OPTIONS) === flag) ?? [];
+    const number = Number(option !== undefined && 'default' in option ? option.default : Number.NaN);
+    return `^\\| \`${quota}\`[^|]* \\| \`${flag}\` \\| ${number.toLocaleString('en')}\\b`;
+  };
+  for (const quota of Object.entries(QUOTAS)) expect(text).toMatch(new RegExp(rowOf(quota), 'm'));
+});
 
 const rows = [...readFileSync('docs/scale.md', 'utf8').matchAll(ROW)];
 

@@ -61,6 +61,11 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\.postMessage\(|\bworker\.send\(/,
     ['console/src/fleet/shared-watch.ts', 'src/lib/worker-rpc.ts', 'src/server/workers/worker-methods.ts'],
   ],
+  [
+    'what one caller may take is counted and refused by name',
+    /\bquotaExceeded\(|'QuotaExceeded'/,
+    ['src/api/quotas.ts', 'src/handlers/token/issue-token.ts', 'src/objects/quota.ts'],
+  ],
   ['a token is signed for a caller', /\bsigner\.sign\(/, ['src/handlers/token/sign-token.ts']],
   [
     'the audit event of a token is written by what issues it',

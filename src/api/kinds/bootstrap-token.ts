@@ -61,6 +61,7 @@ export function matchesPattern(name: string, pattern: string): boolean {
 export const bootstrapTokenKind: Kind = {
   ...serverKind,
   nameRule: 'label',
+  indexLabels: true,
   // The server writes the status. No caller updates a token.
   verbs: new Set(['get', 'list', 'watch', 'create', 'delete']),
   expiresAt: (object) => Date.parse(bootstrapSpec(object).expirationTimestamp ?? ''),

@@ -19,6 +19,7 @@ export const revokedTokenKind: Kind = {
   ...serverKind,
   nameRule: 'subdomain',
   verbs: new Set(),
+  indexLabels: true,
   // A damaged value must not make a revoked token valid.
   existsUnreadable: true,
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),

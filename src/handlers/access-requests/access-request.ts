@@ -16,7 +16,7 @@ import type { RequestScope } from '../../api/kinds/approval.ts';
 import type { PolicyRule } from '../../api/kinds/rbac.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { type ApiError, conflict, forbidden } from '../../api/status.ts';
+import { conflict } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { withoutTokenWords } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -30,7 +30,7 @@ import {
 } from '../approvals/approvable.ts';
 import { checkNotDeleted } from '../approvals/decide.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
-import { createCounts, limitsOf } from '../approvals/quota.ts';
+import { createCounts, limitsOf } from '../stored-quota.ts';
 import { hasPassed } from '../sweep-objects.ts';
 import type { Completion } from '../write/write-parts.ts';
 import { type GrantStore, grantName, grantObjects, ownerOf } from './grant-objects.ts';
@@ -149,14 +149,10 @@ export function createRequestCompletion(
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
   const { catalog, rules, limits, now } = parts;
   const countsFor = createCounts(parts, catalog.accessRequests);
-  const tooMany = (what: string): ApiError => {
-    const why = 'the most that one caller may have: withdraw or delete some, or wait until they end';
-    return forbidden(catalog.accessRequests, '', `${what}, ${why}`);
-  };
   const quotas = limitsOf(
-    limits.maxOpenPerCaller,
-    (who, max) => tooMany(`${who} ${quantity(max, 'open access request')}`),
-    (who, max) => tooMany(`${who} ${max} access requests, open and finished`),
+    { quota: 'accessRequests', max: limits.maxOpenPerCaller, advice: 'withdraw or delete some' },
+    (max, which) =>
+      which === 'open' ? quantity(max, 'open access request') : `${max} access requests, open and finished`,
   );
 
   return (request, kind) => {

@@ -9,9 +9,9 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import { isOpen } from '../stored-quota.ts';
 import { createObjectSweep, hasPassed } from '../sweep-objects.ts';
 import { type Ending, type EndReason, withEnd } from './approvable.ts';
-import { isOpen } from './quota.ts';
 
 interface ApprovalSweepParts {
   readonly catalog: Pick<Catalog, 'clusters'>;

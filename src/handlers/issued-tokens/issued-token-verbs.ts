@@ -67,7 +67,8 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
   else if (hasPreconditions(preconditions)) throw notFound(kind, jti);
   if (!dryRun) {
     const requester = entry?.labels?.[REQUESTER_LABEL];
-    await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt, requester);
+    const quota = parts.revocations.quotaFor(request.caller);
+    await parts.revocations.revoke(jti, request.caller.as(undefined), entry?.expiresAt, requester, quota);
     request.annotate(REVOKED_CREDENTIAL_ID, credentialIdOf(jti));
   }
   return deleteResponse(kind, jti, entry?.uid);

@@ -1,9 +1,14 @@
 import { invalid, invalidValue } from '../../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
+import { clientLabels } from '../../api/kinds/approval-kind.ts';
 import { bootstrapSpec } from '../../api/kinds/bootstrap-token.ts';
+import { COUNTED_LABEL } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { forbidden } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import type { Limit } from '../../objects/quota.ts';
+import { createCounts } from '../stored-quota.ts';
 import type { Completion } from '../write/write-parts.ts';
 import type { JoinParts } from './join-cluster.ts';
 
@@ -12,12 +17,24 @@ const MAX_LIFETIME_MS = 24 * 3_600_000;
 
 /** The fields of a new bootstrap token that the server sets: its creator and its expiry. */
 export function createTokenCompletion(
-  parts: Pick<JoinParts, 'catalog' | 'checkJoin' | 'requireRightClock' | 'now'>,
+  parts: Pick<JoinParts, 'catalog' | 'reader' | 'checkJoin' | 'requireRightClock' | 'now'>,
+  maxPerCaller: number,
 ): (request: ApiRequest, kind: Kind) => Completion | undefined {
   const { catalog, checkJoin, requireRightClock, now } = parts;
+  const countsFor = createCounts(parts, catalog.bootstrapTokens);
+  const limit: Limit = {
+    quota: 'bootstrapTokens',
+    max: maxPerCaller,
+    counts: (entry) => !entry.isExpired(now()),
+    what: quantity(maxPerCaller, 'bootstrap token'),
+    advice: 'delete used ones',
+    endOf: ({ expiresAt = Number.NaN }) => expiresAt,
+  };
   return ({ caller, annotate }, kind) => {
     if (kind !== catalog.bootstrapTokens) return undefined;
+    const counted = countsFor(caller);
     return {
+      quota: counted.quota([limit]),
       derive: (object) => {
         // The token would outlive the permission to impersonate, with the permissions of a user who did not create it.
         if (caller.impersonator !== undefined) {
@@ -31,6 +48,10 @@ export function createTokenCompletion(
         const { name: username, uid, groups } = caller.as(undefined);
         return {
           ...object,
+          metadata: {
+            ...object.metadata,
+            labels: { ...clientLabels(object.metadata.labels), [COUNTED_LABEL]: counted.id },
+          },
           spec: {
             ...spec,
             expirationTimestamp: expiryOf(kind, object, now()),

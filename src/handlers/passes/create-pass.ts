@@ -12,14 +12,14 @@ import {
   passStatus,
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { forbidden, tooManyRequests } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import type { Limit } from '../../objects/quota.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { labelsFor } from '../approvals/approvable.ts';
-import { createCounts, isOpen, type Limit, limitsOf } from '../approvals/quota.ts';
 import { parseCreateOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
+import { createCounts, isOpen, limitsOf } from '../stored-quota.ts';
 import { readObject } from '../write/read-body.ts';
 import { managerOf, writeResponse } from '../write/write-parts.ts';
 import { type CheckedPass, checkPassRequest } from './check-pass-request.ts';
@@ -77,24 +77,20 @@ export function createPassHandler(parts: PassParts): (request: ApiRequest) => Pr
   };
 }
 
-/** Live passes end soon, so the answer says when there is room. */
-function limitsFor({ limits, now, catalog }: PassParts, { approval }: PassDecision): Limit[] {
-  const beyond = (held: (max: number) => string): Limit['refusal'] => {
-    return (who, max, counted) => {
-      const ends = counted.map((entry) => Date.parse(entry.field(EXPIRY_FIELD)));
-      const seconds = Math.max(1, Math.ceil((Math.min(...ends, now() + PENDING_MS) - now()) / 1000));
-      return tooManyRequests(`${who} ${held(max)}, the most that are allowed: revoke one, or wait`, seconds);
-    };
-  };
+function limitsFor({ limits }: PassParts, { approval }: PassDecision): Limit[] {
   const [live, stored] = limitsOf(
-    limits.maxHandles,
-    beyond((max) => `${quantity(max, 'live pass', 'live passes')} with this client`),
-    (who) => forbidden(catalog.passes, '', `${who} too many passes, live and ended: delete some, or wait an hour`),
+    { quota: 'passes', max: limits.maxHandles, advice: 'revoke or delete some' },
+    (max, which) =>
+      which === 'open'
+        ? `${quantity(max, 'live pass', 'live passes')} with this client`
+        : `${max} passes with this client, live and ended`,
   );
   const pending: Limit = {
+    ...live,
+    quota: 'pendingPasses',
     max: limits.maxPending,
     counts: (entry) => entry.field('status.phase') === 'Pending',
-    refusal: beyond((max) => `${quantity(max, 'pass', 'passes')} waiting for an approval`),
+    what: `${quantity(limits.maxPending, 'pass', 'passes')} waiting for an approval`,
   };
   return [live, ...(approval === 'none' ? [] : [pending]), stored];
 }

@@ -74,7 +74,6 @@ export async function accountToken(
   return signToken(parts, tokenRequest, grant, {
     cluster,
     holder: account,
-    kind: catalog.serviceAccounts,
     issuer,
     audiences,
     bounds: {},

@@ -156,6 +156,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     ...NO_PEOPLE,
     maxExpirationSeconds: 7200,
     now: () => now,
+    maxPerMinute: 0,
     randomUUID: () => jti,
   });
   const response = await createTokenHandler(issueToken)(request);
@@ -440,7 +441,9 @@ describe('a tracked token', () => {
     await ask(recorder().signer, { ...all, jti: idOf(7), annotations: { 'clusterpass.dev/tracked': 'false' } });
     expect([recorded(idOf(6)), recorded(idOf(7))].every((record) => record !== undefined)).toBe(true);
     const { signer, signed } = recorder();
-    await expect(ask(signer, { ...all, jti: idOf(8) })).rejects.toThrow(/revoke some, or wait until [^,]* expires$/);
+    await expect(ask(signer, { ...all, jti: idOf(8) })).rejects.toThrow(
+      /: use fewer, or wait until \S* when the first/,
+    );
     expect(signed).toEqual([]);
   });
 
@@ -449,13 +452,14 @@ describe('a tracked token', () => {
     const { signer, signed } = recorder();
     const error = (await ask(signer, { annotations, jti: idOf(5) }).catch((thrown: unknown) => thrown)) as ApiError;
     expect(error.status).toMatchObject({
-      code: 403,
-      reason: 'Forbidden',
-      details: { causes: [{ field: 'metadata.annotations[clusterpass.dev/tracked]' }] },
+      code: 429,
+      reason: 'TooManyRequests',
+      details: { causes: [{ message: 'trackedTokens' }, { field: 'metadata.annotations[clusterpass.dev/tracked]' }] },
     });
     expect(error.message).toBe(
-      'serviceaccounts "builder" is forbidden: User "jane" has 2 tracked tokens, the most that one caller may have: ' +
-        'revoke some, or wait until 2026-08-01T13:00:00Z when the first of them expires, or ask for one that is not tracked',
+      'User "jane" has 2 tracked tokens, revoked ones included, the most that one caller may have: ask for one that is ' +
+        'not tracked, or wait until 2026-08-01T13:00:00Z when the first of them ends ' +
+        '(quota trackedTokens, set by --max-tracked-tokens-per-caller)',
     );
     expect(signed).toEqual([]);
     expect((await ask(signer, { jti: idOf(5) })).json.status.token).toBe('the-token');

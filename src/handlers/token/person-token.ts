@@ -64,7 +64,6 @@ export async function personToken(
   return signToken(parts, tokenRequest, grant, {
     cluster,
     holder: stored,
-    kind: catalog.clusters,
     issuer,
     audiences: [issuer],
     bounds: { sortSeconds: MAX_SECONDS, credentialEndsAt: caller.expiresAt },

@@ -4,7 +4,7 @@ import { invalidValue } from '../../api/field-error.ts';
 import type { IssuedTokenSpec } from '../../api/kinds/issued-token.ts';
 import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
 import { fleetKey } from '../../api/object-key.ts';
-import { ApiError, type GroupResource } from '../../api/status.ts';
+import { ApiError } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { LifetimeBounds } from '../../tokens/grant-lifetime.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
@@ -33,8 +33,6 @@ export interface SignTokenParts {
 interface TokenSubject {
   readonly cluster: string;
   readonly holder: TokenHolder;
-  /** The kind of the holder, for the refusal of a record. */
-  readonly kind: GroupResource;
   /** It is also the audience that opens the API of the cluster. */
   readonly issuer: string;
   readonly audiences: readonly string[];
@@ -52,7 +50,7 @@ export async function signToken(
   parts: SignTokenParts,
   tokenRequest: ParsedTokenRequest,
   grant: TokenGrant,
-  { cluster, holder, kind, issuer, audiences, bounds, claimsOf }: TokenSubject,
+  { cluster, holder, issuer, audiences, bounds, claimsOf }: TokenSubject,
 ): Promise<GrantedTokenRequest> {
   const { request, sent, dryRun, annotations, expirationSeconds: requested } = tokenRequest;
   const { warn, willAnswer } = request;
@@ -68,7 +66,10 @@ export async function signToken(
   if (annotations.forCluster && !claims.aud.includes(issuer)) warn(audienceWarning(cluster, issuer));
   const granted = (token: string): GrantedTokenRequest => grantedTokenRequest(sent, { holder, claims, token, now });
   const isTracked = annotations.tracked || pass !== undefined || parts.trackAll === true;
-  const record = isTracked ? requireRoom(parts, tokenRequest, kind) : undefined;
+  const { caller, work } = request;
+  const record = isTracked
+    ? parts.tracked.requireRoom(caller.impersonator ?? caller, parts.trackAll === true, work)
+    : undefined;
   if (dryRun) {
     await willAnswer(CREATED);
     return granted('');
@@ -87,12 +88,6 @@ export async function signToken(
   await willAnswer(CREATED);
   return granted(token);
 }
-
-const requireRoom = (
-  { tracked, trackAll = false }: SignTokenParts,
-  { request: { caller, target, work } }: ParsedTokenRequest,
-  kind: GroupResource,
-) => tracked.requireRoom(caller.impersonator ?? caller, target.name, { isRequired: trackAll, kind, work });
 
 /** The binding that the token ends with. One that was deleted meanwhile has no uid: then the sweep ends the token. */
 function bindingOf(

@@ -1,22 +1,27 @@
-import type { User } from '../../api/caller.ts';
+import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
+import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { RevokedTokenSpec } from '../../api/kinds/revoked-token.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { ApiError, ignoreNotFound } from '../../api/status.ts';
+import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import { type Limit, PendingCreations, type Quota, quotaOf } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { asApiError } from '../../objects/storage-errors.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { StorageError, type Store } from '../../storage/contract.ts';
 import { updateKey } from '../../storage/update-key.ts';
+import { countedFor, digestOf } from './tracked-tokens.ts';
 
 interface RevocationParts {
   readonly catalog: Pick<Catalog, 'issuedTokens' | 'revokedTokens'>;
-  readonly reader: Pick<ObjectReader, 'find'>;
+  readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
   readonly writer: Pick<ObjectWriter, 'create' | 'update' | 'remove'>;
   readonly longestLifetime: LongestLifetime;
+  /** How many tokens without a record one caller may have revoked. */
+  readonly maxPerCaller: number;
   readonly now: () => number;
 }
 
@@ -27,9 +32,16 @@ export interface Revocations {
    * When it resolves, the revocation survives a crash and is in force in this process, and the record of the token, if
    * it has one, is removed: after the revocation, so a crash in between leaves a token that is listed, not one that is
    * accepted. `expiresAt` is the expiry of the token (epoch milliseconds); without it the revocation outlives every
-   * token that was issued. `requester` is the label of the record. Revoking a token twice is no error.
+   * token that was issued. `requester` is the label of the record. Revoking a token twice is no error. `quota` is asked
+   * for a token without a record.
    */
-  revoke(jti: string, by: User, expiresAt: number | undefined, requester?: string): Promise<void>;
+  revoke(jti: string, by: User, expiresAt: number | undefined, requester?: string, quota?: Quota): Promise<void>;
+  /**
+   * For revocations by id alone: ids can be invented. A revocation of a record takes its place in the quota of tracked
+   * tokens, and is never refused. `system:masters` have no quota: they can delete everything, and must not be stopped
+   * in an incident.
+   */
+  quotaFor(caller: Pick<Caller, 'as' | 'home' | 'impersonator'>): Quota | undefined;
   /** Who requested the token, as a label; undefined if it is not revoked, or had no record. */
   requesterLabelOf(jti: string): string | undefined;
 }
@@ -40,6 +52,15 @@ const MARGIN_MS = 5 * 60_000;
 export function createRevocations(parts: RevocationParts): Revocations {
   const { catalog, reader, writer, longestLifetime, now } = parts;
   const kind = catalog.revokedTokens;
+  const pending = new PendingCreations();
+  const limit: Limit = {
+    quota: 'revocations',
+    max: parts.maxPerCaller,
+    counts: (entry) => !entry.isExpired(now()),
+    what: `${quantity(parts.maxPerCaller, 'revocation')} of tokens without a record`,
+    advice: 'revoke the signing key, which ends all of its tokens',
+    endOf: ({ expiresAt = Number.NaN }) => expiresAt,
+  };
 
   /** An existing revocation must last as long as a new one would. */
   async function extend(jti: string, until: number): Promise<void> {
@@ -64,7 +85,17 @@ export function createRevocations(parts: RevocationParts): Revocations {
 
     requesterLabelOf: (jti) => reader.find(kind, fleetKey(jti))?.labels?.[REQUESTER_LABEL],
 
-    async revoke(jti, by, expiresAt, requester) {
+    quotaFor(caller) {
+      const revoker = caller.impersonator ?? caller;
+      if (revoker.as(undefined).groups.includes(MASTERS)) return undefined;
+      const { id, who } = countedFor(reader, catalog.issuedTokens, revoker);
+      // Not the id itself, which counts tracked tokens.
+      const key = digestOf(['revocations', id]);
+      const stored = () => reader.cache(kind).current.withLabel(COUNTED_LABEL, key);
+      return quotaOf({ pending, key, who, stored, limits: [limit], now });
+    },
+
+    async revoke(jti, by, expiresAt, requester, quota) {
       // A damaged record has an expiry that is no time.
       const isKnown = expiresAt !== undefined && !Number.isNaN(expiresAt);
       const until = (isKnown ? expiresAt : await latestExpiry()) + MARGIN_MS;
@@ -72,10 +103,16 @@ export function createRevocations(parts: RevocationParts): Revocations {
         revokedBy: { username: by.name, ...(by.uid === '' ? {} : { uid: by.uid }) },
         expirationTimestamp: toTimestamp(until),
       };
-      const labels = requester === undefined ? {} : { labels: { [REQUESTER_LABEL]: requester } };
-      const revocation = { apiVersion: '', kind: '', metadata: { name: jti, ...labels }, spec };
+      const record = reader.find(catalog.issuedTokens, fleetKey(jti));
+      const counted = record?.labels?.[COUNTED_LABEL] ?? quota?.key;
+      const labels = {
+        ...(requester === undefined ? {} : { [REQUESTER_LABEL]: requester }),
+        ...(counted === undefined ? {} : { [COUNTED_LABEL]: counted }),
+      };
+      const revocation = { apiVersion: '', kind: '', metadata: { name: jti, labels }, spec };
+      const isCounted = record === undefined && reader.find(kind, fleetKey(jti)) === undefined;
       try {
-        await writer.create(kind, fleetKey(jti), revocation, { dryRun: false });
+        await writer.create(kind, fleetKey(jti), revocation, { dryRun: false, quota: isCounted ? quota : undefined });
       } catch (error) {
         if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
         // One that is damaged has no expiry, and is not removed.

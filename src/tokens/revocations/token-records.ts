@@ -19,6 +19,7 @@ interface TokenRecordParts extends SweepTimer {
   readonly store: Pick<Store, 'get' | 'write'>;
   readonly maxExpirationSeconds: number;
   readonly maxTrackedPerCaller: number;
+  readonly maxRevocationsPerCaller: number;
   /** The leader removes expired records, for all replicas. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly now: () => number;
@@ -44,7 +45,8 @@ const SWEEPER: User = { name: 'system:clusterpass:issuedtokens', uid: '', groups
 export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRecords> {
   const { catalog, reader, writer, store, now } = parts;
   const longestLifetime = await recordLongestLifetime(store, parts.maxExpirationSeconds);
-  const revocations = createRevocations({ catalog, reader, writer, longestLifetime, now });
+  const maxPerCaller = parts.maxRevocationsPerCaller;
+  const revocations = createRevocations({ catalog, reader, writer, longestLifetime, maxPerCaller, now });
   /** The binding that allowed it was deleted before its time: by another way than a request, or before a crash. */
   const hasLostBinding = (entry: StoredObject): boolean => {
     const uid = entry.kind === catalog.issuedTokens ? entry.labels?.[BINDING_LABEL] : undefined;

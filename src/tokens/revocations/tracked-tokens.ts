@@ -6,18 +6,18 @@ import type { Kind } from '../../api/kind.ts';
 import { BINDING_LABEL, COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { fleetKey } from '../../api/object-key.ts';
-import { type ApiError, forbidden, type GroupResource, type StatusCause } from '../../api/status.ts';
+import type { StatusCause } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Work } from '../../lib/work-queue.ts';
-import { PendingCreations } from '../../objects/quota.ts';
+import { type Limit, PendingCreations, quotaOf } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import { createdBefore, type StoredObject } from '../../objects/stored-object.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { SignedClaims } from '../signer.ts';
 
 interface TrackedTokenParts {
-  readonly catalog: Pick<Catalog, 'issuedTokens'>;
+  readonly catalog: Pick<Catalog, 'issuedTokens' | 'revokedTokens'>;
   readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
   readonly writer: Pick<ObjectWriter, 'create'>;
   readonly maxPerCaller: number;
@@ -33,19 +33,11 @@ type RecordToken = (
 
 export interface TrackedTokens {
   /**
-   * Throws a 403 when the caller has the maximum of tracked tokens, and so does the returned function if other tokens
-   * were recorded meanwhile. `about` is the name of the object in the request.
+   * Throws a 429 when the caller has the maximum of tracked tokens, and so does the returned function if other tokens
+   * were recorded meanwhile. `isRequired`: the caller cannot ask for a token that is not tracked. `work`: the turns of
+   * the request.
    */
-  requireRoom(caller: Requester, about: string, options?: RoomOptions): RecordToken;
-}
-
-interface RoomOptions {
-  /** The caller cannot ask for a token that is not tracked. */
-  readonly isRequired: boolean;
-  /** The kind of the object in the request. Default: service accounts. */
-  readonly kind?: GroupResource;
-  /** The turns of the request. */
-  readonly work?: Work;
+  requireRoom(caller: Requester, isRequired: boolean, work?: Work): RecordToken;
 }
 
 type Requester = Pick<Caller, 'as' | 'home'>;
@@ -86,38 +78,40 @@ export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): 
 }
 
 export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
-  const { catalog, reader, writer, maxPerCaller, now } = parts;
+  const { catalog, reader, writer, maxPerCaller: max, now } = parts;
   const kind = catalog.issuedTokens;
   const pending = new PendingCreations();
-
-  /** When the counted tokens expire. */
-  function expiriesOf(id: string, revision: number): number[] {
-    const time = now();
-    return [...reader.cache(kind).current.withLabel(COUNTED_LABEL, id)]
-      .filter(createdBefore(revision))
-      .filter((entry) => !entry.isExpired(time))
-      .map(({ expiresAt = 0 }) => expiresAt);
-  }
+  const limitOf = (isRequired: boolean): Limit => ({
+    quota: 'trackedTokens',
+    max,
+    counts: (entry) => !entry.isExpired(now()),
+    what: `${quantity(max, 'tracked token')}, revoked ones included`,
+    advice: isRequired ? 'use fewer' : 'ask for one that is not tracked',
+    endOf: ({ expiresAt = Number.NaN }) => expiresAt,
+    ...(isRequired ? {} : { causes: [NOT_TRACKED] }),
+  });
+  const limits = { required: limitOf(true), asked: limitOf(false) };
+  /** A revocation counts in place of its record: otherwise a caller could have any number stored. */
+  const counted = (id: string): Iterable<StoredObject> => {
+    const both = [kind, catalog.revokedTokens].flatMap((each) => [
+      ...reader.cache(each).current.withLabel(COUNTED_LABEL, id),
+    ]);
+    return new Map(both.map((entry) => [entry.name, entry])).values();
+  };
 
   return {
-    requireRoom(caller, about, { isRequired, kind: aboutKind = ACCOUNTS, work } = { isRequired: false }) {
+    requireRoom(caller, isRequired, work) {
       const user = caller.as(undefined);
-      const requester = requesterId(user);
-      const { id, who } = countedFor(reader, kind, caller);
-      const refusal = (revision: number, writing: number): ApiError | undefined => {
-        const expiries = expiriesOf(id, revision);
-        if (expiries.length + writing < maxPerCaller) return undefined;
-        const reason = quotaReason(who, { max: maxPerCaller, expiries, isRequired });
-        return forbidden(aboutKind, about, reason, isRequired ? undefined : [NOT_TRACKED]);
-      };
-      const refused = refusal(Number.POSITIVE_INFINITY, 0);
+      const { id: key, who } = countedFor(reader, kind, caller);
+      const stored = () => counted(key);
+      const quota = quotaOf({ pending, key, who, stored, limits: [isRequired ? limits.required : limits.asked], now });
+      const refused = quota.refusal(Number.POSITIVE_INFINITY, 0);
       if (refused !== undefined) throw refused;
       return async (cluster, claims, binding) => {
         const spec = { ...specOf(cluster, claims, user), ...(binding && { fleetRoleBinding: binding }) };
-        const labels = { [REQUESTER_LABEL]: requester, [COUNTED_LABEL]: id };
+        const labels = { [REQUESTER_LABEL]: requesterId(user), [COUNTED_LABEL]: key };
         const metadata = { name: claims.jti, labels: { ...labels, ...(binding && { [BINDING_LABEL]: binding.uid }) } };
         const record = { apiVersion: '', kind: '', metadata, spec };
-        const quota = { pending, key: id, refusal };
         await writer.create(kind, { cluster: '', namespace: '' }, record, { dryRun: false, quota, work });
       };
     },
@@ -130,23 +124,6 @@ const NOT_TRACKED: StatusCause = {
   message: 'the caller has too many tracked tokens',
   field: `metadata.annotations[${TOKEN_ANNOTATIONS.tracked}]`,
 };
-
-const ACCOUNTS: GroupResource = { group: '', resource: 'serviceaccounts' };
-
-/** Of a 403, as kube-apiserver refuses a request beyond a quota: an immediate retry does not help. */
-function quotaReason(
-  who: string,
-  { max, expiries, isRequired }: { max: number; expiries: readonly number[]; isRequired: boolean },
-): string {
-  const first =
-    expiries.length === 0
-      ? ''
-      : `, or wait until ${toTimestamp(expiries.reduce((a, b) => Math.min(a, b)))} when the first of them expires`;
-  return (
-    `${who} ${quantity(max, 'tracked token')}, the most that one caller may have: revoke some${first}` +
-    (isRequired ? '' : ', or ask for one that is not tracked')
-  );
-}
 
 function specOf(cluster: string, claims: SignedClaims, user: User): IssuedTokenSpec {
   return {

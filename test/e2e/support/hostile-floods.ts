@@ -41,9 +41,9 @@ const increment = Buffer.from([0x7f, 0xff, 0xff, 0xff]);
 const fields = Buffer.from([0x82]);
 const malformed = Buffer.alloc(64, 0xff);
 
-const post = (token: string, body: string): string =>
+const post = (token: string, body: string, path = TOKEN): string =>
   [
-    `POST ${TOKEN} HTTP/1.1`,
+    `POST ${path} HTTP/1.1`,
     'Host: flood',
     `Authorization: Bearer ${token}`,
     'Content-Type: application/json',
@@ -51,6 +51,17 @@ const post = (token: string, body: string): string =>
     '',
     body,
   ].join('\r\n');
+
+/** D6: a line of the security log for each. */
+const PASSES = JSON.stringify({
+  items: Array.from({ length: 100 }, () => ({ cluster: 'prod-eu-1', namespace: 'ci', serviceAccount: 'builder' })),
+});
+/** D7: each is stored until the longest token has expired. */
+const REVOCATIONS = Array.from(
+  { length: 1_000 },
+  (_, index) =>
+    `/apis/clusterpass.dev/v1alpha1/issuedtokens/2b1f7f0e-52a4-4f0a-9c37-${String(index).padStart(12, '0')}`,
+);
 
 export function createFloods(token: string): readonly Flood[] {
   const auth = `Host: flood\r\nAuthorization: Bearer ${token}\r\n`;
@@ -168,6 +179,12 @@ export function createFloods(token: string): readonly Flood[] {
       name: 'A18 watches that come and go',
       over: 'new',
       sent: [`GET ${WATCH} HTTP/1.1\r\n${auth}\r\n`],
+    },
+    { name: 'D6 lists of passes', over: 'kept', sent: [post(token, PASSES, '/auth/v1/passes')] },
+    {
+      name: 'D7 revocations',
+      over: 'kept',
+      sent: REVOCATIONS.map((path) => `DELETE ${path} HTTP/1.1\r\n${auth}Content-Length: 0\r\n\r\n`),
     },
   ];
 }
