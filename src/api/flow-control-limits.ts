@@ -12,6 +12,8 @@ export interface FlowControlLimits {
   /** How many requests of one flow may wait for a seat, at each of these levels. */
   readonly queueLengthPerFlow: number;
   readonly watchSeatsPerFlow: number;
+  /** Of a flow that may see no cluster. */
+  readonly watchSeatsWithoutPermission: number;
 }
 
 /** The share of one flow. */

@@ -39,6 +39,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     queueLengthPerFlow: values.queueLengthPerCaller,
     watchSeats: values.maxWatches,
     watchSeatsPerFlow: values.maxWatchesPerCaller,
+    watchSeatsWithoutPermission: values.maxWatchesWithoutPermission,
   };
   return {
     listen,

@@ -3,6 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { FlowControlLimits } from '../api/flow-control-limits.ts';
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
 import { unavailable } from '../api/status.ts';
+import type { ClusterVisibility } from '../api/visibility.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
@@ -39,7 +40,7 @@ const CURRENT_MS = 1_400;
 /** What the API needs to serve requests. The listener is up before these parts are. */
 interface ApiParts {
   readonly authenticator: Authenticator;
-  readonly authorizer: Authorizer;
+  readonly authorizer: Authorizer & Pick<ClusterVisibility, 'ruleFor'>;
   readonly dispatch: ReturnType<typeof createDispatcher>;
   readonly issueToken: IssueToken;
   readonly documents: IssuerDocuments;
@@ -138,6 +139,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     authorizer: {
       decide: (caller, question) => parts().authorizer.decide(caller, question),
       decidePath: (caller, question) => parts().authorizer.decidePath(caller, question),
+    },
+    seesNothing: (caller) => {
+      const { authorizer } = parts();
+      return authorizer.ruleFor(caller, 'watch').none && authorizer.ruleFor(caller, 'list').none;
     },
     resources: resourceRoutes(catalog, productName, (request, resource) => parts().dispatch(request, resource)),
     issueToken: (input, grant) => parts().issueToken(input, grant),

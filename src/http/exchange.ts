@@ -58,7 +58,7 @@ export class Exchange implements ApiRequest {
   pathRoute?: PathRoute | undefined; //       classify
   formRoute?: FormRoute | undefined; //       classify
   mcp?: McpEndpoint; //                       classify
-  maxBodyBytes = MAX_BODY_BYTES; //           form, endpoint checks
+  maxBodyBytes = MAX_BODY_BYTES; //           form, endpoint checks, body length
   credential?: Secret | undefined; //         form
   actorCredential?: Secret | undefined; //    form
   render?: Render; //                         classify, form, endpoint checks

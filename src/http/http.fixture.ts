@@ -69,6 +69,7 @@ export const AMPLE: FlowControlLimits = {
   queueLengthPerFlow: 100,
   watchSeats: 100,
   watchSeatsPerFlow: 100,
+  watchSeatsWithoutPermission: 100,
 };
 
 const EVERY_VERB: readonly Verb[] = ['create', 'get', 'list', 'watch', 'update', 'patch', 'delete', 'deletecollection'];
@@ -116,6 +117,7 @@ export async function startFixture(
       throw unauthorized();
     },
     authorizer: allButNobody,
+    seesNothing: (caller) => caller.as(undefined).name === 'nobody',
     forms: { find: () => undefined },
     issueToken: () => Promise.reject(new Error('no tokens are asked for here')),
     resources: { find: (target) => routeFor(target, handle) },

@@ -96,6 +96,20 @@ describe('B15, C-13: a caller past its share', () => {
     await expect.poll(() => flowControl.usage().watches.executing).toBe(0);
   });
 
+  it('FA-8: that may see no cluster has few watches, which count apart from those of others', async () => {
+    const flowControl = createFlowControl({ ...AMPLE, watchSeats: 30, watchSeatsWithoutPermission: 2 });
+    const { send } = await startFixture(() => ({ type: 'watch', start: () => {} }), { flowControl });
+    const bare: Call = { ...WATCH, token: 'nobody' };
+    const open = [bare, bare, WATCH].map((call) => send(call).catch(() => {}));
+    const executing = (level: 'watches' | 'watches-without-permission') => flowControl.usage()[level].executing;
+    await expect.poll(() => [executing('watches'), executing('watches-without-permission')]).toEqual([1, 2]);
+    const refused = await send(bare);
+    expect([refused.code, refused.headers['retry-after']]).toEqual([429, '5']);
+    expect(refused.text).toContain('too many requests at once (watches-without-permission)');
+    expect(flowControl.usage()['watches-without-permission'].seats).toBe(3);
+    void open;
+  });
+
   it('waits in its queue if that is not full', async () => {
     const { send, flowControl, underWay, finish } = await startBusy({ readSeats: 2, queueLengthPerFlow: 1 });
     const first = send(LIST);

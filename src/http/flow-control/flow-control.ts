@@ -16,6 +16,7 @@ export type PriorityLevelName =
   | 'reads'
   | 'writes'
   | 'watches'
+  | 'watches-without-permission'
   | 'bodies'
   | 'receiving'
   | 'receiving-address';
@@ -64,14 +65,20 @@ export function createFlowControl(limits: FlowControlLimits, now = performance.n
       seatsPerFlow: seatsPerFlow(seats, limits),
       queueLengthPerFlow: limits.queueLengthPerFlow,
     });
-  const watches = { seats: limits.watchSeats, seatsPerFlow: limits.watchSeatsPerFlow, queueLengthPerFlow: 0 };
+  const watches = (seats: number, perFlow: number) => ({ seats, seatsPerFlow: perFlow, queueLengthPerFlow: 0 });
+  const seatsWithoutPermission = Math.ceil(limits.watchSeats / 10);
   const levels: Readonly<Record<PriorityLevelName, PriorityLevel>> = {
     health: createLevel('health', PUBLIC),
     public: createLevel('public', PUBLIC),
     tokens: shared('tokens', limits.tokenSeats),
     reads: shared('reads', limits.readSeats),
     writes: shared('writes', limits.writeSeats, WRITES_PER_TICK),
-    watches: createLevel('watches', watches, RETRY_WATCH_SECONDS),
+    watches: createLevel('watches', watches(limits.watchSeats, limits.watchSeatsPerFlow), RETRY_WATCH_SECONDS),
+    'watches-without-permission': createLevel(
+      'watches-without-permission',
+      watches(seatsWithoutPermission, limits.watchSeatsWithoutPermission),
+      RETRY_WATCH_SECONDS,
+    ),
     bodies: shared('bodies', LARGE_BODIES),
     receiving: createLevel('receiving', { ...RECEIVING, seatsPerFlow: RECEIVING_PER_FLOW }),
     'receiving-address': createLevel('receiving-address', { ...RECEIVING, seatsPerFlow: RECEIVING_PER_ADDRESS }),

@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { addressOf, type Exchange } from '../exchange.ts';
+import { priorityLevelOf } from '../flow-control/flow-control.ts';
 import { arrivedBody, bodyLength, checkContentEncoding } from '../request/body.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from '../request/media-types.ts';
 import { negotiateContentType, PLAIN_JSON } from '../request/negotiate.ts';
@@ -37,8 +38,19 @@ export const checkMessageType: Stage = (x) => {
   x.mediaType = negotiateContentType(x.req.headers['content-type'], ['application/json']);
 };
 
-export const checkBodyLength: Stage = (x) => {
-  if (expectsBody(x)) x.bodyLength = bodyLength(x.req, x.maxBodyBytes);
+/** What a caller may send who needs no permission for it: reviews, and what the handler authorizes. */
+const SMALL_BODY_BYTES = 64 * 1024;
+
+const isOpenToAll = ({ info, permission, caller }: Exchange): boolean =>
+  info.type === 'resource' &&
+  (permission === undefined || priorityLevelOf(info) === 'reads') &&
+  // It registers a cluster with the permissions of its creator.
+  caller.bootstrapToken === undefined;
+
+export const checkBodyLength: Stage = (x, { seesNothing }) => {
+  if (!expectsBody(x)) return;
+  if (isOpenToAll(x) && seesNothing(x.caller)) x.maxBodyBytes = SMALL_BODY_BYTES;
+  x.bodyLength = bodyLength(x.req, x.maxBodyBytes);
 };
 
 export const receiveBody: Stage = (x, parts) =>

@@ -1,3 +1,4 @@
+import { isFilteredList } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
@@ -18,8 +19,13 @@ export const takeAddressSeat: Stage = (x, { flowControl }) =>
   takeSeat(x, flowControl, publicLevelOf(x.pathInfo), addressOf(x));
 
 /** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
-export const takeCallerSeat: Stage = (x, { flowControl }) =>
-  takeSeat(x, flowControl, priorityLevelOf(x.info), x.caller.flow);
+export const takeCallerSeat: Stage = (x, { flowControl, seesNothing }) => {
+  const level = priorityLevelOf(x.info);
+  // Every caller may watch clusters, and gets the events of those that it may see. Other watches need a permission.
+  const isOpenToAll = level === 'watches' && isFilteredList(x.target);
+  const isBare = isOpenToAll && seesNothing(x.caller);
+  return takeSeat(x, flowControl, isBare ? 'watches-without-permission' : level, x.caller.flow);
+};
 
 function takeSeat(
   x: Exchange,

@@ -25,6 +25,8 @@ export interface StageParts {
   /** Called with the connection of every caller who authenticates. */
   readonly onAuthenticated: (socket: Socket) => void;
   readonly authorizer: Authorizer;
+  /** Whether the caller may see no cluster. */
+  readonly seesNothing: (caller: Caller) => boolean;
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
   /** Public routes for browsers, at paths where other clients need credentials. */
