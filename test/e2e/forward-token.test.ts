@@ -384,21 +384,24 @@ describe('C-I: the response of the cluster', () => {
     expect([answer.code, answer.headers.get('retry-after')]).toEqual([429, '7']);
   });
 
-  it.each([401, 403])(
-    'a %i is about the credential of the server: 502, and a condition on the cluster',
-    async (code) => {
-      cluster.answer = () => statusAnswer(code, 'Forbidden', 'system:serviceaccount:fleet:clusterpass may not');
-      const answer = await ask();
-      expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining(`it answered ${code}`)]);
-      expect(answer.headers.get('www-authenticate')).toBeNull();
-      const refused = await conditionOf(server, 'real', 'Refused');
-      expect(refused).toMatchObject({ status: 'False', message: expect.stringContaining(`answered ${code}`) });
-      expect(JSON.stringify(refused)).not.toContain('fleet');
-      cluster.answer = goodAnswer;
-      expect((await ask()).code).toBe(201);
-      expect(await conditionOf(server, 'real', 'Accepted')).toMatchObject({ status: 'True' });
-    },
-  );
+  it('a 401 is about the credential of the server: 502, and a condition on the cluster', async () => {
+    cluster.answer = () => statusAnswer(401, 'Unauthorized', 'system:serviceaccount:fleet:clusterpass may not');
+    const answer = await ask();
+    expect(refusal(answer)).toEqual([502, 'BadGateway', expect.stringContaining('it answered 401')]);
+    expect(answer.headers.get('www-authenticate')).toBeNull();
+    const refused = await conditionOf(server, 'real', 'Refused');
+    expect(refused).toMatchObject({ status: 'False', message: expect.stringContaining('answered 401') });
+    expect(JSON.stringify(refused)).not.toContain('fleet');
+    // A 403 for one account says that the credential is accepted.
+    cluster.answer = () => statusAnswer(403, 'Forbidden', 'system:serviceaccount:fleet:clusterpass may not');
+    const text =
+      'cluster "real" does not allow the credential of Clusterpass to create serviceaccounts/token of "ci/builder" ' +
+      '(it answered 403)';
+    expect(refusal(await ask())).toEqual([502, 'BadGateway', text]);
+    expect(await conditionOf(server, 'real', 'Accepted')).toMatchObject({ status: 'True' });
+    cluster.answer = goodAnswer;
+    expect((await ask()).code).toBe(201);
+  });
 
   it('B15: a cluster that does not respond uses its share of the seats, not those of other clusters', async () => {
     await createCluster(server, 'own');

@@ -116,7 +116,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       expirationSeconds,
       now: parts.now(),
     };
-    const granted = readGranted(cluster.name, answered, expected);
+    const granted = readGranted(cluster.name, `${namespace}/${name}`, answered, expected);
     checkMinExpiration(annotations, { requested, granted: secondsOf(granted) });
     warnOfLess(request, annotations, { requested, audiences, lifetime, granted });
     await pass?.recordToken(granted.id, granted.expiresAt * 1000, 'cluster');
@@ -223,10 +223,11 @@ async function send(
 
 function readGranted(
   cluster: string,
+  account: string,
   answered: UpstreamAnswer,
   expected: Parameters<typeof readTokenResponse>[1],
 ): GrantedToken {
-  if (answered.status !== 201 && answered.status !== 200) throw fromAnswer(cluster, answered);
+  if (answered.status !== 201 && answered.status !== 200) throw fromAnswer(cluster, account, answered);
   try {
     return readTokenResponse(answered.body, expected);
   } catch (error) {

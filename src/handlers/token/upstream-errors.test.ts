@@ -20,7 +20,7 @@ describe('C-I: failures of a cluster', () => {
 
   it('text of the cluster is cut, without control characters', () => {
     const message = `\u001b]0;x\u0007\r\n\u202e${'a'.repeat(100_000)}`;
-    const { status } = fromAnswer('alpha', answered(404, JSON.stringify({ message })));
+    const { status } = fromAnswer('alpha', 'ci/builder', answered(404, JSON.stringify({ message })));
     expect(status.message).toMatch(/^cluster "alpha": \]0;x a{900,1100}\.{3}$/);
   });
 
@@ -28,7 +28,7 @@ describe('C-I: failures of a cluster', () => {
     const jwt = `eyJhbGciOiJFUzI1NiJ9.${Buffer.from('{"sub":"jane"}').toString('base64url')}.c2lnbmF0dXJl`;
     const random = 'k3y-Of-Jane-0123456789-ABCDEFGHIJ';
     const message = `no "${jwt}" and no ${random}, serviceaccounts "builder-2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d" not found`;
-    const { status } = fromAnswer('alpha', answered(404, JSON.stringify({ message })));
+    const { status } = fromAnswer('alpha', 'ci/builder', answered(404, JSON.stringify({ message })));
     expect(status.message).toBe(
       'cluster "alpha": no "<redacted>" and no <redacted>, ' +
         'serviceaccounts "builder-2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d" not found',
@@ -38,7 +38,7 @@ describe('C-I: failures of a cluster', () => {
   it.each(['', 'null', '[]', '{"message":{}}', '{"__proto__":{"message":"x"}}', '<html>'])(
     'an error without a Status is still an error: %j',
     (body) => {
-      expect(fromAnswer('alpha', answered(404, body)).status).toMatchObject({
+      expect(fromAnswer('alpha', 'ci/builder', answered(404, body)).status).toMatchObject({
         code: 404,
         reason: 'NotFound',
         message: 'cluster "alpha": it answered 404',
@@ -48,6 +48,8 @@ describe('C-I: failures of a cluster', () => {
 
   it.each(['-1', 'soon', '1e9', '0'])('a Retry-After of %j is not passed on', (retryAfter) => {
     const answer = { status: 429, headers: { 'retry-after': retryAfter }, body: Buffer.from('') };
-    expect(fromAnswer('alpha', answer).status.details?.retryAfterSeconds).toSatisfy((s: number) => s >= 1 && s <= 60);
+    expect(fromAnswer('alpha', 'ci/builder', answer).status.details?.retryAfterSeconds).toSatisfy(
+      (s: number) => s >= 1 && s <= 60,
+    );
   });
 });

@@ -22,17 +22,22 @@ const MAX_RETRY_SECONDS = 60;
 
 const named = (cluster: string): string => `cluster ${goQuote(cluster)}`;
 
-/** Whether the cluster refuses our credential, rather than the request. */
-export function refusesCredential({ status, body }: UpstreamAnswer): boolean {
-  return status === 401 || (status === 403 && !isTerminating(readStatus(body)));
-}
+/** Whether the cluster refuses our credential. With a 403 it accepts it, and the role of it does not allow enough. */
+export const refusesCredential = ({ status }: UpstreamAnswer): boolean => status === 401;
 
-export function fromAnswer(cluster: string, answer: UpstreamAnswer): ApiError {
-  const { status, headers, body } = answer;
-  if (refusesCredential(answer)) {
-    return badGateway(`${named(cluster)} does not accept the credential of Clusterpass (it answered ${status})`);
+/** `account`: `namespace/name`. The message of a 403 is not passed on: it names the user of our credential. */
+export function fromAnswer(cluster: string, account: string, { status, headers, body }: UpstreamAnswer): ApiError {
+  const foreign = readStatus(body);
+  if (status === 401) {
+    return badGateway(`${named(cluster)} does not accept the credential of Clusterpass (it answered 401)`);
   }
-  const { message } = readStatus(body);
+  if (status === 403 && !isTerminating(foreign)) {
+    return badGateway(
+      `${named(cluster)} does not allow the credential of Clusterpass to create serviceaccounts/token of ` +
+        `${goQuote(account)} (it answered 403)`,
+    );
+  }
+  const { message } = foreign;
   const reason = status === 403 ? 'Forbidden' : PASSED_ON[status];
   if (reason !== undefined) {
     const text = typeof message === 'string' ? cleanText(message, MAX_TEXT) : '';
