@@ -13,7 +13,8 @@ const TOKEN_BYTES = 32;
 /** Visible ASCII without spaces: a header carries nothing else unchanged. */
 const USABLE = /^[\x21-\x7e]{16,}$/;
 
-const makeToken = (): Buffer => Buffer.from(`${randomBytes(TOKEN_BYTES).toString('base64url')}\n`);
+/** Without a newline: programs that read the file may send it, and print the token in the error. */
+const makeToken = (): Buffer => Buffer.from(randomBytes(TOKEN_BYTES).toString('base64url'));
 
 /** The token in the file (mode 0600). A missing file is created with a random token. */
 export async function ensureTokenFile(path: string): Promise<Secret> {

@@ -13,6 +13,7 @@ export async function runAdminTokenRotate(flags: Readonly<Record<string, unknown
     const dataDir = loadDataDir({ flags, env: process.env, cwd: process.cwd() });
     const file = await rotateAdminToken(dataDir);
     say(`${file} holds a new admin token. A running server accepts it within 5 seconds, and refuses the old one then.`);
+    say('Each other replica has another admin.token, which stays valid: rotate it in the data directory of each.');
     return 0;
   } catch (error) {
     if (error instanceof OptionsError) {

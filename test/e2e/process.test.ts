@@ -47,6 +47,7 @@ describe('A1: tokens of files', () => {
       const file = join(server.dataDir, 'admin.token');
       const rotated = await run(['admin-token', 'rotate', '--data-dir', server.dataDir]);
       expect([rotated.code, rotated.stdout]).toEqual([0, '']);
+      expect(rotated.stderr).toContain('Each other replica has another admin.token, which stays valid');
       const token = (await readFile(file, 'utf8')).trim();
       expect(token).not.toBe(server.adminToken);
       await expect.poll(() => ask(token)).toBe(200);

@@ -40,7 +40,8 @@ export const run: Run = async (context, invocation) => {
   const { token, expirationTimestamp, tokenRequest } = issued;
   if (print !== undefined) context.out.write(print(tokenRequest));
   else if (dryRun) context.err.write(`The token would expire at ${expirationTimestamp} (server dry run).\n`);
-  else context.out.write(`${token}\n`);
+  // A file of the token has no newline, see `admin.token`.
+  else context.out.write(context.out.isTerminal ? `${token}\n` : `${token}`);
   const isShown = tracked && !dryRun && (invocation.is('tracked') || context.err.isTerminal);
   const id = isShown ? parseTokenReference(token)?.id : undefined;
   if (id !== undefined) context.err.write(`To revoke this token: clusterpass token revoke ${id}\n`);
