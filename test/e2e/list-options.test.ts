@@ -27,34 +27,6 @@ describe('options', () => {
 
   const list = (query: string): Promise<Answer> => server.call('GET', `${PUBLIC_LIST}?${query}`);
 
-  function expectBadRequest(answer: Answer, message: string): void {
-    expectStatus(answer, { code: 400, reason: 'BadRequest', message });
-  }
-
-  describe('C-G, L-30, L-31, L-32: continue', () => {
-    const REFUSED = 'invalid continue token: continue key is not valid: it was not issued for this list';
-    const upstream = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-
-    it.each([
-      ['junk', '%25%25%25'],
-      ['junk that is base64', 'aGVsbG8'],
-      ['very long', 'A'.repeat(9_000)],
-      ["kube-apiserver's own", upstream({ v: 'meta.k8s.io/v1', rv: 1, start: 'a\0' })],
-      ['one with rv 0', upstream({ v: 'meta.k8s.io/v1', rv: 0, start: 'a\0' })],
-      ['one that climbs', upstream({ v: 'meta.k8s.io/v1', rv: 1, start: '../secrets' })],
-    ])('%s is 400', async (_, token) => expectBadRequest(await list(`limit=1&continue=${token}`), REFUSED));
-
-    it('L-32: not with a resource version, except 0', async () => {
-      const { json } = await list('limit=1');
-      const token = json.metadata.continue;
-      expectBadRequest(
-        await list(`limit=1&continue=${token}&resourceVersion=5`),
-        'specifying resource version is not allowed when using continue',
-      );
-      expect(namesIn(await list(`limit=1&continue=${token}&resourceVersion=0`))).toEqual(['b']);
-    });
-  });
-
   describe('L-37: a version that has not happened yet', () => {
     it('is 504 after a while, and may be tried again', async () => {
       const answer = await list(`resourceVersion=${current + 1_000}`);
@@ -387,31 +359,6 @@ describe('the resource and its schema', () => {
       }
       expect((await server.call('GET', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
       expect((await server.call('DELETE', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
-    });
-
-    it('L-27: timeoutSeconds limits the time of a list, and does not change a list that is in time', async () => {
-      const { json } = await server.call('GET', `${PUBLIC_LIST}?timeoutSeconds=1`);
-      expect(json.kind).toBe('ClusterList');
-      const future = Number(json.metadata.resourceVersion) + 1_000;
-      const late = await server.call('GET', `${PUBLIC_LIST}?timeoutSeconds=1&resourceVersion=${future}`);
-      expect([late.code, late.json.message]).toEqual([
-        504,
-        'Timeout: request did not complete within requested timeout - context deadline exceeded',
-      ]);
-      expect((await server.call('GET', `${PUBLIC_LIST}?timeoutSeconds=abc`)).code).toBe(400);
-    });
-
-    it('L-36: when no further item matches the selector, the page is the last', async () => {
-      const first = await server.call('GET', `${PUBLIC_LIST}?limit=2&labelSelector=half%3D1`);
-      expect(namesIn(first)).toEqual(['a', 'b']);
-      expect([first.json.metadata.continue, first.json.metadata.remainingItemCount]).toEqual(['', undefined]);
-      const part = await server.call('GET', `${PUBLIC_LIST}?limit=1&labelSelector=half%3D1`);
-      expect([namesIn(part), part.json.metadata.remainingItemCount]).toEqual([['a'], 1]);
-      const rest = await server.call(
-        'GET',
-        `${PUBLIC_LIST}?limit=1&labelSelector=half%3D1&continue=${part.json.metadata.continue}`,
-      );
-      expect([namesIn(rest), rest.json.metadata.continue]).toEqual([['b'], '']);
     });
   });
 });

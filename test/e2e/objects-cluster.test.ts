@@ -168,31 +168,6 @@ describe('the fields of a Cluster', () => {
 
   describe('C-F: an address has one meaning', () => {
     const at = 'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress';
-    const withAddress = (name: string, serverAddress: string) =>
-      objectOf(of, { name }, { spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress }] } } });
-
-    it.each([
-      'https://h',
-      'https://h/',
-      'https://H.Example.com:6443',
-      'https://10.0.0.1:443',
-      'https://[fd00::1]:6443',
-    ])('%j is good', async (address) => {
-      const answer = await server.call('POST', `${of.path}?dryRun=All`, { body: withAddress('good', address) });
-      expect(answer.code, answer.text).toBe(201);
-    });
-
-    it.each([
-      // The shared server may connect to 127.0.0.0/8. Without that option: src/api/clusters/address-rules.test.ts.
-      ...['https://[::1]', 'https://0.0.0.0', 'https://169.254.169.254', 'https://[fe80::1]'],
-      ...['https://[fd00:ec2::254]', 'https://[64:ff9b::a9fe:a9fe]', 'https://224.0.0.1'],
-    ])('A11: %j is not where a cluster is', async (address) => {
-      const answer = await server.call('POST', of.path, { body: withAddress('addressed', address) });
-      expect(answer.code, answer.text).toBe(422);
-      expect(answer.json.details.causes).toEqual([
-        { reason: 'FieldValueInvalid', message: expect.stringContaining('--cluster-networks'), field: at },
-      ]);
-    });
 
     it.each([
       ['contains no certificate: it must be a PEM file', 'bm90IGEgY2VydGlmaWNhdGU='],

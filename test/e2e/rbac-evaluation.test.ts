@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { expectStatus } from './support/expect-status.ts';
-import { ASK, asUser, create, createObjects, inNamespace, issue, tokenPath } from './support/objects.ts';
+import { ASK, asUser, createObjects, inNamespace, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
-import { type Grant, grant, group, may, REGISTRY_GROUP, user } from './support/rbac.ts';
+import { type Grant, grant, may, REGISTRY_GROUP } from './support/rbac.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
@@ -27,26 +26,9 @@ describe('rules, subjects and bindings', () => {
     taken.push(await grant(server, options));
   };
   const codeOf = async (method: string, path: string, token = asUser('june').token): Promise<number> =>
-    (await server.call(method, path, { token, ...(method === 'POST' ? { body: ASK } : {}) })).code;
-  const mayIssue = async (account = 'builder', namespace = 'ci', cluster = 'alpha'): Promise<boolean> =>
-    (await codeOf('POST', `${tokenPath(account, namespace, cluster)}?dryRun=All`)) === 201;
-  const seen = async (path = '/auth/v1/clusters', token = asUser('june').token): Promise<string[]> => {
-    const { code, json } = await server.call('GET', path, { token });
-    expect(code).toBe(200);
-    return json.items.map((item: { metadata: { name: string } }) => item.metadata.name);
-  };
-
-  const TOKEN = may('create', 'serviceaccounts/token');
+    (await server.call(method, path, { token })).code;
 
   describe('P-13: names', () => {
-    it('do not allow a list, unless its field selector has one name', async () => {
-      await given({ to: 'june', rules: [may('list', 'pods', '', ['web-0'])] });
-      expect(await codeOf('GET', inNamespace('pods'))).toBe(403);
-      expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dother-0`)).toBe(403);
-      expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%21%3Dweb-0`)).toBe(403);
-      expect(await codeOf('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dweb-0`)).toBe(200);
-    });
-
     it('P-14: nothing else in a selector counts', async () => {
       await given({ to: 'june', rules: [may('list', 'pods')] });
       expect(await codeOf('GET', `${inNamespace('pods')}?labelSelector=a%3Db&fieldSelector=spec.nodeName%3Dx`)).toBe(
@@ -61,100 +43,7 @@ describe('rules, subjects and bindings', () => {
     });
   });
 
-  describe('the clusters of a binding', () => {
-    it('follows the labels at once', async () => {
-      await given({ to: 'june', rules: [TOKEN], clusters: 'env=prod' });
-      const label = async (env: string | null) =>
-        server.call('PATCH', `${CLUSTERS}/beta`, {
-          body: { metadata: { labels: { env } } },
-          headers: { 'Content-Type': 'application/merge-patch+json' },
-        });
-      for (const env of ['prod', 'dev']) {
-        expect((await label(env)).code).toBe(200);
-        expect(await mayIssue('builder', 'ci', 'beta')).toBe(env === 'prod');
-      }
-    });
-
-    it('a binding for some clusters grants nothing at the fleet', async () => {
-      await given({ to: 'june', rules: [may('*', '*', '*')], clusters: 'env=prod' });
-      expect(await codeOf('GET', `${RBAC}/clusterroles`)).toBe(403);
-      expect(await codeOf('DELETE', CLUSTERS)).toBe(403);
-      expect(await codeOf('GET', `${CLUSTERS}/alpha`)).toBe(200);
-      expect(await codeOf('GET', `${CLUSTERS}/beta`)).toBe(403);
-      const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'x' } };
-      expect((await server.call('POST', CLUSTERS, { body, ...asUser('june') })).code).toBe(403);
-    });
-
-    it.each<readonly [string, unknown, string]>([
-      ['is missing', undefined, ''],
-      ['is of two kinds', { all: true, names: ['alpha'] }, ''],
-      [
-        'has 65 requirements',
-        {
-          selector: { matchExpressions: Array.from({ length: 65 }, (_, i) => ({ key: `k${i}`, operator: 'Exists' })) },
-        },
-        '.selector',
-      ],
-    ])('a field clusters that %s is refused', async (_, clusters, field) => {
-      const { spec, ...type } = fleetBinding({ name: 'odd', to: ['june'], role: 'x' }) as { spec: object };
-      for (const query of ['', '?fieldValidation=Ignore']) {
-        const answer = await server.call('POST', `${FLEET_BINDINGS}${query}`, {
-          body: { ...type, spec: { ...spec, clusters } },
-        });
-        expect([answer.code, answer.json.details.causes[0].field]).toEqual([422, `spec.clusters${field}`]);
-      }
-      expect((await server.call('GET', `${FLEET_BINDINGS}/odd`)).code).toBe(404);
-    });
-  });
-
-  describe('P-11, decision 9: the list of clusters', () => {
-    it.each(['/auth/v1/clusters', CLUSTERS])(
-      '%s is empty for a caller who may see nothing, and never refused',
-      async (path) => {
-        expect(await seen(path)).toEqual([]);
-        const { code, json } = await server.call('GET', `${path}?limit=1`, asUser('june'));
-        expect(code).toBe(200);
-        expect(json.metadata.continue).toBe('');
-        expect(json.metadata.remainingItemCount).toBeUndefined();
-      },
-    );
-
-    it.each(['/auth/v1/clusters', CLUSTERS])('%s shows what may be listed, by name too', async (path) => {
-      await given({ to: 'june', rules: [may('list', 'clusters', REGISTRY_GROUP, ['beta'])] });
-      expect(await seen(path)).toEqual(['beta']);
-      expect(await seen(`${path}?fieldSelector=metadata.name%3Dalpha`)).toEqual([]);
-      expect(await seen(`${path}?labelSelector=env%3Dprod`)).toEqual([]);
-      expect(await codeOf('GET', `${CLUSTERS}/beta`)).toBe(403);
-    });
-
-    it('is not what a get, a watch or a RoleBinding allows', async () => {
-      await given({
-        to: 'june',
-        rules: [may('get', 'clusters', REGISTRY_GROUP), may('watch', 'clusters', REGISTRY_GROUP)],
-      });
-      await given({ to: 'june', rules: [may('list', 'clusters', REGISTRY_GROUP)], namespace: 'ci' });
-      await given({ to: 'june', rules: [may('list', 'clusters')] });
-      await given({ to: 'june', rules: [may('list', 'clusters/status', REGISTRY_GROUP)] });
-      expect(await seen()).toEqual([]);
-    });
-  });
-
   describe('P-16, K-30: subjects', () => {
-    it('a service account has its local name in its own cluster only', async () => {
-      const token = await issue(server);
-      const rules = [may('list', 'pods'), may('list', 'clusters', REGISTRY_GROUP)];
-      const allowed = async () => [
-        await codeOf('GET', inNamespace('pods'), token),
-        await codeOf('GET', inNamespace('pods', 'ci', 'beta'), token),
-        await seen('/auth/v1/clusters', token),
-      ];
-      expect(await allowed()).toEqual([403, 403, []]);
-      await given({ to: { kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }, rules });
-      expect(await allowed()).toEqual([200, 403, ['alpha']]);
-      await given({ to: group('system:cluster:alpha:serviceaccounts'), rules });
-      expect(await allowed()).toEqual([200, 200, ['alpha', 'beta']]);
-    });
-
     it('P-16: a service account in a RoleBinding is of that namespace unless it says otherwise', async () => {
       const token = await issue(server);
       await given({ to: { kind: 'ServiceAccount', name: 'builder' }, rules: [may('list', 'pods')], namespace: 'ci' });
@@ -171,15 +60,6 @@ describe('rules, subjects and bindings', () => {
         'ClusterRoleBinding.rbac.authorization.k8s.io "homeless" is invalid: subjects[0].namespace: Required value',
       );
     });
-  });
-
-  it('a cached decision ends with its binding', async () => {
-    for (let round = 0; round < 20; round++) {
-      const takeBack = await grant(server, { to: 'june', rules: [TOKEN] });
-      expect(await mayIssue()).toBe(true);
-      await takeBack();
-      expect(await mayIssue()).toBe(false);
-    }
   });
 });
 
@@ -306,58 +186,6 @@ describe('refusals', () => {
       expect(allowed.code, allowed.text).not.toBe(403);
       await enough();
       expectStatus(await send(), refusal(asked));
-    });
-  });
-
-  describe('the message of a refusal', () => {
-    it('P-33: has the name of a field selector', async () => {
-      const answer = await server.call('GET', `${inNamespace('pods')}?fieldSelector=metadata.name%3Dx`, asUser('rita'));
-      expectStatus(
-        answer,
-        refusal({ method: '', path: '', verb: 'list', resource: 'pods', name: 'x', namespace: 'ci' }),
-      );
-    });
-
-    it('P-34: has a path that is no resource', async () => {
-      expectStatus(await server.call('POST', '/elsewhere/x', { ...asUser('rita'), body: {} }), {
-        code: 403,
-        reason: 'Forbidden',
-        message: 'forbidden: User "rita" cannot post path "/elsewhere/x"',
-        details: {},
-      });
-    });
-
-    it('P-35: names a role that does not exist', async () => {
-      const names = ['missing-1', 'missing-2'];
-      for (const name of names) {
-        const before = await server.call('GET', inNamespace('pods'), asUser('rita'));
-        expect(before.code).toBe(403);
-        await create(server, `${RBAC}/clusterrolebindings`, {
-          metadata: { name },
-          subjects: [user('rita')],
-          roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name },
-        });
-      }
-      const missing = (name: string) => `clusterrole.rbac.authorization.k8s.io "${name}" not found`;
-      const { json } = await server.call('GET', inNamespace('pods'), asUser('rita'));
-      expect(json.message).toBe(
-        `pods is forbidden: User "rita" cannot list resource "pods" in API group "" in the namespace "ci": RBAC: [${names.map(missing).join(', ')}]`,
-      );
-      await server.call('DELETE', `${RBAC}/clusterrolebindings/missing-2`);
-      const one = await server.call('GET', inNamespace('pods'), asUser('rita'));
-      expect(one.json.message).toMatch(
-        /in the namespace "ci": RBAC: clusterrole.rbac.authorization.k8s.io "missing-1" not found$/,
-      );
-      await server.call('DELETE', `${RBAC}/clusterrolebindings/missing-1`);
-    });
-
-    it('P-36: has no markup', async () => {
-      const answer = await server.call('GET', `${inNamespace('pods')}/x%3Cy%3E`, asUser('a&b<c>'));
-      expect(answer.code).toBe(403);
-      expect(answer.json.message).toBe(
-        'pods "x<y>" is forbidden: User "a&amp;b&lt;c&gt;" cannot get resource "pods" in API group "" in the namespace "ci"',
-      );
-      expect(answer.text).not.toMatch(/[<>&]/);
     });
   });
 

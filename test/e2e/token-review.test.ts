@@ -1,29 +1,22 @@
-import { createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { decodeJwt, SignJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
-import { b64, type Forger, inSeconds, inSeconds as now, openForger } from './support/forger.ts';
-import { asUser, codeFor, createObjects, inNamespace, issue, tokenPath } from './support/objects.ts';
+import { asUser, createObjects, issue, tokenPath } from './support/objects.ts';
 import { envelope, message } from './support/protobuf.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
-/** TokenReview, for genuine and for forged tokens. */
+/** TokenReview. Forged tokens: src/tokens/hostile-tokens.test.ts, and their answers src/authn/authenticator.test.ts. */
 
 let server: Server;
 let uids: Awaited<ReturnType<typeof createObjects>>;
 let genuine: string;
-let forger: Forger;
 
 beforeAllWithTlsServer(async (shared) => {
   server = shared;
   uids = await createObjects(server);
   genuine = await issue(server);
-  forger = openForger(server, genuine);
 });
 
 describe('TokenReview', () => {
@@ -204,127 +197,9 @@ describe('TokenReview', () => {
     });
   });
 
-  describe('A5: the end of a token', () => {
-    /** Seconds from the expiry: far enough from the minute of leeway for a slow machine. */
-    const CASES: readonly (readonly [number, boolean])[] = [
-      [30, true],
-      [-1, true],
-      [-30, true],
-      [-90, false],
-      [-3600, false],
-    ];
-    const ending = (seconds: number) => forger.forge({ payload: forger.claims({ exp: inSeconds() + seconds }) });
-
-    const expectTheSameEverywhere = async () => {
-      for (const [seconds, good] of CASES) {
-        const token = ending(seconds);
-        expect(await isGood(token), `${seconds}`).toBe(good);
-        const [refused, allowed] = good ? [403, 200] : [401, 401];
-        expect(await codeFor(server, token)).toBe(allowed);
-        for (const path of [PATH, tokenPath()]) {
-          expect((await server.call('POST', path, { body: {}, token })).code, path).toBe(refused);
-        }
-        expect((await server.call('GET', inNamespace('pods'), { token })).code).toBe(refused);
-      }
-    };
-
-    it('is the same at every endpoint', async () => {
-      await expectTheSameEverywhere();
-    });
-  });
-
   it('A8: no token is in the output of the server', () => {
     const written = `${server.output.stdout}${server.output.stderr}`;
     expect(written).not.toContain('eyJ');
     expect(written).not.toContain(vault);
-  });
-});
-
-describe('forged tokens', () => {
-  /** C-D: forged, damaged and unusual tokens. Most have a valid signature, so they must fail for another reason. */
-
-  let key: KeyObject;
-  let kid: string;
-  let claims: Forger['claims'];
-  let forge: Forger['forge'];
-  /** Requests to a server that forged tokens name as the source of their key. */
-  let visits = 0;
-  const lure = createServer((_, response) => {
-    visits++;
-    response.end('{"keys":[]}');
-  });
-  let lureUrl: string;
-
-  beforeAll(async () => {
-    ({ key, kid, claims, forge } = forger);
-    await new Promise<void>((resolve) => lure.listen(0, '127.0.0.1', resolve));
-    lureUrl = `http://127.0.0.1:${(lure.address() as AddressInfo).port}/keys`;
-  });
-  afterAll(async () => {
-    lure.close();
-  });
-
-  const segments = (): [header: string, payload: string, signature: string] =>
-    genuine.split('.') as [string, string, string];
-  const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-
-  /** One of each sort: a header, a key, an issuer, an identity. src/tokens/hostile-tokens.test.ts has all. */
-  const FORGERIES: readonly (readonly [string, () => string | Promise<string>])[] = [
-    ['alg none, no signature', () => `${b64(JSON.stringify({ alg: 'none', kid }))}.${segments()[1]}.`],
-    [
-      'HS256 keyed with the public PEM',
-      () => {
-        const pem = createPublicKey(key).export({ type: 'spki', format: 'pem' });
-        return new SignJWT(claims()).setProtectedHeader({ alg: 'HS256', kid }).sign(createSecretKey(Buffer.from(pem)));
-      },
-    ],
-    [
-      'a signature of another key under our kid',
-      () => new SignJWT(claims()).setProtectedHeader({ alg: 'ES256', kid }).sign(stranger.privateKey),
-    ],
-    ['jku', () => forge({ header: { jku: lureUrl } })],
-    ['x5u', () => forge({ header: { x5u: lureUrl } })],
-    ['iss of another cluster', () => forge({ payload: claims({ iss: `${server.url}/orchestrator/beta` }) })],
-    ['K-23: sub and account differ', () => forge({ payload: claims({ sub: 'system:serviceaccount:ci:other' }) })],
-    ['not JSON', () => forge({ payload: 'no' })],
-  ];
-
-  const reviewed = (token: string) => review(server, inCluster(TOKEN), { spec: { token } }, server.adminToken);
-
-  /** As a bearer token, and in a review. */
-  async function expectAccepted(token: string): Promise<void> {
-    expect(await codeFor(server, token)).toBe(200);
-    expect(await reviewed(token)).toMatchObject({ authenticated: true, audiences: [decodeJwt(genuine).iss] });
-  }
-
-  describe('A2, C-D, K-10, K-11, K-12, K-13, K-14, K-15, K-16, K-17: every one of them is the same 401, and a review that says no', () => {
-    it('the forger makes tokens that are accepted if nothing is changed', async () => {
-      await expectAccepted(genuine);
-      await expectAccepted(forge());
-      // K-04
-      await expectAccepted(forge({ payload: claims({ aud: decodeJwt(genuine).iss }) }));
-      // K-11
-      await expectAccepted(forge({ header: { kid: undefined } }));
-    });
-
-    it('K-15: a minute of leeway for other clocks', async () => {
-      for (const changes of [{ exp: now() - 20 }, { nbf: now() + 20 }, { iat: now() + 20 }]) {
-        await expectAccepted(forge({ payload: claims(changes) }));
-      }
-    });
-
-    it.each(FORGERIES)('%s', async (_, make) => {
-      const token = await make();
-      expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
-      const status = await reviewed(token);
-      expect(status).toEqual({ user: {}, error: expect.stringMatching(/^.{5,300}$/) });
-      expect(status.error).not.toContain(token);
-    });
-
-    it('no server was asked for a key, and Clusterpass still serves', async () => {
-      expect(visits).toBe(0);
-      expect(await codeFor(server, genuine)).toBe(200);
-      expect(server.output.stderr).not.toContain('request failed');
-    });
   });
 });
