@@ -58,36 +58,6 @@ describe('A22: a body is never read as a request', () => {
 });
 
 describe('C-C: only one header says who is calling', () => {
-  it.each([
-    [
-      'a trailer',
-      (token: string) => ['Transfer-Encoding: chunked', '', '2', '{}', '0', `Authorization: Bearer ${token}`],
-    ],
-    ['Proxy-Authorization', (token: string) => [`Proxy-Authorization: Bearer ${token}`, 'Content-Length: 2', '', '{}']],
-    ['X-Remote-User', () => ['X-Remote-User: admin', 'X-Remote-Group: system:masters', 'Content-Length: 2', '', '{}']],
-    ['a tab', (token: string) => [`Authorization: Bearer\t${token}`, 'Content-Length: 2', '', '{}']],
-    [
-      'one letter less',
-      (token: string) => [`Authorization: Bearer ${token.slice(0, -1)}`, 'Content-Length: 2', '', '{}'],
-    ],
-    ['one letter more', (token: string) => [`Authorization: Bearer ${token}x`, 'Content-Length: 2', '', '{}']],
-    ['only dots', () => [`Authorization: Bearer ${'.'.repeat(15_000)}`, 'Content-Length: 2', '', '{}']],
-  ])('not %s', async (_, lines) => {
-    const head = `POST ${TOKEN_PATH} HTTP/1.1\r\nHost: x\r\n${TYPE}Connection: close\r\n`;
-    expect(await codes(`${head}${lines(server.adminToken).join('\r\n')}\r\n\r\n`)).toEqual(['401']);
-  });
-
-  it.each([
-    ['403', 'Impersonate-User'],
-    ['400', 'iMpErSoNaTe-Uid'],
-    ['400', 'Impersonate-Extra-scopes'],
-    ['400', 'Impersonate-Users'],
-  ])('A15: %s for %s', async (code, name) => {
-    const head = `GET /metrics HTTP/1.1\r\n${authorization()}`;
-    // A header that is named in Connection still counts.
-    expect(await codes(`${head}Connection: ${name}, close\r\n${name}: x\r\n\r\n`)).toEqual([code]);
-  });
-
   it('headers do not change the method or the path', async () => {
     const head = `GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`;
     const text = await sendRaw(

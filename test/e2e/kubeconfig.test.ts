@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
 import { addCluster, grantClusters, patchCluster, removeCluster } from './support/fleet.ts';
@@ -402,34 +399,6 @@ describe('clusterpass kubeconfig', () => {
       expect(await said(['--token', tokenOf('jane')])).toContain(`${login} --token: `);
       expect(await said([], { CLUSTERPASS_TOKEN_FILE: 'token' })).not.toContain('your login');
       await person.leave();
-    });
-
-    it('writes a command that works, also when it is run from npm’s own folder', async () => {
-      const bin = file('node_modules/.bin');
-      await mkdir(bin, { recursive: true });
-      await symlink(LAUNCHER, join(bin, 'clusterpass'));
-      const PATH = `${bin}:${process.env.PATH}`;
-      const env = { PATH, HOME: jane.home, CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: tokenOf('jane') };
-      await promisify(execFile)('node_modules/.bin/clusterpass', AS, { cwd: jane.home, env });
-      const { command } = (await config()).users[0].user.exec;
-      expect(command).toBe(LAUNCHER);
-      const { stdout } = await promisify(execFile)(command, ['version', '--client'], { cwd: '/' });
-      expect(stdout).toMatch(/^Client Version/);
-    });
-
-    it('--prune removes contexts of clusters that the caller no longer sees, and no others', async () => {
-      await addCluster(server, 'gone', { labels: { env: 'dev' }, spec: endpoints(['0.0.0.0/0', 'https://gone']) });
-      await jane.run(AS);
-      expect(await contexts()).toEqual(['dev-1', 'dev-2', 'gone']);
-      const other = (await readFile(file(), 'utf8')).replaceAll('name: dev-2\n', 'name: mine\n');
-      await writeFile(file(), other);
-      await removeCluster(server, 'gone');
-      await jane.run(AS);
-      expect(await contexts()).toContain('gone');
-      await jane.run([...AS, '--prune']);
-      const { clusters, users } = await config();
-      expect(await contexts()).not.toContain('gone');
-      expect(JSON.stringify([clusters, users])).not.toContain('gone');
     });
 
     it('--watch keeps the file up to date until it is stopped', async () => {

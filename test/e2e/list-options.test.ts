@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectStatus, notFound } from './support/expect-status.ts';
-import { addCluster, namesIn, PUBLIC_LIST, removeCluster, revisionNow, revisionOf, touch } from './support/fleet.ts';
+import { expectStatus } from './support/expect-status.ts';
+import { addCluster, PUBLIC_LIST, removeCluster, revisionNow, revisionOf, touch } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
 import type { Answer, Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
@@ -227,12 +227,6 @@ describe('the resource and its schema', () => {
   const MERGE = { 'Content-Type': 'application/merge-patch+json' };
   const patch = (path: string, body: object): Promise<Answer> =>
     server.call('PATCH', `${CLUSTERS}/${path}`, { body, headers: MERGE });
-  const NOT_SERVED = {
-    code: 404,
-    reason: 'NotFound',
-    message: 'the server could not find the requested resource',
-    details: {},
-  };
 
   describe('the resource', () => {
     it('L-01, decision 1: its group, version, kinds and scope, with a status', async () => {
@@ -256,43 +250,6 @@ describe('the resource and its schema', () => {
       expect([list.apiVersion, list.kind]).toEqual(['clusterregistry.k8s.io/v1alpha1', 'ClusterList']);
       const token = (await server.call('GET', '/orchestrator/a/api/v1')).json.resources.at(-1);
       expect([token.group, token.version, token.kind]).toEqual(['authentication.k8s.io', 'v1', 'TokenRequest']);
-    });
-
-    it('L-02: has one path, outside of namespaces', async () => {
-      for (const path of [`${GROUP}/namespaces/ci/clusters`, `${GROUP}/namespaces/ci/clusters/a`]) {
-        for (const method of ['GET', 'DELETE']) expectStatus(await server.call(method, path), NOT_SERVED);
-      }
-      expect(namesIn(await server.call('GET', CLUSTERS))).toEqual(['a', 'b', 'c', 'd']);
-    });
-
-    it('L-03: status is written through its subresource only, and is no new generation', async () => {
-      const status = { type: 'kind', version: 'v1.36.4' };
-      const created = await server.call('POST', CLUSTERS, {
-        body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'staged' }, status },
-      });
-      expect([created.code, created.json.status, created.json.metadata.generation]).toEqual([201, undefined, 1]);
-      const mainly = await patch('staged', { status });
-      expect([mainly.code, mainly.json.status]).toEqual([200, undefined]);
-      const written = await patch('staged/status', { status, spec: { authInfo: { user: { name: 'x' } } } });
-      expect([written.code, written.json.status, written.json.spec, written.json.metadata.generation]).toEqual([
-        200,
-        status,
-        undefined,
-        1,
-      ]);
-      const changed = await patch('staged', { spec: { authInfo: { user: { name: 'x' } } }, status: { type: 'other' } });
-      expect([changed.code, changed.json.status, changed.json.metadata.generation]).toEqual([200, status, 2]);
-      const put = await server.call('PUT', `${CLUSTERS}/staged/status`, {
-        body: { ...changed.json, spec: {}, status: { ...status, type: 'real' } },
-      });
-      expect([put.code, put.json.status.type, put.json.spec, put.json.metadata.generation]).toEqual([
-        200,
-        'real',
-        changed.json.spec,
-        2,
-      ]);
-      expect((await server.call('DELETE', `${CLUSTERS}/staged`)).code).toBe(200);
-      expectStatus(await patch('staged/status', { status }), notFound('clusters', 'staged', 'clusterregistry.k8s.io'));
     });
   });
 

@@ -1,15 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { expectStatus } from './support/expect-status.ts';
-import {
-  createParents,
-  KINDS,
-  type KindCase,
-  kindCase,
-  kindDetails,
-  objectOf,
-  qualifiedKind,
-} from './support/kinds.ts';
+import { createParents, KINDS, type KindCase, kindCase, objectOf, qualifiedKind } from './support/kinds.ts';
 import { asUser, create, createAccount, inNamespace } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import type { Server } from './support/server.ts';
@@ -134,38 +126,6 @@ describe('paths', () => {
 });
 
 describe('names', () => {
-  const RBAC_KINDS = ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'];
-
-  async function expectRefused(of: KindCase, name: string, problems: readonly string[]): Promise<void> {
-    const causes = problems.map((problem) => ({
-      reason: 'FieldValueInvalid',
-      message: `Invalid value: ${JSON.stringify(name)}: ${problem}`,
-      field: 'metadata.name',
-    }));
-    const [first] = causes;
-    const texts = causes.map(({ message, field }) => `${field}: ${message}`);
-    expectStatus(await server.call('POST', of.path, { body: objectOf(of, { name }) }), {
-      code: 422,
-      reason: 'Invalid',
-      message: `${qualifiedKind(of)} ${JSON.stringify(name)} is invalid: ${texts.length === 1 ? `${first?.field}: ${first?.message}` : `[${texts.join(', ')}]`}`,
-      details: kindDetails(of, name, causes),
-    });
-  }
-
-  describe('names of rules are any one segment of a path', () => {
-    it.each(RBAC_KINDS)('%s', async (kind) => {
-      const of = kindCase(kind);
-      await expectRefused(of, '.', ["may not be '.'"]);
-      await expectRefused(of, '..', ["may not be '..'"]);
-      await expectRefused(of, 'a/b%c', ["may not contain '/'", "may not contain '%'"]);
-      expect((await server.call('POST', of.path, { body: objectOf(of, { name: 'a\nb' }) })).code).toBe(422);
-      const name = 'system:Node_Admin @x';
-      const made = await create(server, of.path, objectOf(of, { name }));
-      const read = await server.call('GET', `${of.path}/${encodeURIComponent(name)}`);
-      expect(read.json).toEqual(made);
-    });
-  });
-
   describe('M-05: a name', () => {
     it.each(KINDS)('of a $kind is required', async (of) => {
       const message = 'Required value: name or generateName is required';

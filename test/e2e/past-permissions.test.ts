@@ -3,15 +3,13 @@ import {
   addCluster,
   grantClusters,
   namesIn,
-  PUBLIC_LIST,
   patchCluster,
   relabel,
   removeCluster,
   revisionNow,
-  unbind,
 } from './support/fleet.ts';
 import { create, createAccount, createNamespace, inNamespace, remove, tokenPath } from './support/objects.ts';
-import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
+import { RBAC, RBAC_GROUP } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
 import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
@@ -35,62 +33,6 @@ async function watched(user: string, path: string, version: number): Promise<str
   const watch = await Watch.open(server, `${path}${query}`, tokenOf(user));
   return (await watch.rest()).map(brief);
 }
-
-describe('A17, A18: clusters at a version before the grant', () => {
-  it('are not listed, neither as they were nor if they are gone', async () => {
-    await addCluster(server, 'kept', { annotations: { note: CANARY } });
-    await addCluster(server, 'dropped', { annotations: { note: CANARY } });
-    const then = await revisionNow(server);
-    await patchCluster(server, 'kept', { metadata: { annotations: { note: null } } });
-    await removeCluster(server, 'dropped');
-    await grantClusters(server, 'late', 'late');
-    const granted = await revisionNow(server);
-    for (const path of [PUBLIC_LIST, CLUSTERS]) {
-      for (const query of [exactly(then), `?resourceVersion=${then}&limit=500`]) {
-        const answer = await as('late', `${path}${query}`);
-        expect([answer.code, answer.json.reason]).toEqual([410, 'Expired']);
-      }
-      expect(namesIn(await as('late', `${path}${exactly(granted)}`))).toEqual(['kept']);
-      expect((await as('late', `${path}?resourceVersion=${then}`)).text).not.toContain(CANARY);
-    }
-    expect(namesIn(await server.call('GET', `${PUBLIC_LIST}${exactly(then)}`))).toEqual(['dropped', 'kept']);
-  });
-
-  it('nor are fields that became visible later', async () => {
-    await grantClusters(server, 'owner-view', 'owner', { names: ['secretive'] });
-    await addCluster(server, 'secretive', { spec: { authInfo: { user: { kind: 'Secret', name: CANARY } } } });
-    const then = await revisionNow(server);
-    await patchCluster(server, 'secretive', { spec: { authInfo: null } });
-    await grantClusters(server, 'owner-update', 'owner', { verbs: ['update'], names: ['secretive'] });
-    expect((await as('owner', `${CLUSTERS}${exactly(then)}`)).code).toBe(410);
-    expect((await server.call('GET', `${CLUSTERS}${exactly(then)}`)).text).toContain(CANARY);
-  });
-
-  it('of a time between two grants are not listed', async () => {
-    await grantClusters(server, 'paused', 'paused', { names: ['kept'] });
-    const before = await revisionNow(server);
-    await unbind(server, 'paused');
-    await patchCluster(server, 'kept', { metadata: { annotations: { pause: 'x' } } });
-    const between = await revisionNow(server);
-    await grantClusters(server, 'paused-again', 'paused', { names: ['kept'] });
-    for (const version of [before, between]) {
-      expect((await as('paused', `${PUBLIC_LIST}${exactly(version)}`)).code).toBe(410);
-    }
-  });
-
-  it('are not on later pages of a list whose first page could not show them', async () => {
-    await grantClusters(server, 'pager', 'pager', { names: ['kept', 'secretive'] });
-    await addCluster(server, 'p-new', { annotations: { note: CANARY } });
-    const first = await as('pager', `${PUBLIC_LIST}?limit=1`);
-    expect([namesIn(first), first.json.metadata.remainingItemCount]).toEqual([['kept'], 1]);
-    await grantClusters(server, 'pager-more', 'pager');
-    const second = await as('pager', `${PUBLIC_LIST}?limit=9&continue=${first.json.metadata.continue}`);
-    expect([second.code, second.text.includes(CANARY)]).toEqual([410, false]);
-    // From the present state on, the list goes on.
-    const rest = await as('pager', `${PUBLIC_LIST}?limit=9&continue=${second.json.metadata.continue}`);
-    expect(namesIn(rest)).toContain('p-new');
-  });
-});
 
 describe('A17, A18: other kinds that are filtered object by object', () => {
   const GROUP = 'clusterpass.dev';

@@ -1,12 +1,4 @@
-import { createHash } from 'node:crypto';
-import {
-  calculateJwkThumbprint,
-  createRemoteJWKSet,
-  decodeJwt,
-  decodeProtectedHeader,
-  exportJWK,
-  jwtVerify,
-} from 'jose';
+import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { expectUnauthorized } from './support/expect-status.ts';
@@ -54,16 +46,6 @@ describe('claims and keys', () => {
     Buffer.from(token.split('.')[part] ?? '', 'base64url').toString();
 
   describe('ES256, the default', () => {
-    it('K-01, K-02: the header is exactly alg and kid, and kid follows from the key', async () => {
-      const token = await issue(server);
-      const key = await publicKeyOf(server, decodeProtectedHeader(token).kid);
-      const kid = createHash('sha256')
-        .update(key.export({ type: 'spki', format: 'der' }))
-        .digest('base64url');
-      expect(textOf(token, 0)).toBe(`{"alg":"ES256","kid":"${kid}"}`);
-      expect(kid, 'not the thumbprint of RFC 7638').not.toBe(await calculateJwkThumbprint(await exportJWK(key)));
-    });
-
     it('K-03, K-04, K-05, K-06, K-07, K-09: every claim, in order, under a signature that holds', async () => {
       const token = await issue(server, tokenPath(), { audiences: ['vault', 'registry'], expirationSeconds: 1200 });
       const key = await publicKeyOf(server, decodeProtectedHeader(token).kid);
@@ -74,17 +56,6 @@ describe('claims and keys', () => {
       );
       expect(jti).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
       expect(Math.abs(iat - Date.now() / 1000)).toBeLessThan(60);
-    });
-
-    it('A8: the output of the program has the id of a token, and nothing else of it', async () => {
-      const token = await issue(server);
-      await codeFor(server, token);
-      await server.call('GET', '/auth/v1/clusters', { token: `${token}x`, headers: { 'Audit-ID': 'the-last-one' } });
-      const written = (): string => server.output.stdout + server.output.stderr;
-      await expect.poll(written).toContain('the-last-one');
-      expect(written()).toContain(`JTI=${decodeJwt(token).jti}`);
-      for (const part of token.split('.').slice(1)) expect(written()).not.toContain(part);
-      expect(written()).not.toContain(server.adminToken);
     });
   });
 

@@ -43,8 +43,6 @@ describe('query parameters and unknown fields', () => {
 describe('the contract of kube-apiserver', () => {
   /** Facts about the whole token operation: its path, its response, and what it leaves out. */
 
-  const POD = { kind: 'Pod', apiVersion: 'v1', name: 'web-0' };
-
   describe('the operation', () => {
     it('T-01: is a create in the core group, of an object of the authentication group', async () => {
       const { json } = await server.call('GET', '/orchestrator/alpha/api/v1');
@@ -134,13 +132,6 @@ describe('the contract of kube-apiserver', () => {
       const answer = await post(server, { spec: { audiences: [], boundObjectRef } });
       expectStatus(answer, badRequest('cannot bind token to object of type /v1, Kind=Node'));
     });
-
-    it('T-21: the node of a pod: only its name is in the token', async () => {
-      const { code, json } = await post(server, { spec: { audiences: [], boundObjectRef: POD } });
-      expect(code).toBe(201);
-      const claims = decodeJwt<{ 'kubernetes.io': { node: object } }>(json.status.token);
-      expect(claims['kubernetes.io'].node).toEqual({ name: 'node-1' });
-    });
   });
 
   describe('T-12: the order of the checks around the parsing of the body', () => {
@@ -191,7 +182,6 @@ describe('the contract of kube-apiserver', () => {
 describe('values that a caller can know before a request, and require', () => {
   /** What a caller can know about a token before the request, and require in it. */
 
-  const MIN = 'clusterpass.dev/min-expiration-seconds';
   const FOR = 'clusterpass.dev/for';
 
   let published: Record<string, string>;
@@ -205,18 +195,6 @@ describe('values that a caller can know before a request, and require', () => {
   const ask = (annotations: Record<string, string>, spec: object = {}, path = tokenPath()) =>
     post(server, { metadata: { annotations }, spec: { audiences: [], ...spec } }, { path });
 
-  /** T-14: the name is empty. */
-  const refused = (field: string, said: string) => ({
-    code: 422,
-    reason: 'Invalid',
-    message: `TokenRequest.authentication.k8s.io "" is invalid: ${field}: ${said}`,
-    details: {
-      group: 'authentication.k8s.io',
-      kind: 'TokenRequest',
-      causes: [{ reason: expect.stringMatching(/^FieldValue/), message: said, field }],
-    },
-  });
-
   describe('the published values of a cluster', () => {
     it('are those of its tokens: the issuer, the audience and the longest lifetime', async () => {
       const { json, warnings } = await ask({}, { expirationSeconds: 100_000 });
@@ -226,21 +204,6 @@ describe('values that a caller can know before a request, and require', () => {
       const longest = Number(published['clusterpass.dev/max-expiration-seconds']);
       expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(longest);
       expect(warnings).toEqual([`requested expiration of 100000 seconds shortened to ${longest} seconds`]);
-    });
-  });
-
-  describe('a minimal lifetime', () => {
-    it('is granted, or the request fails and nothing is shortened', async () => {
-      expect((await ask({ [MIN]: '86400' }, { expirationSeconds: 100_000 })).code).toBe(201);
-      const answer = await ask({ [MIN]: '86401' }, { expirationSeconds: 100_000 });
-      expectStatus(
-        answer,
-        refused(
-          `metadata.annotations[${MIN}]`,
-          'Invalid value: 86401: the longest lifetime that is granted here is 86400 seconds',
-        ),
-      );
-      expect(answer.warnings).toEqual([]);
     });
   });
 
@@ -255,23 +218,5 @@ describe('values that a caller can know before a request, and require', () => {
       const dry = await ask({ [FOR]: 'cluster' }, { audiences: ['vault'] }, `${tokenPath()}?dryRun=All`);
       expect(dry.warnings).toEqual([warning()]);
     });
-  });
-
-  it('a misspelled annotation is 422 with the keys that there are; annotations of others are repeated', async () => {
-    const refused = await ask({ 'clusterpass.dev/min-expiration': '86400' });
-    expect([refused.code, refused.json.details.causes]).toEqual([
-      422,
-      [
-        {
-          reason: 'FieldValueInvalid',
-          message: expect.stringMatching(
-            /^Invalid value: "clusterpass.dev\/min-expiration": is not an annotation of a TokenRequest, which has .*"clusterpass.dev\/min-expiration-seconds"/,
-          ),
-          field: 'metadata.annotations[clusterpass.dev/min-expiration]',
-        },
-      ],
-    ]);
-    const { code, json } = await ask({ 'example.com/note': 'x' });
-    expect([code, json.metadata.annotations]).toEqual([201, { 'example.com/note': 'x' }]);
   });
 });

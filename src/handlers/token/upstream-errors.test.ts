@@ -18,6 +18,19 @@ describe('C-I: failures of a cluster', () => {
     expect(status.message).toContain('cluster "alpha" did not issue a token: it failed');
   });
 
+  it.each([
+    [400, 'BadRequest'],
+    [404, 'NotFound'],
+    [409, 'Conflict'],
+    [422, 'Invalid'],
+  ])('a %i is about the request: it is a %s here, too', (code, reason) => {
+    expect(fromAnswer('alpha', 'ci/builder', answered(code, '{"message":"because"}')).status).toMatchObject({
+      code,
+      reason,
+      message: 'cluster "alpha": because',
+    });
+  });
+
   it('text of the cluster is cut, without control characters', () => {
     const message = `\u001b]0;x\u0007\r\n\u202e${'a'.repeat(100_000)}`;
     const { status } = fromAnswer('alpha', 'ci/builder', answered(404, JSON.stringify({ message })));
