@@ -105,7 +105,7 @@ describe('AP-61: managedFields that would be too large', () => {
     expect(() => checkManagedFieldsSize(kind, 'a', full)).not.toThrow();
     const more = new Map([...full, ...readManagers([entry('more', labels('one'))])]);
     expect(() => checkManagedFieldsSize(kind, 'a', more)).toThrow(
-      'metadata.managedFields: Too many: 5001: must have at most 5000 fields of all managers together',
+      'metadata.managedFields: Too many: 2001: must have at most 2000 fields of all managers together',
     );
   });
 

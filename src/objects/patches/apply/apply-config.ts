@@ -2,7 +2,7 @@ import { equalJson, type JsonMap } from '../../../lib/json.ts';
 import { type FieldSet, union, without } from './field-set.ts';
 import { fieldSetOf } from './field-set-of.ts';
 import { forgiveLastApplied, withLastApplied } from './last-applied.ts';
-import { type Manager, type Managers, managerKey } from './managers.ts';
+import { type Managers, managerKey } from './managers.ts';
 import { merge } from './merge.ts';
 import {
   afterWrite,
@@ -63,7 +63,8 @@ function applyTo(rules: FieldRules, input: ApplyInput): Applied {
   const set = without(fieldSetOf(config, rules.shape), rules.ignored);
   const claimed = new Map(input.managers).set(id, { ...applier, time: last?.time, set });
   const merged = merge(live, config, rules.shape) ?? {};
-  const object = (last === undefined ? merged : prune(merged, last.set, unionOf(claimed), rules.shape)) as JsonMap;
+  const owned = (): FieldSet => union(...[...claimed.values()].map(({ set }) => set));
+  const object = (last === undefined ? merged : prune(merged, last.set, owned(), rules.shape)) as JsonMap;
   const comparison = compareObjects(live, object, rules);
   const conflicts = force ? [] : conflictsOf(claimed, id, comparison);
   const managers = afterWrite(claimed, id, comparison, rules);
@@ -74,6 +75,3 @@ function applyTo(rules: FieldRules, input: ApplyInput): Applied {
   if (!own.isEmpty) managers.set(id, { ...applier, time, set: own });
   return { object, managers, conflicts };
 }
-
-const unionOf = (managers: ReadonlyMap<string, Manager>): FieldSet =>
-  [...managers.values()].map(({ set }) => set).reduce(union);

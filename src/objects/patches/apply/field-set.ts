@@ -62,13 +62,21 @@ const NOTHING = new FieldSet();
 export const setOf = (paths: readonly (readonly string[])[]): FieldSet =>
   paths.reduce((set, path) => set.insert(path), new FieldSet());
 
-export function union(a: FieldSet, b: FieldSet): FieldSet {
-  if (a.isEmpty) return b;
-  if (b.isEmpty) return a;
+/** Of all sets at once: one after the other would visit what many managers own as often as there are managers. */
+export function union(...sets: readonly FieldSet[]): FieldSet {
+  const filled = sets.filter((set) => !set.isEmpty);
+  if (filled.length < 2) return filled[0] ?? NOTHING;
   const result = new FieldSet();
-  result.isMember = a.isMember || b.isMember;
-  for (const [element, child] of a.children) result.attach(element, union(child, b.children.get(element) ?? NOTHING));
-  for (const [element, child] of b.children) if (!a.children.has(element)) result.attach(element, child);
+  result.isMember = filled.some(({ isMember }) => isMember);
+  const children = new Map<string, FieldSet[]>();
+  for (const set of filled) {
+    for (const [element, child] of set.children) {
+      const same = children.get(element);
+      if (same === undefined) children.set(element, [child]);
+      else same.push(child);
+    }
+  }
+  for (const [element, same] of children) result.attach(element, union(...same));
   return result;
 }
 

@@ -27,8 +27,8 @@ export const NO_MANAGERS: Managers = new Map();
 
 export type ManagerId = Pick<Manager, 'name' | 'operation' | 'apiVersion' | 'subresource'>;
 
-/** Paths of all managers of one object: more than two managers of an object with as many labels as are allowed. */
-export const MAX_PATHS = 5_000;
+/** Paths of all managers of one object: as many as labels and annotations that are allowed. */
+export const MAX_PATHS = 2_000;
 /** Characters of their names. */
 const MAX_TEXT = 512 * 1024;
 

@@ -52,7 +52,7 @@ export function afterWrite(
   { modified, added, removed }: Comparison,
   { apiVersion }: Pick<FieldRules, 'apiVersion'>,
 ): Map<string, Manager> {
-  const gone = union(union(modified, added), removed);
+  const gone = union(modified, added, removed);
   const left = new Map<string, Manager>();
   for (const [id, manager] of managers) {
     // An entry of a version that is not served has no meaning.
