@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fakeTiming } from './script-server.fixture.ts';
-import { createTokenSource } from './token-source.ts';
+import { createTokenSource, refreshTime } from './token-source.ts';
 import type { IssuedToken } from './types.ts';
 
 const MINUTE = 60_000;
@@ -87,3 +87,16 @@ describe('a token source', () => {
     expect(await tokens.token()).toBe('token-2');
   });
 });
+
+it.each([
+  ['a day', 86_400, 69_120],
+  ['ten minutes', 600, 480],
+  ['two minutes', 120, 90],
+  ['less than the margin', 20, 10],
+])(
+  'CP-99: a token of %s is replaced at 80 percent of its lifetime, 30 seconds before its end at the latest',
+  (_, seconds, at) => {
+    const issued = { issuedAt: 0, expirationTimestamp: new Date(seconds * 1000).toISOString() };
+    expect(refreshTime(issued, 5_000)).toBe(5_000 + at * 1000);
+  },
+);

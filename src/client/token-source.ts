@@ -11,14 +11,30 @@ export interface TokenSource {
   invalidate(token: string): void;
 }
 
-/** A token is refreshed when a fifth of its lifetime remains. */
-const REFRESH_SHARE = 0.2;
+/** CP-99: how long before its expiry a token is replaced. Requests take time, and clocks differ. */
+const MARGIN_SHARE = 0.2;
+const MIN_MARGIN_MS = 30_000;
+/** Of a token that does not live that long. */
+const MAX_MARGIN_SHARE = 0.5;
+
+/** How long after its arrival a token with this lifetime is replaced. */
+export const refreshAfter = (lifetimeMs: number): number =>
+  lifetimeMs - Math.min(Math.max(lifetimeMs * MARGIN_SHARE, MIN_MARGIN_MS), lifetimeMs * MAX_MARGIN_SHARE);
+
+/** The clock of the server may differ. */
+const lifetimeOf = ({ expirationTimestamp, issuedAt }: Pick<IssuedToken, 'expirationTimestamp' | 'issuedAt'>): number =>
+  Math.max(0, Date.parse(expirationTimestamp) - issuedAt);
+
+/** When a token that has just arrived is replaced, by the clock of this machine. */
+export const refreshTime = (issued: Parameters<typeof lifetimeOf>[0], now: number): number =>
+  Math.floor(now + refreshAfter(lifetimeOf(issued)));
+
 /** The delay after a failed refresh while the old token is valid. */
 const RETRY_MS = 10_000;
 
 interface CurrentToken {
   readonly issued: IssuedToken;
-  /** By the local clock: arrival plus lifetime. The server's clock may differ. */
+  /** By the local clock: arrival plus lifetime. */
   readonly expiresAt: number;
   readonly refreshAt: number;
 }
@@ -32,8 +48,7 @@ export function createTokenSource(issue: () => Promise<IssuedToken>, timing: Tim
     try {
       const issued = await issue();
       const now = timing.now();
-      const lifetime = Math.max(0, Date.parse(issued.expirationTimestamp) - issued.issuedAt);
-      current = { issued, expiresAt: now + lifetime, refreshAt: now + lifetime * (1 - REFRESH_SHARE) };
+      current = { issued, expiresAt: now + lifetimeOf(issued), refreshAt: refreshTime(issued, now) };
       return issued;
     } catch (error) {
       retryAt = timing.now() + RETRY_MS;

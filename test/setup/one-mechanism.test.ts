@@ -87,6 +87,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   ['an object that a request creates or changes', /\.warnOfBinding\(/, ['src/handlers/write/write-parts.ts']],
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
   ['the values that a flag may have stand in its row of the table', /--[a-z-]+: .*must be one of/, []],
+  ['when a token is replaced', /\b(?:MARGIN|REFRESH)\w*_(?:SHARE|REMAINING)\b/, ['src/client/token-source.ts']],
   ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],
   [
     'the TLS settings of requests of the command line',

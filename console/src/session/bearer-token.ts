@@ -1,4 +1,5 @@
 import { ConnectionError } from '../../../src/client/index.ts';
+import { refreshAfter } from '../../../src/client/token-source.ts';
 import { errorMessage } from '../error-message.ts';
 import { decodeClaims } from '../jwt.ts';
 import { ProviderRejection, type ProviderTokens } from './oidc-client.ts';
@@ -41,8 +42,6 @@ interface RefreshOptions {
   readonly onExpired: () => void;
 }
 
-/** Share of the lifetime that is left when the token is refreshed. */
-const REFRESH_AT_REMAINING = 0.2;
 /** Pause after a failed refresh while the old token is still valid. */
 const RETRY_MS = 10_000;
 
@@ -103,5 +102,5 @@ function scheduleOf(token: string, arrivedAt: number): { readonly refreshAt: num
   const { iat, exp } = decodeClaims(token) ?? {};
   if (typeof iat !== 'number' || typeof exp !== 'number') return { refreshAt: Infinity, expiresAt: Infinity };
   const lifetime = Math.max(0, exp - iat) * 1000;
-  return { refreshAt: arrivedAt + lifetime * (1 - REFRESH_AT_REMAINING), expiresAt: arrivedAt + lifetime };
+  return { refreshAt: arrivedAt + refreshAfter(lifetime), expiresAt: arrivedAt + lifetime };
 }

@@ -1,12 +1,12 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
+import { refreshTime } from '../../client/token-source.ts';
 import type { RedeemOptions } from '../../client/types.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
 import { clientFor, credentialSource, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential, deleteCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
 import { checkClusterName } from '../connection/one-server.ts';
-import { refreshTime } from '../connection/refresh-time.ts';
 import { type ExecInfo, readExecInfo } from '../exec-info.ts';
 import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
 

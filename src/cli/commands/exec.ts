@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
 import { MAX_PASSES } from '../../client/request-passes.ts';
+import { refreshTime } from '../../client/token-source.ts';
 import type { Cluster } from '../../client/types.ts';
 import { Slots } from '../../lib/slots.ts';
 import { terminalSafe } from '../../lib/text.ts';
@@ -19,7 +20,6 @@ import {
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { environmentFor } from '../connection/connection.ts';
-import { refreshTime } from '../connection/refresh-time.ts';
 import { describeError } from '../describe-error.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';

@@ -1,12 +1,12 @@
 import { promises as fs } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
+import { refreshTime } from '../../client/token-source.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { sha256 } from '../../lib/sha256.ts';
 import { CliError, type Context } from '../command.ts';
 import { readPrivate, writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
-import { refreshTime } from './refresh-time.ts';
 
 /** Where a token can be checked: at Clusterpass, at the cluster of the token, or nowhere. */
 export type VerifiedBy = 'server' | 'cluster' | 'none';

@@ -5,7 +5,6 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
 import { fetchFor } from './fetch-for.ts';
-import { refreshTime } from './refresh-time.ts';
 
 const authority = createAuthority('CA of the server');
 const { cert, key } = authority.issue({ names: ['server.example', '127.0.0.1'] });
@@ -107,16 +106,3 @@ it('ends with its signal while the proxy, or the server behind it, does not answ
     stuck.close();
   }
 });
-
-it.each([
-  ['a day', 86_400, 69_120],
-  ['ten minutes', 600, 480],
-  ['two minutes', 120, 90],
-  ['less than the margin', 20, 10],
-])(
-  'CP-99: a token of %s is replaced at 80 percent of its lifetime, 30 seconds before its end at the latest',
-  (_, seconds, at) => {
-    const issued = { issuedAt: 0, expirationTimestamp: new Date(seconds * 1000).toISOString() };
-    expect(refreshTime({ ...issued, token: '' } as Parameters<typeof refreshTime>[0], 5_000)).toBe(5_000 + at * 1000);
-  },
-);

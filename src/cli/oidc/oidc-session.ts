@@ -1,3 +1,5 @@
+import { refreshAfter } from '../../client/token-source.ts';
+
 /** A session at an identity provider, part of a stored login. */
 export interface Session extends ClientSettings {
   /** Constant across refreshes: credentials cached with one ID token are used with the next. */
@@ -31,12 +33,9 @@ export interface Tokens {
   readonly exp: number;
 }
 
-const MAX_MARGIN_MS = 60_000;
-const MARGIN_SHARE = 0.1;
-
 /** Computed from the lifetime, because the provider's clock may differ from this machine's. */
 export function timesOf({ iat, exp }: Tokens, now: number): Pick<Session, 'refreshAt' | 'expiresAt'> {
   const lifetime = Math.max(0, (exp - iat) * 1000);
   const expiresAt = Math.floor(now + lifetime);
-  return { refreshAt: Math.floor(expiresAt - Math.min(MAX_MARGIN_MS, lifetime * MARGIN_SHARE)), expiresAt };
+  return { refreshAt: Math.floor(now + refreshAfter(lifetime)), expiresAt };
 }

@@ -68,9 +68,9 @@ describe('the settings of the provider', () => {
   });
 });
 
-it('computes times by the local clock, with a margin of a tenth of the lifetime and at most a minute', () => {
+it('computes times by the local clock, with the margin of every token', () => {
   const tokens = { idToken: '', refreshToken: undefined, subject: '', iat: 1_000, exp: 1_100 };
-  expect(timesOf(tokens, 5_000_000)).toEqual({ refreshAt: 5_090_000, expiresAt: 5_100_000 });
-  expect(timesOf({ ...tokens, exp: 1_000 + 86_400 }, 0)).toEqual({ refreshAt: 86_340_000, expiresAt: 86_400_000 });
+  expect(timesOf(tokens, 5_000_000)).toEqual({ refreshAt: 5_070_000, expiresAt: 5_100_000 });
+  expect(timesOf({ ...tokens, exp: 1_000 + 86_400 }, 0)).toEqual({ refreshAt: 69_120_000, expiresAt: 86_400_000 });
   expect(timesOf({ ...tokens, exp: 0 }, 7)).toEqual({ refreshAt: 7, expiresAt: 7 });
 });
