@@ -22,6 +22,8 @@ export interface TlsOptions {
 const HEADERS_TIMEOUT_MS = 60_000;
 /** Servers close connections that are idle for longer. */
 const KEEP_ALIVE_MS = 4_000;
+/** Node has one option for an idle connection and for the answer of a proxy to CONNECT. */
+const TUNNEL_TIMEOUT_MS = 10_000;
 
 /** The same words for the same failure in every implementation of the credential plugin. */
 const WORDS: Readonly<Record<string, string>> = {
@@ -116,7 +118,7 @@ function through({ url }: ProxyOptions): AgentOptions {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   // An older one would ignore the option, and connect directly.
   if (major < 24 || (major === 24 && minor < 5)) throw new Error('a proxy needs Node 24.5 or newer');
-  return { proxyEnv: { HTTPS_PROXY: url } };
+  return { proxyEnv: { HTTPS_PROXY: url }, timeout: TUNNEL_TIMEOUT_MS };
 }
 
 function responseOf(received: IncomingMessage): Response {

@@ -52,6 +52,8 @@ it('CP-96: goes through HTTPS_PROXY, verifies the server behind it, and knows NO
   const fetch = fetchFor(trust, env);
   const proxied = await fetch('https://server.example/x');
   expect([proxied.status, await proxied.text(), tunnels]).toEqual([200, 'server.example', ['server.example:443']]);
+  const again = await fetch('https://server.example/x');
+  expect([again.status, await again.text(), tunnels.length]).toEqual([200, 'server.example', 1]);
   const direct = await fetch(`https://127.0.0.1:${portOf(server)}/x`);
   expect([direct.status, tunnels.length]).toEqual([200, 1]);
   await expect(fetch('https://other.example/x')).rejects.toThrow('its certificate is for another name');
