@@ -150,6 +150,8 @@ function setOption(
   const name = optionName(isNegative ? long.replace('--no-', '--') : long);
   if (takesValue && value === undefined) throw new UsageError(`option '${flag.flags}' argument missing`);
   const values = valuesOf(flag);
+  // `-o=` is no format, as for kubectl.
+  if (values !== undefined && value === '' && flag.default === undefined) return;
   if (value !== undefined && values?.includes(value) === false) {
     throw new UsageError(`${long}: ${JSON.stringify(value)} must be one of ${values.join(', ')}`);
   }

@@ -7,8 +7,13 @@ import { askAll, failureAt, type NamedServer } from './connection/all-servers.ts
 import { describeError } from './describe-error.ts';
 import { nearestClusters } from './suggest-cluster.ts';
 
+export interface LocatedCluster {
+  readonly server: NamedServer;
+  readonly cluster: Cluster;
+}
+
 export interface FoundClusters {
-  readonly found: readonly { readonly server: NamedServer; readonly cluster: Cluster }[];
+  readonly found: readonly LocatedCluster[];
   /** Why a name was found at no server. */
   readonly problems: readonly unknown[];
   /** The names that were probably meant. */
@@ -34,7 +39,7 @@ export async function findClusters(
     checkedNames(results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
     return new Map(names.map((name, at) => [name, results[at] as PromiseSettledResult<Cluster>]));
   });
-  const found: { server: NamedServer; cluster: Cluster }[] = [];
+  const found: LocatedCluster[] = [];
   const problems: unknown[] = [];
   const missing: ClusterReference[] = [];
   for (const reference of references) {

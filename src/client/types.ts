@@ -33,24 +33,24 @@ export interface ClusterEvent {
 }
 
 export interface ClusterSelection {
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
   /**
    * `public` (the default): the public view, with issuer, audience and maximum lifetime as annotations.
    * `full`: clusters with all fields that the caller may see.
    */
-  readonly view?: 'public' | 'full';
-  readonly signal?: AbortSignal;
+  readonly view?: 'public' | 'full' | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ListOptions extends ClusterSelection {
   /** The number of clusters on a page. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
 }
 
 export interface WatchOptions extends ClusterSelection {
   /** Continues from a list instead of starting with an ADDED event for every cluster. */
-  readonly from?: ClusterList;
+  readonly from?: ClusterList | undefined;
   /** Called after all initial events: at the start, and after an interruption that was too long to resume. */
   readonly onSynced?: () => void;
   /** Called when a connection is open: at the start, and after each interruption. */
@@ -65,20 +65,20 @@ export interface TokenOptions {
   /** The service account. */
   readonly name: string;
   /** Defaults to the cluster's API server. */
-  readonly audiences?: readonly string[];
-  readonly expirationSeconds?: number;
+  readonly audiences?: readonly string[] | undefined;
+  readonly expirationSeconds?: number | undefined;
   /** The request fails if the server would issue a shorter lifetime. */
-  readonly minExpirationSeconds?: number;
+  readonly minExpirationSeconds?: number | undefined;
   /** The token is for the cluster's API server: the response has a warning if that does not accept the audiences. */
-  readonly forCluster?: boolean;
+  readonly forCluster?: boolean | undefined;
   /** An address of the cluster's API server, to which the token will be sent: the request fails if it is another's. */
-  readonly forServer?: string;
+  readonly forServer?: string | undefined;
   /** The server stores a record of the token until it expires, for `listIssuedTokens`. */
-  readonly tracked?: boolean;
-  readonly boundObjectRef?: BoundObjectReference;
+  readonly tracked?: boolean | undefined;
+  readonly boundObjectRef?: BoundObjectReference | undefined;
   /** All checks without issuing a token. */
-  readonly dryRun?: boolean;
-  readonly signal?: AbortSignal;
+  readonly dryRun?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A pass for the caller itself. Its audience follows from the cluster. */
@@ -91,7 +91,7 @@ export interface RedeemOptions extends Pick<TokenOptions, 'forServer' | 'dryRun'
   /** The name of the pass. */
   readonly handle: string;
   /** The secret of a pass with `spec.codeChallenge`. */
-  readonly codeVerifier?: string;
+  readonly codeVerifier?: string | undefined;
 }
 
 /** As the server answers: `boundObjectRef` is null for a token that is not bound to an object. */
@@ -122,8 +122,8 @@ export interface TrackedToken extends ApiObject {
 
 export interface TokenSelection {
   /** E.g. `spec.cluster=prod-eu-1`. */
-  readonly fieldSelector?: string;
-  readonly signal?: AbortSignal;
+  readonly fieldSelector?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface UsableAccounts {

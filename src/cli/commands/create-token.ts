@@ -17,12 +17,7 @@ export const run: Run = async (context, invocation) => {
   const expirationSeconds = invocation.seconds('duration', '--duration');
   const minExpirationSeconds = invocation.seconds('minDuration', '--min-duration');
   const dryRun = isDryRun(invocation);
-  const shared: UserpassOptions = {
-    cluster,
-    dryRun,
-    ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-    ...(minExpirationSeconds === undefined ? {} : { minExpirationSeconds }),
-  };
+  const shared: UserpassOptions = { cluster, dryRun, expirationSeconds, minExpirationSeconds };
   const account = accountOptions(invocation);
   const client = await connect(context, invocation);
   const created = await createToken(context, invocation, (isTracked) =>
@@ -63,13 +58,12 @@ function accountOptions(invocation: Invocation): AccountOptions | 'me' {
     const hint = account === '' || more.length > 0 ? '' : `: use ${account} -n ${namespace}`;
     throw new CliError(`${JSON.stringify(name)} is not the name of a service account${hint}`);
   }
-  const boundObjectRef = boundObject(invocation);
   return {
     namespace: invocation.value('namespace'),
     name,
     audiences: invocation.list('audience'),
     forCluster: invocation.is('forCluster'),
-    ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
+    boundObjectRef: boundObject(invocation),
   };
 }
 

@@ -1,7 +1,6 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import { refreshTime } from '../../client/token-source.ts';
-import type { RedeemOptions } from '../../client/types.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
 import { clientFor, credentialSource, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential, deleteCredential } from '../connection/credential-cache.ts';
@@ -43,18 +42,15 @@ export const run: Run = async (context, invocation) => {
   const connection = await resolveConnection(context, invocation);
   const { server, tokenFile } = connection;
   const bearer = tokenFor(connection);
-  const wanted = {
-    ...(forServer === undefined ? {} : { forServer }),
-    ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-  };
   const source: CredentialSource = {
     issue: async () => {
       const client = clientFor(context, connection);
       const { signal } = deadline;
-      if (subject === 'pass') return client.redeemPass({ handle: handle ?? '', ...wanted, ...(await proof()), signal });
+      if (subject === 'pass')
+        return client.redeemPass({ handle: handle ?? '', forServer, codeVerifier: await proof(), signal });
       return subject === 'me'
-        ? client.createUserpass({ cluster, ...wanted, signal })
-        : client.createToken({ cluster, ...subject, audiences, ...wanted, signal });
+        ? client.createUserpass({ cluster, forServer, expirationSeconds, signal })
+        : client.createToken({ cluster, ...subject, audiences, forServer, expirationSeconds, signal });
     },
     check: async (token, verifier) => {
       if (verifier === 'none' || cluster === '') return 'unknown';
@@ -80,10 +76,9 @@ export const run: Run = async (context, invocation) => {
     throw new CliError(`the server refused ${credentialSource(connection)}`);
   }
 
-  async function proof(): Promise<Pick<RedeemOptions, 'codeVerifier'>> {
+  async function proof(): Promise<string | undefined> {
     const { readCodeVerifier } = await import('../connection/machine-key.ts');
-    const codeVerifier = await readCodeVerifier(context, server);
-    return codeVerifier === undefined ? {} : { codeVerifier };
+    return readCodeVerifier(context, server);
   }
 
   async function cached(): Promise<Credential> {

@@ -59,9 +59,7 @@ export const run: Run = async (context, invocation) => {
     const running = servers.filter((server) => !failedServers.has(server));
     // Commands start when their tokens are there: they do not wait for a server or a cluster that does not answer.
     const { failed } = await askAll(context, running, async (server) => {
-      const clusters =
-        named?.clusters.get(server) ??
-        (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
+      const clusters = named?.clusters.get(server) ?? (await server.client.listClusters({ labelSelector })).items;
       count += clusters.length;
       const settings = { servers, invocation, subject, expirationSeconds, failures, signal };
       const runAll = (targets: readonly Target[]): Promise<unknown> =>

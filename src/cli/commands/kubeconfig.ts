@@ -84,7 +84,7 @@ async function selected(
   { references, labelSelector }: WriteSettings,
 ): Promise<readonly Cluster[]> {
   if (references.length > 0) return clustersNamed(server, namesAt(server, references));
-  return (await server.client.listClusters(labelSelector === undefined ? {} : { labelSelector })).items;
+  return (await server.client.listClusters({ labelSelector })).items;
 }
 
 const missingNames = ({ references }: WriteSettings, parts: readonly ServerClusters[]): readonly ClusterReference[] =>

@@ -21,7 +21,7 @@ export const listTokens: Run = async (context, invocation) => {
   const selectors = [givenTokenSelector(invocation), invocation.text('fieldSelector')];
   const fieldSelector = selectors.filter((each) => each !== undefined && each !== '').join(',') || undefined;
   const client = await connect(context, invocation);
-  const tokens = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });
+  const tokens = await client.listIssuedTokens({ fieldSelector });
   await printObjects(context, invocation, tokens, issuedTokenKind);
   if (invocation.text('output') === undefined) context.err.write(`${ONLY_TRACKED}\n`);
   return 0;
@@ -69,7 +69,7 @@ export const revokeTokens: Run = async (context, invocation) => {
 };
 
 async function selectedTokens(client: Client, fieldSelector: string | undefined): Promise<TokenReference[]> {
-  const found = await client.listIssuedTokens(fieldSelector === undefined ? {} : { fieldSelector });
+  const found = await client.listIssuedTokens({ fieldSelector });
   return found.map((token) => ({ id: token.metadata.name, issuer: undefined, ...factsIn(token) }));
 }
 

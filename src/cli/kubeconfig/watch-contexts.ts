@@ -20,9 +20,8 @@ export async function watchContexts(
   const ended = new AbortController();
   const following = askAll(context, servers, async ({ client }) => {
     const signal = context.stopped();
-    const selection = labelSelector === undefined ? {} : { labelSelector };
     const known = new Map<string, string>();
-    for await (const { type, cluster } of client.watchClusters({ ...selection, signal, onSynced: wakeup.set })) {
+    for await (const { type, cluster } of client.watchClusters({ labelSelector, signal, onSynced: wakeup.set })) {
       const endpoints = type === 'DELETED' ? '' : endpointsFingerprint(endpointsInForce(cluster));
       // Most changes are of a status.
       if (known.get(cluster.metadata.name) !== endpoints) wakeup.set();
