@@ -123,10 +123,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       auditor.ended(record);
       tracer?.ended(record);
     },
-    observeSubrequest: (record) => {
+    observeSubrequest: (record, isItem) => {
       counts.subrequestEnded(record);
       log(record);
-      auditor.ended(record);
+      if (!isItem) auditor.ended(record);
     },
     version,
     parseRequestLine: createRequestLineParser({ productName }),

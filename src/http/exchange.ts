@@ -79,6 +79,8 @@ export class Exchange implements ApiRequest {
   hasWholeBody = false; //                    form, body
   waitedForBody = false; //                   body flow control, body
   answer?: Answer;
+  /** Of a list of passes: what has become of each item. Its audit event says so. */
+  items?: { readonly x: Exchange; readonly code: number }[];
 
   /** The reason in the Status of an answer that is an error. */
   failure?: string;
@@ -102,6 +104,13 @@ export class Exchange implements ApiRequest {
   #work?: Work;
   /** The request that a subrequest belongs to. */
   #parent?: Exchange;
+
+  /** Notes the end of a subrequest. Returns whether its audit event is that of the list which it is an item of. */
+  endItem(code: number): boolean {
+    const items = this.#parent?.items;
+    items?.push({ x: this, code });
+    return items !== undefined;
+  }
 
   readonly warn = (text: string): void => {
     this.#warnings ??= new Warnings();

@@ -118,8 +118,11 @@ export interface PipelineOptions
   readonly observeStart: (record: RequestRecord) => void;
   /** Called once per request when its connection and the handler of a write are finished with it, e.g. for logs. */
   readonly observe: (record: RequestRecord) => void;
-  /** Called at the end of each subrequest: a token of a TokenRequestList, a request of a tool. */
-  readonly observeSubrequest: (record: RequestRecord) => void;
+  /**
+   * Called at the end of each subrequest: a token of a TokenRequestList, a request of a tool. `isItem`: it is a part of
+   * the audit event of its list.
+   */
+  readonly observeSubrequest: (record: RequestRecord, isItem: boolean) => void;
   readonly work: WorkQueue;
   readonly servingMs?: number;
   /** How long a short body may take; a longer one must bring a part in that time. */
@@ -162,7 +165,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     ...options,
     bodies: new BodyReader({ afterMs: bodyMs, now }),
     toApiError,
-    observeSubrequest: (x, code) => observeSubrequest(recordOf(x, now() - x.startedAt, code)),
+    observeSubrequest: (x, code) => observeSubrequest(recordOf(x, now() - x.startedAt, code), x.endItem(code)),
     beforeRelease(x, code) {
       if (x.audited?.code === code) return x.audited.durable;
       const durable = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {

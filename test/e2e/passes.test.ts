@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { auditLogOf, readAudit } from './support/audit.ts';
+import { type AuditEvent, allAuditBytes, auditLogOf, eventsOf, readAudit, securityLogOf } from './support/audit.ts';
 import { Person, type Running } from './support/cli.ts';
 import {
   ASK,
@@ -36,6 +36,7 @@ beforeAllWithServer(async (shared) => {
   log = auditLogOf(server);
   await createObjects(server);
   await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
+  await bind(server, 'jane-as-herself', { kind: 'User', name: 'jane' }, USERPASS);
 });
 
 const request = (items: readonly object[], user = 'jane', query = '') =>
@@ -47,7 +48,26 @@ async function countIssued(): Promise<number> {
   return Number(/token_requests_total\{cluster="alpha",result="issued"\} (\d+)/.exec(text)?.[1] ?? 0);
 }
 
+const passesIn = ({ annotations }: AuditEvent): { code: number; passes: string }[] =>
+  JSON.parse(annotations?.['clusterpass.dev/passes'] ?? '[]');
+
 describe('a list of passes', () => {
+  it.each([
+    ['short items', 'jane', { cluster: 'alpha', userpass: true }],
+    ['refused items', 'nobody', { cluster: 'alpha', userpass: true }],
+    ['odd names', 'nobody', { cluster: '\u20ac'.repeat(60), userpass: true }],
+    ['accounts', 'jane', BUILDER],
+  ])('D6: writes at most four times what was sent into the audit log: %s', async (_, user, item) => {
+    const items = Array(200).fill(item);
+    const { code, headers } = await request(items, user);
+    expect(code).toBe(200);
+    const auditId = headers.get('audit-id');
+    await eventsOf(log, auditId);
+    const lines = (await allAuditBytes(log)).split('\n').filter((line) => line.includes(auditId ?? '?'));
+    const written = Buffer.byteLength(lines.join());
+    expect(written / Buffer.byteLength(JSON.stringify({ items }))).toBeLessThan(4);
+  });
+
   it('issues each token as a token request would, and records each before it is sent', async () => {
     const issuedBefore = await countIssued();
     const { code, json, headers } = await request([
@@ -62,16 +82,28 @@ describe('a list of passes', () => {
     expect(json.items[1]).toMatchObject({ ...BUILDER, audiences: ['https://vault.example.com'] });
     // Not polled: the lines are there before the tokens are released.
     const events = (await readAudit(log)).filter(({ auditID }) => auditID === headers.get('audit-id'));
-    const issued = events.filter(({ objectRef }) => objectRef?.subresource === 'token');
-    expect(issued.map(({ annotations }) => annotations)).toEqual(
-      claims.map(({ jti }: { jti: string }, index: number) =>
-        expect.objectContaining({
-          'authentication.kubernetes.io/issued-credential-id': `JTI=${jti}`,
-          'clusterpass.dev/cluster': 'alpha',
-          'clusterpass.dev/item': String(index),
-        }),
-      ),
-    );
+    expect(events).toHaveLength(1);
+    expect(passesIn(events[0])).toEqual([
+      {
+        code: 201,
+        annotations: { 'authorization.k8s.io/decision': 'allow', 'authorization.k8s.io/reason': expect.any(String) },
+        passes: claims.map(({ jti }: { jti: string }) => ` alpha/ci/builder=${jti}`).join(''),
+      },
+    ]);
+    const [{ jti }] = claims;
+    const spec = { cluster: 'alpha', user: 'jane', credentialID: jti };
+    const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'AuditEventReview', spec };
+    const review = await server.call('POST', '/apis/clusterpass.dev/v1alpha1/auditeventreviews', { body });
+    expect(review.json.status.events).toEqual([
+      expect.objectContaining({
+        issuedCredentialID: jti,
+        cluster: 'alpha',
+        namespace: 'ci',
+        name: 'builder',
+        resource: 'serviceaccounts/token',
+        code: 201,
+      }),
+    ]);
     expect(await countIssued()).toBe(issuedBefore + 2);
   });
 
@@ -105,21 +137,24 @@ describe('a list of passes', () => {
   });
 
   it('has the same errors as single requests for a caller without permission', async () => {
-    const { json } = await request([BUILDER, { ...BUILDER, cluster: 'no-such' }], 'nobody');
+    const { json, headers } = await request([BUILDER, { ...BUILDER, cluster: 'no-such' }], 'nobody');
     const single = await post(server, ASK, asUser('nobody'));
     expect(json.items[0].error).toEqual(single.json);
     expect(json.items[1].error).toEqual(single.json);
     // Lines of rejected requests may be written after the response.
     const refused = async () =>
       (await readAudit(log))
-        .filter(({ user, objectRef }) => user?.username === 'nobody' && objectRef?.subresource === 'token')
-        .map(({ responseStatus }) => responseStatus?.code);
-    await expect.poll(refused).toEqual([403, 403, 403]);
+        .filter(({ user }) => user?.username === 'nobody')
+        .flatMap((event) => [event.responseStatus?.code, ...passesIn(event).map(({ code, passes }) => [code, passes])]);
+    // The list was answered: only its passes were refused.
+    await expect
+      .poll(refused)
+      .toEqual(expect.arrayContaining([200, [403, ' alpha/ci/builder no-such/ci/builder'], 403]));
+    expect(await readFile(securityLogOf(log), 'utf8')).not.toContain(headers.get('audit-id'));
   });
 
   it('issues passes for the caller itself, where it may have them', async () => {
     const me = { cluster: 'alpha', userpass: true };
-    await bind(server, 'jane-as-herself', { kind: 'User', name: 'jane' }, USERPASS);
     const { json } = await request([me, BUILDER, { ...me, namespace: 'ci' }, { ...me, audiences: ['x'] }]);
     const [own, account, ...wrong] = json.items;
     expect(decodeJwt(own.token)).toMatchObject({ sub: 'jane', aud: [`${server.url}/orchestrator/alpha/people`] });

@@ -1,6 +1,5 @@
 import {
   CREDENTIAL_ID,
-  credentialIdOf,
   ISSUED_CREDENTIAL_ID,
   jtiIn,
   REVOKED_CREDENTIAL_ID,
@@ -12,11 +11,19 @@ import {
   type AuditEventSummary,
   auditEventReviewType,
 } from '../../api/kinds/audit-event-review.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { USERPASS } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { DRY_RUN_ANNOTATION } from '../../api/request.ts';
 import { safeLine } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import {
+  CLUSTER_ANNOTATION,
+  clusterTexts,
+  PASSES_ANNOTATION,
+  readPasses,
+} from '../../observability/audit/listed-passes.ts';
 import type { Review } from './review.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -43,11 +50,13 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   let incomplete = false;
   for (const found of recentEvents.find(textsOf(wanted), after)) {
     if (work.isUsedUp) await work.turn();
-    const event = found === undefined ? undefined : summaryOf(JSON.parse(found.line) as AuditLine, wanted);
-    if (event === undefined || !matches(event, wanted) || isBefore(event, created)) continue;
-    incomplete = events.length >= limit;
+    if (found === undefined) continue;
+    const matching = linesOf(JSON.parse(found.line) as AuditLine)
+      .map((line) => summaryOf(line, wanted))
+      .filter((event) => matches(event, wanted) && !isBefore(event, created));
+    incomplete = events.length + matching.length > limit;
+    events.push(...matching.slice(0, limit - events.length));
     if (incomplete) break;
-    events.push(event);
   }
   // Read after the pauses, in which lines may be forgotten, and rounded up to a whole second.
   const since = toTimestamp(recentEvents.since + 999);
@@ -69,15 +78,13 @@ function specErrors({ cluster = '', credentialID = '', limit = 1, after = 0 }: S
   ];
 }
 
-const CLUSTER = 'clusterpass.dev/cluster';
-
-/** Texts that every matching line contains: few lines are parsed. */
-function textsOf({ cluster = '', user = '', credentialID = '' }: Spec): string[] {
+/** Every matching line contains one text of each list: few lines are parsed. */
+function textsOf({ cluster = '', user = '', credentialID = '' }: Spec): (readonly string[])[] {
   const quoted = (text: string): string => safeLine(JSON.stringify(text));
   return [
-    ...(cluster === '' ? [] : [`${quoted(CLUSTER)}:${quoted(cluster)}`]),
-    ...(user === '' ? [] : [`"username":${quoted(user)}`]),
-    ...(credentialID === '' ? [] : [credentialIdOf(credentialID)]),
+    ...(cluster === '' ? [] : [clusterTexts(cluster, quoted)]),
+    ...(user === '' ? [] : [[`"username":${quoted(user)}`]]),
+    ...(credentialID === '' ? [] : [[credentialID]]),
   ];
 }
 
@@ -121,9 +128,26 @@ interface AuditLine {
     readonly name?: string;
     readonly apiGroup?: string;
   };
-  readonly responseStatus?: { readonly code?: number; readonly reason?: string };
+  readonly responseStatus?: { readonly code?: number; readonly reason?: string | undefined } | undefined;
   readonly stageTimestamp?: string;
   readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** A list of passes is one line; each of its passes is shown as an event. */
+function linesOf(line: AuditLine): AuditLine[] {
+  const { [PASSES_ANNOTATION]: passes, ...annotations } = line.annotations ?? {};
+  if (passes === undefined) return [line];
+  // What a list that failed has issued was not released.
+  const isReleased = (line.responseStatus?.code ?? 0) < 400;
+  return readPasses(passes).map(({ code, reason, cluster, account, annotations: own }) => ({
+    ...line,
+    objectRef:
+      account === undefined
+        ? { resource: 'clusters', subresource: USERPASS, name: cluster, apiGroup: CLUSTER_GROUP }
+        : { resource: 'serviceaccounts', subresource: 'token', ...account },
+    responseStatus: isReleased || code >= 400 ? { code, reason } : line.responseStatus,
+    annotations: { ...annotations, ...own },
+  }));
 }
 
 function summaryOf(line: AuditLine, wanted: Spec): AuditEventSummary {
@@ -138,7 +162,7 @@ function summaryOf(line: AuditLine, wanted: Spec): AuditEventSummary {
     path: line.requestURI,
     user: user?.username,
     impersonatedUser: impersonatedUser?.username,
-    cluster: annotations[CLUSTER],
+    cluster: annotations[CLUSTER_ANNOTATION],
     group: objectRef.apiGroup,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
     namespace: objectRef.namespace,

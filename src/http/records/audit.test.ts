@@ -38,6 +38,7 @@ const RECORD: RequestRecord = {
   code: 201,
   milliseconds: 1.5,
   annotations: new Map([['authentication.kubernetes.io/issued-credential-id', 'JTI=x']]),
+  items: undefined,
 };
 
 const NOW = Date.parse('2026-01-02T03:04:05.678Z');

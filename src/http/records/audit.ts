@@ -1,8 +1,15 @@
 import type { User } from '../../api/caller.ts';
 import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
+import { USERPASS } from '../../api/kinds/token-request.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
 import { clip, safeLine } from '../../lib/text.ts';
+import {
+  CLUSTER_ANNOTATION,
+  type ListedPass,
+  PASSES_ANNOTATION,
+  passesText,
+} from '../../observability/audit/listed-passes.ts';
 import type { AuditLogs } from '../../observability/audit/open-audit.ts';
 import { SECURITY_GROUPS } from '../../observability/audit/security-groups.ts';
 import { microTime } from '../../observability/audit/server-event.ts';
@@ -48,6 +55,8 @@ function isSecurityEvent(record: RequestRecord): boolean {
   const { auditedCode, target } = record;
   // The event of a token was committed there before.
   if (auditedCode !== undefined) return true;
+  // Of a list: a caller without any permission can send it.
+  if (record.items?.every(isBrief)) return false;
   return mayHaveWritten(record) && SECURITY_GROUPS.has(target?.group ?? '') && target?.subresource !== 'status';
 }
 
@@ -145,9 +154,24 @@ function annotationsOf(record: RequestRecord): Record<string, string> {
     all['authorization.k8s.io/decision'] = decision.allowed ? 'allow' : 'forbid';
     all['authorization.k8s.io/reason'] = decision.why;
   }
-  if (cluster !== undefined) all['clusterpass.dev/cluster'] = clip(cluster, nameLimit(record));
+  if (cluster !== undefined) all[CLUSTER_ANNOTATION] = clip(cluster, nameLimit(record));
   // The query is not recorded, and without this a dry run would look like a change.
   if (record.dryRun) all[DRY_RUN_ANNOTATION] = 'All';
   for (const [key, value] of annotations) all[key] = value;
+  if (record.items !== undefined) all[PASSES_ANNOTATION] = passesText(record.items.map(passOf));
   return all;
+}
+
+function passOf(item: RequestRecord): ListedPass {
+  const { code, failure, target } = item;
+  const limit = nameLimit(item);
+  const written = (text = ''): string => clip(item.redact(text), limit);
+  const isUserpass = target?.subresource === USERPASS;
+  return {
+    code,
+    reason: failure,
+    cluster: written(isUserpass ? target.name : target?.cluster),
+    account: isUserpass ? undefined : { namespace: written(target?.namespace), name: written(target?.name) },
+    annotations: annotationsOf(item),
+  };
 }

@@ -121,6 +121,11 @@ class ExchangeRecord {
     return this.#exchange.annotations;
   }
 
+  /** Of a list of passes. */
+  get items(): readonly RequestRecord[] | undefined {
+    return this.#exchange.items?.map(({ x, code }) => recordOf(x, this.milliseconds, code));
+  }
+
   /** Removes tokens from a text of the request. */
   redact(text: string): string {
     return withoutTokens(text, this.#credential);

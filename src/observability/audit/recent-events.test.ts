@@ -4,7 +4,12 @@ import { RecentEvents } from './recent-events.ts';
 const PROCESS = { instance: 'a', now: () => 0 };
 
 const linesOf = (events: RecentEvents, texts: readonly string[] = [], after = 0): string[] =>
-  [...events.find(texts, after)].flatMap((found) => (found === undefined ? [] : [found.line]));
+  [
+    ...events.find(
+      texts.map((text) => text.split('|')),
+      after,
+    ),
+  ].flatMap((found) => (found === undefined ? [] : [found.line]));
 
 it('finds the lines of both logs with all texts, the newest first, after a number', () => {
   const events = new RecentEvents(PROCESS);
@@ -18,9 +23,10 @@ it('finds the lines of both logs with all texts, the newest first, after a numbe
     '{"user":"carl","verb":"get"}',
   ]);
   expect(linesOf(events, ['"carl"', '"create"'])).toEqual(['{"user":"carl","verb":"create"}']);
+  expect(linesOf(events, ['"get"|"list"', '"carl"'])).toHaveLength(2);
   expect(linesOf(events, ['"ü"'])).toEqual(['{"user":"dana","verb":"create","name":"ü"}']);
   expect(linesOf(events, [], 2)).toHaveLength(2);
-  expect([...events.find(['"nobody"'], 0)]).toEqual([undefined, undefined, undefined, undefined]);
+  expect([...events.find([['"nobody"']], 0)]).toEqual([undefined, undefined, undefined, undefined]);
   expect(events.sequence).toBe(4);
 });
 

@@ -42,9 +42,12 @@ export class RecentEvents {
     (log === 'security' ? this.#security : this.#requests).add(line, ++this.#sequence);
   }
 
-  /** The newest first. Undefined for an event that does not contain all texts: the reader may pause there. */
-  *find(texts: readonly string[], after: number): Generator<RecentEvent | undefined> {
-    const needles = texts.map((text) => Buffer.from(text));
+  /**
+   * The newest first, of those that contain one text of each list. Undefined for another one: the reader may pause
+   * there.
+   */
+  *find(texts: readonly (readonly string[])[], after: number): Generator<RecentEvent | undefined> {
+    const needles = texts.map((any) => any.map((text) => Buffer.from(text)));
     const sources = [this.#security, this.#requests].map((buffer) => buffer.newestFirst(needles, after));
     const heads = sources.map((source) => source.next());
     for (;;) {
@@ -126,7 +129,7 @@ class LineBuffer {
   }
 
   /** Lines that are added meanwhile are left out. A slab that is reused meanwhile ends there. */
-  *newestFirst(needles: readonly Buffer[], after: number): Generator<FoundLine> {
+  *newestFirst(needles: readonly (readonly Buffer[])[], after: number): Generator<FoundLine> {
     const newest = this.#current;
     let last = Number.POSITIVE_INFINITY;
     for (let step = 0; step < SLABS; step++) {
@@ -137,7 +140,7 @@ class LineBuffer {
         if (sequence <= after) return;
         last = sequence;
         const bytes = slab.bytes.subarray(slab.ends[index - 1] ?? 0, slab.ends[index]);
-        const isFound = needles.every((needle) => bytes.includes(needle));
+        const isFound = needles.every((any) => any.some((needle) => bytes.includes(needle)));
         yield { sequence, line: isFound ? bytes.toString() : undefined };
       }
     }
