@@ -235,7 +235,7 @@ export const OPTIONS = {
   probeKeepaliveConnections: option({
     parse: integer(0, 1_000_000),
     default: '10000',
-    doc: 'How many connections to clusters stay open between two probes, at about 100 KB each, within the open files that `--max-connections` leaves and at most a quarter of the memory. A cluster without one gets a new connection for each probe, which costs some milliseconds of CPU. A kept connection is replaced about every ten minutes.',
+    doc: 'How many connections to clusters stay open between two probes, at about 100 KB each, within the open files that `--max-connections` leaves and at most a quarter of the memory.',
   }),
   inventoryNamespace: option({
     value: 'NAME[=SELECTOR]',

@@ -9,6 +9,7 @@ import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { IssueToken } from '../handlers/token/token-input.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
+import { isLow } from '../observability/audit/audit-file.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
@@ -62,7 +63,7 @@ interface ApiServerOptions extends ListenerOptions {
   readonly productName: string;
   readonly version: string;
   readonly catalog: Catalog;
-  readonly audit: Pick<AuditLogs, 'requests' | 'security'>;
+  readonly audit: Pick<AuditLogs, 'requests' | 'security' | 'counts' | 'files'>;
   readonly console: Pick<ConsoleOptions, 'files' | 'provider'>;
   /** Undefined: MCP is not served. */
   readonly mcp: Omit<McpOptions, 'version' | 'productName' | 'baseUrl' | 'authenticate' | 'now'> | undefined;
@@ -175,8 +176,16 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       },
     },
     isStarting: () => opened === undefined,
-    // Callers from these files are refused. The others are served.
+    // Callers from these files are refused, or tokens are. Everything else is served, key sets above all.
     warnings: {
+      'audit-log': () => {
+        if (audit.counts.failing) throw new Error('an audit log cannot be written');
+      },
+      'audit-log-space': async () => {
+        for (const [log, { space }] of Object.entries(await audit.files())) {
+          if (space !== undefined && isLow(space)) throw new Error(`the ${log} log has ${space.free} bytes left`);
+        }
+      },
       'token-file': () => {
         if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone or invalid');
         if (parts().refusedLines() > 0) throw new Error('lines of the file of --token-auth-file are left out');

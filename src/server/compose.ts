@@ -179,7 +179,7 @@ export async function compose(
     startBackgroundWork({ ...base, ...state, ownPort: port });
 
     observeParts(metrics, {
-      audit: () => audit.counts,
+      audit,
       leads: () => leadership.leads(),
       cache: reflector,
       catchUp: (timeoutMs) => freshness.catchUp(timeoutMs),

@@ -277,6 +277,8 @@ test('A9: a full disk stops tokens and nothing else, and the recovery needs no r
   const name = { metadata: { name: 'meanwhile' } };
   expect((await server.call('POST', '/orchestrator/alpha/api/v1/namespaces', { body: name })).code).toBe(201);
   expect((await server.call('GET', '/readyz')).code).toBe(200);
+  expect((await server.call('GET', '/readyz/audit-log')).code).toBe(503);
+  expect((await server.call('GET', '/readyz?verbose')).text).toContain('[!]audit-log failed');
 
   const next = join(dir, 'logs', 'second.log');
   await changeDisk(next, securityPath);
@@ -290,4 +292,5 @@ test('A9: a full disk stops tokens and nothing else, and the recovery needs no r
   expect(event).toMatchObject({ responseStatus: { code: 503, reason: 'ServiceUnavailable' } });
   await expect.poll(() => server.output.stderr).toContain('the audit log cannot be written');
   await expect.poll(() => server.output.stderr).toContain('the audit log can be written again');
+  expect((await server.call('GET', '/readyz/audit-log')).code).toBe(200);
 });

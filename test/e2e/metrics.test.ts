@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -88,7 +89,7 @@ test('B15: priority levels, by the names of kube-apiserver', async () => {
   await expect.poll(() => of('current_executing_requests', watches)).toBe(0);
   const stood = await of('dispatched_requests_total', watches);
   expect(await of('nominal_limit_seats', watches)).toBe(8_000);
-  const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', tokenOf('jane'));
+  const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', server.adminToken);
   expect(await of('current_executing_requests', watches)).toBe(1);
   expect(await of('dispatched_requests_total', watches)).toBe(stood + 1);
   watch.close();
@@ -118,6 +119,17 @@ test('the store, the caches, the keys, the audit log and the event loop', async 
   expect(due - Date.now() / 1000).toBeLessThan(90 * 86_400);
   expect(await sampleOf('clusterpass_clock_skew_exceeded')).toBe(0);
   expect(await sampleOf('clusterpass_audit_log_failing')).toBe(0);
+  const [free, size] = [
+    await sampleOf('clusterpass_audit_log_free_bytes', 'log="security"'),
+    await sampleOf('clusterpass_audit_log_volume_bytes', 'log="security"'),
+  ];
+  expect(free).toBeGreaterThan(0);
+  expect(size).toBeGreaterThanOrEqual(free);
+  const written = await sampleOf('clusterpass_audit_log_written_bytes_total', 'log="security"');
+  const { size: bytes } = await stat(join(server.dataDir, 'audit/audit-security.log'));
+  expect(written).toBeGreaterThan(1_000);
+  // An earlier process may have written some of it.
+  expect(written).toBeLessThanOrEqual(bytes);
   expect(await sampleOf('clusterpass_caller_file_failing', 'option="token-auth-file"')).toBe(0);
   expect(await sampleOf('apiserver_audit_event_total')).toBeGreaterThan(10);
   expect(await sampleOf('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);

@@ -56,6 +56,18 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'critical',
     summary: 'replica-1 cannot write its audit log and issues no tokens.',
   },
+  ClusterpassAuditLogSpaceLow: {
+    series: {
+      // 5 GiB, of which each hour takes one.
+      [`clusterpass_audit_log_free_bytes{${AT},log="security"}`]: `5000000000-${Math.round(1e9 / 60)}x70`,
+      [`clusterpass_audit_log_volume_bytes{${AT},log="security"}`]: stays(10e9),
+      [`clusterpass_audit_log_free_bytes{${AT},log="requests"}`]: stays(5e9),
+      [`clusterpass_audit_log_volume_bytes{${AT},log="requests"}`]: stays(10e9),
+    },
+    labels: { ...instance, log: 'security' },
+    severity: 'warning',
+    summary: 'The volume of the security log of replica-1 is nearly full, or will be in hours.',
+  },
   ClusterpassCallersRefused: {
     series: { [`clusterpass_caller_file_failing{${AT},option="token-auth-file"}`]: stays(1) },
     labels: { ...instance, option: 'token-auth-file' },
@@ -211,6 +223,8 @@ const FIRES: Readonly<Record<string, Case>> = {
 const WELL: Readonly<Record<string, string>> = {
   'up{job="clusterpass",instance="replica-1"}': stays(1),
   [`clusterpass_audit_log_failing{${AT}}`]: stays(0),
+  [`clusterpass_audit_log_free_bytes{${AT},log="security"}`]: stays(2e9),
+  [`clusterpass_audit_log_volume_bytes{${AT},log="security"}`]: stays(10e9),
   [`clusterpass_caller_file_failing{${AT},option="token-auth-file"}`]: stays(0),
   [`clusterpass_caller_lines_refused{${AT}}`]: stays(0),
   [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(0),

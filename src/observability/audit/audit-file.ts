@@ -1,5 +1,5 @@
 import { constants, write } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, statfs, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import { pause } from '../../lib/backoff.ts';
 import { codeOf } from '../../lib/file-problem.ts';
@@ -20,6 +20,16 @@ export interface AuditFileOptions {
   /** A file could not be rotated, or an old one not be removed. Lines are still written. */
   readonly onProblem: (error: unknown) => void;
 }
+
+/** Of the volume that a file is on, in bytes. */
+export interface VolumeSpace {
+  readonly free: number;
+  readonly size: number;
+}
+
+/** A tenth of the volume, and of a large one this much: enough for days, and not so much that it is always low. */
+const LOW_BYTES = 1024 * 1024 * 1024;
+export const isLow = ({ free, size }: VolumeSpace): boolean => free < Math.min(size / 10, LOW_BYTES);
 
 /** How often the path is compared with the file that is open. */
 const CHECK_MS = 1_000;
@@ -85,6 +95,13 @@ export class AuditFile {
   async open(): Promise<void> {
     await this.#handleFor(0);
     await this.#prune();
+  }
+
+  /** Undefined for a pipe or a device, and if it cannot be asked. */
+  async space(): Promise<VolumeSpace | undefined> {
+    if (this.#identity !== '' && !this.#isRegular) return undefined;
+    const found = await statfs(dirname(this.#options.path)).catch(() => undefined);
+    return found && { free: found.bavail * found.bsize, size: found.blocks * found.bsize };
   }
 
   async close(): Promise<void> {

@@ -64,6 +64,7 @@ export class AuditLog {
   #scheduled = false;
   #closed = false;
   #written = 0;
+  #bytesWritten = 0;
   #lost = 0;
   #lostBefore = 0;
   #failing = false;
@@ -83,6 +84,10 @@ export class AuditLog {
 
   get counts(): AuditCounts {
     return { written: this.#written, lost: this.#lost, failing: this.#failing };
+  }
+
+  get bytesWritten(): number {
+    return this.#bytesWritten;
   }
 
   /** One line, without its newline. */
@@ -171,6 +176,7 @@ export class AuditLog {
         durable.resolve();
       }
       this.#written += batch.length;
+      this.#bytesWritten += bytes.length;
       this.#succeeded();
       // Further lines without a commit are collected again. Otherwise, in a flood of rejected requests, each commit
       // would find that a write of such lines has just begun.

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createLogger } from '../logger.ts';
+import { isLow } from './audit-file.ts';
 import { type AuditLogs, openAuditLogs } from './open-audit.ts';
 
 let dir: string;
@@ -30,6 +31,17 @@ test('A9: closing writes the lines of both logs', async () => {
   expect(await readFile(join(dir, 'audit.log'), 'utf8')).toBe('a request\n');
   expect(await readFile(join(dir, 'security.log'), 'utf8')).toBe('a change\n');
   expect(logs.counts).toEqual({ written: 2, lost: 0, failing: false });
+  const { requests, security } = await logs.files();
+  expect([requests?.bytes, security?.bytes]).toEqual([10, 9]);
+  expect(security?.space?.size).toBeGreaterThan(security?.space?.free ?? Number.NaN);
+});
+
+const GIB = 1024 ** 3;
+test.each([
+  ['a tenth of a small volume', 5 * GIB, 0.5 * GIB],
+  ['a gibibyte of a large one', 1000 * GIB, GIB],
+])('D6: the space of a volume is low below %s', (_, size, limit) => {
+  expect([isLow({ size, free: limit }), isLow({ size, free: limit - 1 })]).toEqual([false, true]);
 });
 
 test('A9: a path that cannot be used is an error, and a full disk is one of each token only', async () => {
@@ -39,6 +51,7 @@ test('A9: a path that cannot be used is an error, and a full disk is one of each
   const logs = await openIn('full');
   await expect(logs.security.commit('a token')).rejects.toMatchObject({ code: 'ENOSPC' });
   expect(logs.counts).toEqual({ written: 0, lost: 0, failing: true });
+  expect((await logs.files()).security?.space, 'of a device').toBeUndefined();
   // What is not durable is not shown either.
   expect(logs.recent.sequence).toBe(0);
   await logs.close();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ClockJumps } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../logger.ts';
-import { AuditFile, type AuditFileOptions } from './audit-file.ts';
+import { AuditFile, type AuditFileOptions, type VolumeSpace } from './audit-file.ts';
 import { type AuditCounts, AuditLog } from './audit-log.ts';
 import { RecentEvents } from './recent-events.ts';
 
@@ -20,7 +20,15 @@ export interface AuditLogs {
   readonly recent: RecentEvents;
   /** Of both. */
   readonly counts: AuditCounts;
+  /** By log. Where both have one file, it is that of the security log. */
+  readonly files: () => Promise<Readonly<Record<string, AuditFileState>>>;
   close(): Promise<void>;
+}
+
+interface AuditFileState {
+  /** Written by this process. */
+  readonly bytes: number;
+  readonly space: VolumeSpace | undefined;
 }
 
 /** A log whose lines are also in `recent`. */
@@ -35,11 +43,14 @@ export async function openAuditLogs(
   logger: Logger,
 ): Promise<AuditLogs> {
   const tokens = 'no tokens are issued until it can';
-  const security = await openLog(securityAudit, tokens, logger);
+  const [security, securityFile] = await openLog(securityAudit, tokens, logger);
   // A device or a pipe takes the lines of both.
   const isShared = audit.path === securityAudit.path;
-  const requests = isShared ? security : await openLog(audit, 'its events wait in memory until it can', logger);
+  const [requests, requestsFile] = isShared
+    ? [security, securityFile]
+    : await openLog(audit, 'its events wait in memory until it can', logger);
   const logs = isShared ? [security] : [requests, security];
+  const state = async (log: AuditLog, file: AuditFile) => ({ bytes: log.bytesWritten, space: await file.space() });
   const recent = new RecentEvents({ instance: randomUUID(), now: Date.now });
   return {
     requests: alsoIn(recent, 'requests', requests),
@@ -53,6 +64,10 @@ export async function openAuditLogs(
         failing: counts.some(({ failing }) => failing),
       };
     },
+    files: async () => ({
+      ...(isShared ? {} : { requests: await state(requests, requestsFile) }),
+      security: await state(security, securityFile),
+    }),
     async close() {
       for (const log of logs) await log.close();
     },
@@ -75,7 +90,11 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 /** A full disk may have room later: it stops tokens, not the start of the server. */
 const TEMPORARY: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
 
-async function openLog(settings: AuditFileSettings, consequence: string, logger: Logger): Promise<AuditLog> {
+async function openLog(
+  settings: AuditFileSettings,
+  consequence: string,
+  logger: Logger,
+): Promise<[AuditLog, AuditFile]> {
   // B31: the clock may have been set before the start, so no file is removed by its age for an hour.
   const clocks = { now: Date.now, monotonicNow: () => performance.now() };
   const jumps = new ClockJumps({ ...clocks, jumpedBefore: true });
@@ -89,5 +108,5 @@ async function openLog(settings: AuditFileSettings, consequence: string, logger:
     if (!TEMPORARY.has(error.code)) throw error;
     logger.error({ err: error }, `the audit log cannot be opened: ${consequence}`);
   });
-  return new AuditLog({ file, logger, consequence });
+  return [new AuditLog({ file, logger, consequence }), file];
 }

@@ -58,7 +58,7 @@ it('has a rule for every gauge of ours', async () => {
   observeHandshakes(metrics, () => ({ delayed: 0, rejected: 0, waiting: 0 }));
   observeInFlight(metrics, () => ({ readOnly: 0, mutating: 0 }));
   observeParts(metrics, {
-    audit: () => ({ written: 0, lost: 0, failing: false }),
+    audit: { counts: { written: 0, lost: 0, failing: false }, files: async () => ({}) },
     leads: () => true,
     cache: { revision: 0, ready: true },
     catchUp: async () => true,

@@ -31,6 +31,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   clusterpass_signing_key_age_seconds: 'max',
   clusterpass_signing_key_rotation_timestamp_seconds: 'min',
   clusterpass_audit_log_failing: 'max',
+  clusterpass_audit_log_free_bytes: 'min',
+  clusterpass_audit_log_volume_bytes: 'min',
   clusterpass_caller_file_failing: 'max',
   clusterpass_caller_lines_refused: 'max',
   clusterpass_identity_provider_failing: 'max',

@@ -1,11 +1,12 @@
 import { Counter, Gauge } from '@prometheus-io/client';
 import { firstWithin } from '../../lib/first-within.ts';
-import type { AuditCounts } from '../audit/audit-log.ts';
+import type { VolumeSpace } from '../audit/audit-file.ts';
+import type { AuditLogs } from '../audit/open-audit.ts';
 import type { Metrics } from './metrics.ts';
 
 /** What a scrape asks of the long-lived parts. */
 interface ObservedParts {
-  readonly audit: () => AuditCounts;
+  readonly audit: Pick<AuditLogs, 'counts' | 'files'>;
   readonly leads: () => boolean;
   readonly cache: { readonly revision: number; readonly ready: boolean };
   /** True when the caches are as fresh as the store was when this was asked. */
@@ -99,6 +100,10 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     const reached = await firstWithin(MAX_LAG_MS, parts.catchUp(MAX_LAG_MS)).catch(() => false);
     return (reached ? Math.min(performance.now() - from, MAX_LAG_MS) : MAX_LAG_MS) / 1000;
   };
+  const volumes = (value: (space: VolumeSpace) => number) => async (): Promise<Samples> =>
+    Object.entries(await audit.files()).flatMap(([log, { space }]) =>
+      space ? [[{ log }, value(space)] as const] : [],
+    );
   const rotations = (): Samples =>
     keys()
       .filter(({ state }) => keyRotationMs > 0 && state === 'current')
@@ -155,7 +160,7 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     'Whether the distance is more than --max-clock-skew, so that no tokens are signed.',
     () => flag(!clock.isRight()),
   );
-  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', () => flag(audit().failing));
+  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', () => flag(audit.counts.failing));
   gauge(
     'clusterpass_caller_file_failing',
     'Whether a file with callers is gone or invalid, so that they are refused, by option.',
@@ -169,8 +174,26 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     () => by('issuer', failingCallers.issuers(), flag),
     ['issuer'],
   );
-  counter('apiserver_audit_event_total', 'Events written to the audit log.', () => audit().written);
-  counter('apiserver_audit_error_total', 'Events that could not be written to the audit log.', () => audit().lost);
+  gauge(
+    'clusterpass_audit_log_free_bytes',
+    'Free on the volume of an audit log.',
+    volumes(({ free }) => free),
+    ['log'],
+  );
+  gauge(
+    'clusterpass_audit_log_volume_bytes',
+    'The size of that volume.',
+    volumes(({ size }) => size),
+    ['log'],
+  );
+  counter(
+    'clusterpass_audit_log_written_bytes_total',
+    'Bytes written to an audit log.',
+    async () => by('log', await audit.files(), ({ bytes }) => bytes),
+    ['log'],
+  );
+  counter('apiserver_audit_event_total', 'Events written to the audit log.', () => audit.counts.written);
+  counter('apiserver_audit_error_total', 'Events that could not be written to the audit log.', () => audit.counts.lost);
 }
 
 /** `PriorityLevelUsage` of http/, which this folder must not import. */
