@@ -74,7 +74,7 @@ describe('keys', () => {
   });
 });
 
-describe('a token reveals nothing', () => {
+describe('L-30: a token reveals nothing', () => {
   test('it is base64url, never the same twice, and as long for a short key as for a long one', () => {
     const made = [
       tokens.seal(state, SCOPE),

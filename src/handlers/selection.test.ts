@@ -61,7 +61,7 @@ const fieldSelectors = fc.constantFrom('', 'metadata.name=c3', 'metadata.name!=c
 const LIKE = { name: 'x', field: () => '' };
 
 describe('a selection', () => {
-  it('is the same with and without an index, whole and page by page, with exact counts', async () => {
+  it('L-36: is the same with and without an index, whole and page by page, with exact counts', async () => {
     await fc.assert(
       fc.asyncProperty(
         fleet,

@@ -47,7 +47,7 @@ describe('what is checked first', () => {
     expect(watch.code).toBe(401);
   });
 
-  test('decision 8, A-01: 401 on every path, whether or not it is served', async () => {
+  test('decision 8, A-01, K-32: 401 on every path, whether or not it is served', async () => {
     const { send, handled } = await startFixture();
     for (const path of [CLUSTERS_PATH, TOKEN_PATH, '/', '/apis', '/nothing/here', '/auth/v1/clusters', '/metrics']) {
       for (const token of ['', 'wrong']) {
@@ -96,7 +96,7 @@ describe('what is checked first', () => {
     }
   });
 
-  test('decision 9: listing clusters is not refused as a whole', async () => {
+  test('decision 9, P-11: listing clusters is not refused as a whole', async () => {
     const { send, handled } = await startFixture();
     for (const path of [CLUSTERS_PATH, '/auth/v1/clusters']) {
       expect((await send({ path, token: 'nobody' })).code).toBe(200);

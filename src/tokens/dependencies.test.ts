@@ -132,7 +132,7 @@ describe('A4, K-20: being deleted', () => {
   });
 });
 
-test('K-21: the node of a bound pod is not looked up', async () => {
+test('K-21, T-21: the node of a bound pod is not looked up', async () => {
   await bind({ pod: POD, node: { name: 'no-such-node', uid: 'x' } });
   await expectAccepted();
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -124,22 +124,6 @@ describe('create', () => {
       const { exp, iat } = claimsOf(credential.status.token);
       const share = (exp - Date.parse(credential.status.expirationTimestamp) / 1000) / (exp - iat);
       expect(share).toBeCloseTo(0.2, 1);
-    });
-
-    it('stores the token for its owner, and uses it again', async () => {
-      const first = await jane.ok(CREDENTIAL);
-      expect(await jane.ok(CREDENTIAL)).toBe(first);
-      expect(
-        await jane.ok(['credential', '--cluster', 'alpha', '--namespace', 'ci', '--service-account', 'builder']),
-      ).toBe(first);
-      const folder = join(jane.home, '.cache/clusterpass/credentials');
-      const [server1 = ''] = await readdir(folder);
-      const files = await readdir(join(folder, server1));
-      expect(files).toHaveLength(1);
-      expect((await stat(join(folder, server1, files[0] ?? ''))).mode & 0o777).toBe(0o600);
-      expect((await stat(folder)).mode & 0o777).toBe(0o700);
-      expect(await jane.ok([...CREDENTIAL, '--no-cache'])).not.toBe(first);
-      expect(await readdir(join(folder, server1))).toEqual([]);
     });
 
     it('an expired login, and an account that does not exist, are one sentence each', async () => {

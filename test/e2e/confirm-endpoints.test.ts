@@ -253,6 +253,21 @@ describe('A14: an edited endpoint', () => {
       );
     });
 
+    it('stays when the endpoints that the caller sees are sent back', async () => {
+      for (const way of [MERGE, FORCE]) {
+        const query = way.query.replace('dryRun=All', '');
+        const answer = await write({ [FIELD]: endpoints(real.port) }, { ...way, query });
+        expect(answer.code, answer.text).toBe(200);
+      }
+      // The prober may write the status between the read and the write. Clients then repeat both.
+      const replace = async (): Promise<Answer> => {
+        const [shown] = (await server.call('GET', `${PUBLIC_LIST}?fieldSelector=metadata.name=zeta`)).json.items;
+        return server.call('PUT', `${CLUSTERS}/zeta`, { body: shown });
+      };
+      await expect.poll(async () => (await replace()).code).toBe(200);
+      expect((await get('zeta', tokenOf('editor'))).spec[FIELD]).toEqual(endpoints(evil.port, thief));
+    });
+
     it('is not removed, by an apply in the name of its manager either', async () => {
       expect((await write({ [FIELD]: null }, { ...MERGE, query: '' })).code).toBe(403);
       const emptied = await write({}, AS_EDITOR);

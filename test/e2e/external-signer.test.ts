@@ -65,16 +65,6 @@ describe('with an external signer', () => {
     );
   });
 
-  it('the server cannot rotate or revoke its keys', async () => {
-    const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' };
-    expect((await server.call('POST', KEYS, { body })).code).toBe(409);
-    const shown: { metadata: { name: string }; status: { state: string } }[] = (await server.call('GET', KEYS)).json
-      .items;
-    const name = shown.find(({ status }) => status.state === 'External')?.metadata.name;
-    const answer = await server.call('DELETE', `${KEYS}/${name}`);
-    expect([answer.code, answer.json.message]).toEqual([409, expect.stringContaining('rotate and revoke them there')]);
-  });
-
   it.each(['HS256', 'crash'])('A1: %s gives 500 and no token, and the next request succeeds', async (wrong) => {
     await writeFile(lie, wrong);
     const answer = await post(server, ASK);

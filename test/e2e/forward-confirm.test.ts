@@ -67,6 +67,8 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     const answer = await ask('fresh');
     expect([answer.code, answer.json.reason]).toEqual([502, 'BadGateway']);
     expect(answer.json.message).toContain('no administrator has confirmed it');
+    // Neither names the credential.
+    expect(JSON.stringify(condition) + answer.text).not.toMatch(/fleet|canary|sha256-/);
     expect(cluster.requests).toEqual([]);
 
     const admin = await Person.as(server);
@@ -143,6 +145,9 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     expect((await ask('rotated')).code).toBe(201);
     expect(other.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer canary-rotated']);
     expect(cluster.requests).toEqual([]);
+    // A caller who may update the cluster can withdraw the confirmation.
+    expect((await annotate('rotated', null, tokenOf('registrar'))).code).toBe(200);
+    expect((await ask('rotated')).code).toBe(502);
   });
 });
 

@@ -46,7 +46,7 @@ describe('options', () => {
       expect(answer.headers.get('retry-after')).toBe('1');
     });
 
-    it('4.2: timeoutSeconds ends the wait of a list before that', async () => {
+    it('L-27: timeoutSeconds ends the wait of a list before that', async () => {
       expectStatus(await list(`resourceVersion=${current + 1_000}&timeoutSeconds=1`), {
         code: 504,
         reason: 'Timeout',

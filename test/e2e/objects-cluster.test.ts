@@ -65,7 +65,7 @@ describe('the fields of a Cluster', () => {
   const STATUS = { conditions: [CONDITION], type: 'k3s', version: 'v1.36.4' };
 
   describe('status', () => {
-    it('is dropped on create and on update, and kept by them', async () => {
+    it('L-03: is dropped on create and on update, and kept by them', async () => {
       const made = await create(server, of.path, { ...objectOf(of, { name: 'calm' }), status: STATUS });
       expect(made.status).toBeUndefined();
       const put = await server.call('PUT', named('calm'), { body: { ...made, status: STATUS } });

@@ -53,7 +53,7 @@ describe('paths', () => {
       '/orchestrator/alpha',
       // L-05: clusters are built in.
       '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-    ])('R-01, R-02, R-03, L-05, decision 11: nothing is served at %s', async (path) => {
+    ])('R-01, R-02, R-03, L-02, L-05, decision 11: nothing is served at %s', async (path) => {
       expectStatus(await server.call('GET', path), notFound);
     });
 

@@ -67,18 +67,6 @@ describe('people from an identity provider', () => {
     expect([code, json.items.length]).toEqual([200, 1]);
   });
 
-  it('A-01: every invalid token gets the same 401', async () => {
-    const bad = [
-      await provider.sign({ sub: 'jane', aud: 'vault' }),
-      await provider.sign({ sub: 'jane', exp: Date.now() / 1000 - 1 }),
-      await provider.sign({ sub: 'jane', iss: `${provider.url}/` }),
-      await provider.sign({ sub: 'jane' }, { kid: 'unknown' }),
-      `${await provider.sign({ sub: 'jane' })}x`,
-      await provider.sign({ sub: 'jane', groups: Array(1_025).fill('g') }),
-    ];
-    for (const token of bad) expect(await whoIs(token)).toBe(401);
-  });
-
   it('decision 13: a watch ends with the token', async () => {
     const { watch, end } = await shortWatch();
     expect((await watch.rest()).map(brief)).toEqual(['ADDED alpha', 'ERROR 401']);

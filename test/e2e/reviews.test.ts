@@ -2,9 +2,8 @@ import { AuthenticationV1Api, AuthorizationV1Api, KubeConfig } from '@kubernetes
 import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { describeWithKubectl, type KubectlOptions, kubectl, kubectlOk } from './support/kubectl.ts';
-import { asUser, create, createObjects, issue, remove } from './support/objects.ts';
-import { RBAC } from './support/paths.ts';
-import { grant, group, may, REGISTRY_GROUP } from './support/rbac.ts';
+import { asUser, createObjects, issue } from './support/objects.ts';
+import { grant, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, MAY, RULES, review, WHO } from './support/reviews.ts';
 import { type Answer, type Server, TLS } from './support/server.ts';
 import { beforeAllWithTlsServer } from './support/shared-server.ts';
@@ -30,18 +29,6 @@ describe('SelfSubjectReview and SelfSubjectRulesReview', () => {
     review(server, path, { spec: { namespace } }, token);
 
   describe('SelfSubjectReview', () => {
-    it('has the name and the groups of the caller', async () => {
-      const { json, code } = await ask(WHO, {}, jill);
-      expect(code).toBe(201);
-      expect(json).toEqual({
-        kind: 'SelfSubjectReview',
-        apiVersion: 'authentication.k8s.io/v1',
-        metadata: { creationTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) },
-        status: { userInfo: { username: 'jill', uid: 'uid-jill', groups: ['devs', 'ops', 'system:authenticated'] } },
-      });
-      expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'status']);
-    });
-
     it('depends on the cluster of the path: a service account has its local name in its own cluster only', async () => {
       const nameAt = async (path: string) => (await review(server, path, {}, builder)).userInfo;
       expect(await nameAt(inCluster(WHO))).toMatchObject({
@@ -163,20 +150,6 @@ describe('SelfSubjectAccessReview', () => {
 
   const CREATE_TOKEN = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci' };
 
-  it('is about the cluster below whose path it is asked', async () => {
-    const takeBack = await grant(server, {
-      to: 'jill',
-      rules: [may('create', 'serviceaccounts/token')],
-      clusters: 'env=prod',
-    });
-    const at = async (path: string) => (await mayI(CREATE_TOKEN, { path })).allowed;
-    expect(await at(inCluster(MAY, 'alpha'))).toBe(true);
-    expect(await at(inCluster(MAY, 'beta'))).toBe(false);
-    expect(await at(inCluster(MAY, 'no-such-cluster'))).toBe(false);
-    expect(await at(MAY)).toBe(false);
-    await takeBack();
-  });
-
   it('at the fleet it can be about an entry of the registry', async () => {
     const takeBack = await grant(server, {
       to: 'jill',
@@ -248,17 +221,6 @@ describe('SelfSubjectAccessReview', () => {
     }
     await takeBack();
   });
-
-  it('reports errors in the rules', async () => {
-    await create(server, `${RBAC}/clusterrolebindings`, {
-      metadata: { name: 'dangling' },
-      subjects: [group('ops')],
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'lost' },
-    });
-    const reason = 'RBAC: clusterrole.rbac.authorization.k8s.io "lost" not found';
-    expect(await mayI({ verb: 'get', resource: 'pods' })).toEqual({ allowed: false, reason });
-    await remove(server, `${RBAC}/clusterrolebindings/dangling`);
-  });
 });
 
 const AT_ALPHA = { clusterPath: '/orchestrator/alpha' };
@@ -283,14 +245,6 @@ describeWithKubectl('kubectl auth', () => {
       ['Groups', '[devs system:authenticated]'],
       [''],
     ]);
-  });
-
-  it('whoami, in the cluster of a service account and elsewhere', async () => {
-    const args = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'];
-    const nameAt = (options: KubectlOptions) => kubectlOk(server, args, { ...options, token: builder });
-    expect(await nameAt(AT_ALPHA)).toBe('system:serviceaccount:ci:builder');
-    expect(await nameAt(AT_BETA)).toBe('system:cluster:alpha:serviceaccount:ci:builder');
-    expect(await nameAt({})).toBe('system:cluster:alpha:serviceaccount:ci:builder');
   });
 
   /** kubectl prints yes or no, and has an exit code. */

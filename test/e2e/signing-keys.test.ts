@@ -132,13 +132,6 @@ describe('revoking', () => {
     expect((await server.call('GET', `${KEYS}/${current}`)).code).toBe(404);
     expect((await revoke(current)).code).toBe(404);
   });
-
-  it('a retired key: its tokens end, those of others do not', async () => {
-    const [retired, token] = [await named('Retired'), await issue(server)];
-    expect((await revoke(retired)).code).toBe(200);
-    expect(await codeFor(server, token)).toBe(200);
-    expect((await list()).map(({ status }) => status.state).sort()).toEqual(['Current', 'Next']);
-  });
 });
 
 describe('watching', () => {

@@ -8,7 +8,6 @@ import {
   createAccount,
   createNamespace,
   createPod,
-  createSecret,
   inNamespace,
   issue,
   remove,
@@ -41,7 +40,7 @@ const UNAUTHORIZED = {
 };
 
 describe('A18, decision 13: the watch ends with the credential', () => {
-  /** The object that the token depends on, and its deletion. */
+  /** All that a token depends on: src/tokens/dependencies.test.ts. */
   it.each<[string, () => Promise<{ token: string; end: () => Promise<void> }>]>([
     [
       'the account is deleted',
@@ -49,46 +48,6 @@ describe('A18, decision 13: the watch ends with the credential', () => {
         await createAccount(server, 'sa-1');
         const end = () => remove(server, inNamespace('serviceaccounts/sa-1'));
         return { token: await issue(server, tokenPath('sa-1')), end };
-      },
-    ],
-    [
-      'the account is deleted and created again',
-      async () => {
-        await createAccount(server, 'sa-2');
-        const end = async () => {
-          await remove(server, inNamespace('serviceaccounts/sa-2'));
-          await createAccount(server, 'sa-2');
-        };
-        return { token: await issue(server, tokenPath('sa-2')), end };
-      },
-    ],
-    [
-      'the pod it is bound to is deleted',
-      async () => {
-        await createAccount(server, 'sa-3');
-        await createPod(server, 'pod-3', { serviceAccountName: 'sa-3' });
-        const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'pod-3' };
-        const end = () => remove(server, inNamespace('pods/pod-3'));
-        return { token: await issue(server, tokenPath('sa-3'), { audiences: [], boundObjectRef }), end };
-      },
-    ],
-    [
-      'the secret it is bound to is deleted',
-      async () => {
-        await createAccount(server, 'sa-4');
-        await createSecret(server, 'secret-4');
-        const boundObjectRef = { kind: 'Secret', apiVersion: 'v1', name: 'secret-4' };
-        const end = () => remove(server, inNamespace('secrets/secret-4'));
-        return { token: await issue(server, tokenPath('sa-4'), { audiences: [], boundObjectRef }), end };
-      },
-    ],
-    [
-      'the namespace is deleted',
-      async () => {
-        await createNamespace(server, 'short');
-        await createAccount(server, 'sa-5', 'short');
-        const end = () => remove(server, '/orchestrator/alpha/api/v1/namespaces/short');
-        return { token: await issue(server, tokenPath('sa-5', 'short')), end };
       },
     ],
     [

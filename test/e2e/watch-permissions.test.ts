@@ -62,7 +62,7 @@ async function untilTouched(watch: Watch, name: string): Promise<string[]> {
     .map(brief);
 }
 
-describe('decision 13: an open watch follows permission', () => {
+describe('A18, decision 13: an open watch follows permission', () => {
   it('a binding is added, and removed', async () => {
     const watch = await openWatch();
     await grantClusters(server, user, user, { clusters: 'env=dev' });

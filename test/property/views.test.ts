@@ -116,7 +116,7 @@ async function playFromEmpty(steps: readonly Step[], windowSize: number, ballast
 /** fast-check needs most of the time to shrink a failing history. */
 const LIMITS = { testMs: 240_000, searchMs: 200_000 };
 
-describe('A17, B3: what each caller is shown', () => {
+describe('A17, B3, B4, B5, L-33: what each caller is shown', () => {
   it.each([
     { name: 'with the whole history in the window', windowSize: 1_000, ballast: 0, runs: propertyRuns(12, 250) },
     { name: 'with a window too short for some requests', windowSize: 6, ballast: 0, runs: propertyRuns(10, 200) },

@@ -6,7 +6,7 @@ import { validateSpec, withoutDuplicates } from './validate-token-request.ts';
 const fieldsOf = (spec: Parameters<typeof validateSpec>[0]): string[] =>
   validateSpec(spec, () => undefined).map(({ field }) => field);
 
-describe('audiences', () => {
+describe('decision 2, T-29: audiences', () => {
   test('must be there, but may be null or empty', () => {
     expect(fieldsOf(undefined)).toEqual(['spec.audiences']);
     expect(fieldsOf({})).toEqual(['spec.audiences']);
