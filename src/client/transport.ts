@@ -182,7 +182,7 @@ export class Transport {
 }
 
 /** The body as text; undefined if it is longer, whatever its Content-Length says. */
-async function boundedText(response: Response, maxBytes: number): Promise<string | undefined> {
+export async function boundedText(response: Response, maxBytes: number): Promise<string | undefined> {
   // Then the length bounds what is read. Of a compressed body it says nothing.
   const length = Number(response.headers.get('content-length') ?? Number.NaN);
   if (length <= maxBytes && response.headers.get('content-encoding') === null) return response.text();

@@ -15,8 +15,7 @@ import { type PassSubject, tokenProblems } from '../service-account.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
 import { type MergeOptions, type MergeResult, mergeKubeconfig, type Pruning } from './kubeconfig-merge.ts';
 import { localAddressTo } from './local-address.ts';
-import { serverContexts } from './server-contexts.ts';
-import { type ContextSettings, markShared, wantedContext } from './wanted-contexts.ts';
+import { type ContextSettings, markShared, serverContexts, wantedContext } from './wanted-contexts.ts';
 
 const LOCK_WAIT_MS = 10_000;
 

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createProtocol } from '../../mcp/protocol.ts';
 import type { ToolResult } from '../../mcp/tool-result.ts';
 import { TOOLS } from '../../mcp/tools.ts';
-import { boundedLines } from './bounded-lines.ts';
-import { MAX_MESSAGE_BYTES, type StdioServerParts, serveStdio } from './stdio-server.ts';
+import { boundedLines, MAX_MESSAGE_BYTES, type StdioServerParts, serveStdio } from './stdio-server.ts';
 
 async function* chunksOf(...texts: readonly (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield typeof text === 'string' ? Buffer.from(text) : text;

@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { CliError } from '../command.ts';
-import { signInWithBrowser } from './code-flow.ts';
 import { findProvider, refresh } from './provider-client.ts';
+import { signInWithBrowser } from './sign-in-flows.ts';
 
 /** A provider that lies, and another server that it would like to have the requests of the client. */
 

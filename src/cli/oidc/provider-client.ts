@@ -15,7 +15,7 @@ import {
   tokenRevocation,
 } from 'openid-client';
 import { throughProxy } from '../../client/proxy.ts';
-import type { Fetch } from '../../client/transport.ts';
+import { boundedText, type Fetch } from '../../client/transport.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, UsageError } from '../command.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
@@ -32,23 +32,16 @@ const TIMEOUT_SECONDS = 10;
 /** Of one response. Documents, key sets and tokens are a few kilobytes. */
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 
-/** A fetch whose responses fail when they are larger than the limit. */
-function bounded(fetch: Fetch): Fetch {
-  return async (input, init) => {
+/** A fetch whose responses fail when they are larger than the limit. openid-client wants a real Response. */
+const bounded =
+  (fetch: Fetch): Fetch =>
+  async (input, init) => {
     const response = await fetch(input, init);
-    let size = 0;
-    const count = new TransformStream<Uint8Array, Uint8Array>({
-      transform: (chunk, controller) => {
-        size += chunk.length;
-        if (size <= MAX_RESPONSE_BYTES) controller.enqueue(chunk);
-        else controller.error(new Error(`its response has more than ${MAX_RESPONSE_BYTES} bytes`));
-      },
-    });
-    const { status, headers, body } = response;
-    // openid-client wants a real one.
-    return new Response(status === 204 ? null : (body?.pipeThrough(count) ?? null), { status, headers });
+    const text = await boundedText(response, MAX_RESPONSE_BYTES);
+    if (text === undefined) throw new TypeError(`its response has more than ${MAX_RESPONSE_BYTES} bytes`);
+    const { status, headers } = response;
+    return new Response(status === 204 ? null : text, { status, headers });
   };
-}
 
 const endedBy = (fetch: Fetch, signal: AbortSignal | undefined): Fetch =>
   signal === undefined

@@ -69,11 +69,8 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
     throw new CliError(`${sourceOf()}: ${JSON.stringify(settings.issuerUrl)} cannot be used: ${error.message}`);
   });
   try {
-    if (invocation.is('device')) {
-      const { signInOnDevice } = await import('./device-flow.ts');
-      return await signInOnDevice(context, client, signal);
-    }
-    const { signInWithBrowser } = await import('./code-flow.ts');
+    const { signInOnDevice, signInWithBrowser } = await import('./sign-in-flows.ts');
+    if (invocation.is('device')) return await signInOnDevice(context, client, signal);
     // Without a terminal, a script runs the command: it only prints the address.
     const browser = context.err.isTerminal && !invocation.isOff('browser');
     return await signInWithBrowser(context, client, { port, browser, prompt: invocation.text('prompt'), signal });

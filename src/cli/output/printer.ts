@@ -62,10 +62,6 @@ export const asList = (items: readonly ApiObject[]): unknown => ({
 
 /** `cluster.clusterregistry.k8s.io/prod-eu-1` */
 function nameOf({ apiVersion, kind, metadata }: ApiObject): string {
-  return `${terminalSafe(`${qualifiedName(apiVersion, kind)}/${metadata.name}`)}\n`;
-}
-
-export function qualifiedName(apiVersion: string, kind: string): string {
-  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
-  return `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}`;
+  const group = apiVersion.includes('/') ? `.${apiVersion.slice(0, apiVersion.indexOf('/'))}` : '';
+  return `${terminalSafe(`${kind.toLowerCase()}${group}/${metadata.name}`)}\n`;
 }
