@@ -2,6 +2,7 @@ import { createCatalog } from '../api/catalog.ts';
 import { SUBRESOURCES } from '../api/subresources.ts';
 import type { ResourceAttributes, ReviewedAction } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
+import { defined } from '../lib/json.ts';
 import { isClusterType } from './clusters.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
 import { checkClusterName } from './connection/one-server.ts';
@@ -54,8 +55,7 @@ export function attributesOf(
     group: resourceText === '*' ? '*' : group,
     resource,
     ...(allNamespaces ? {} : { namespace: invocation.value('namespace') }),
-    ...(name === undefined ? {} : { name }),
-    ...(subresource === undefined ? {} : { subresource }),
+    ...defined({ name, subresource }),
   };
 }
 

@@ -49,9 +49,9 @@ export function createNodeFetch({
   insecureSkipTlsVerify = false,
   ...tls
 }: TlsOptions & { readonly proxy?: ProxyOptions | undefined }): Fetch {
-  const defined = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined));
+  const given = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined));
   const options: AgentOptions = {
-    ...defined,
+    ...given,
     rejectUnauthorized: !insecureSkipTlsVerify,
     minVersion: 'TLSv1.2',
     keepAlive: true,

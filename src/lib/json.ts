@@ -17,6 +17,10 @@ export const asJsonObject = (value: unknown): JsonObject => (isJsonObject(value)
 
 export const newJsonMap = (): JsonMap => Object.create(null) as JsonMap;
 
+/** An object without the members that are undefined. */
+export const defined = <T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
+
 /** The member at a path of names in a value that may be anything: own members, never inherited ones. */
 export function memberOf(value: JsonValue | undefined, ...path: string[]): JsonValue | undefined;
 export function memberOf(value: unknown, ...path: string[]): unknown;

@@ -22,7 +22,3 @@ export function cursorOf(metadata: unknown): string | undefined {
   const cursor = memberOf(metadata, 'continue');
   return typeof cursor === 'string' && CURSOR.test(cursor) ? cursor : undefined;
 }
-
-/** An object without the members that are undefined. */
-export const defined = <T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;

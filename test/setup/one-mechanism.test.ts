@@ -88,6 +88,11 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   ['what a token depends on', /\bdependenciesOf\(/, ['src/tokens/verifier.ts']],
   ['the values that a flag may have stand in its row of the table', /--[a-z-]+: .*must be one of/, []],
   ['when a token is replaced', /\b(?:MARGIN|REFRESH)\w*_(?:SHARE|REMAINING)\b/, ['src/client/token-source.ts']],
+  [
+    'an object without the members that are undefined',
+    /\b(?:const|function) (?:defined|\w*[wW]ithoutUndefined)\b/,
+    ['src/lib/json.ts'],
+  ],
   ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],
   [
     'the TLS settings of requests of the command line',

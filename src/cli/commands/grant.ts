@@ -7,6 +7,7 @@ import { hashedName } from '../../api/name-part.ts';
 import { reviewReach } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
+import { defined } from '../../lib/json.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { clusterPath } from '../clusters.ts';
@@ -60,6 +61,7 @@ export function bindingOf(invocation: Invocation, now: number) {
   const namespace = invocation.text('namespace');
   if (roleRef.kind === 'Role' && namespace === undefined) throw new UsageError('a Role needs --namespace');
   const seconds = secondsOf(invocation, 'for', '--for');
+  const expiresAt = seconds === undefined ? undefined : toTimestamp(now + seconds * 1000);
   const maxPassSeconds = secondsOf(invocation, 'maxPass', '--max-pass');
   const namespaces = namespace === undefined ? {} : { namespaces: [namespace] };
   const scope = { subjects: [subject] as const, roleRef, clusters, ...namespaces };
@@ -68,11 +70,7 @@ export function bindingOf(invocation: Invocation, now: number) {
     kind: fleetRoleBindingKind.kind,
     // Without the times: the same grant for longer is the same object.
     metadata: { name: hashedName([subject.name, roleRef.name, clustersText(clusters), namespace], scope) },
-    spec: {
-      ...scope,
-      ...(seconds === undefined ? {} : { expiresAt: toTimestamp(now + seconds * 1000) }),
-      ...(maxPassSeconds === undefined ? {} : { maxPassSeconds }),
-    },
+    spec: { ...scope, ...defined({ expiresAt, maxPassSeconds }) },
   };
 }
 

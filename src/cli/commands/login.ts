@@ -1,6 +1,7 @@
 import { reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
+import { defined } from '../../lib/json.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { type Connection, clientFor, givenServer, resolveConnection } from '../connection/connection.ts';
@@ -46,9 +47,7 @@ const logIn: Run = async (context, invocation) => {
   );
   const login: Login = {
     token: (await connection.token?.()) ?? '',
-    ...(name === undefined ? {} : { name }),
-    ...(session === undefined ? {} : { session }),
-    ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
+    ...defined({ name, session, certificateAuthority }),
     ...(insecureSkipTlsVerify ? { insecureSkipTlsVerify } : {}),
     productName: invocation.text('productName') ?? (await findProductName(client)) ?? connection.productName,
   };

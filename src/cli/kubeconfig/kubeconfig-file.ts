@@ -1,5 +1,6 @@
 import { Document, isMap, isNode, isSeq, parseDocument, type ScalarTag, type Tags, YAMLSeq } from 'yaml';
 import { type ClusterFields, type ExecConfig, MAX_ALIASES } from '../../api/kubeconfig.ts';
+import { defined } from '../../lib/json.ts';
 import { CliError } from '../command.ts';
 import { yamlProblem } from '../describe-error.ts';
 import { type EndpointChange, endpointChanges } from './endpoint-change.ts';
@@ -226,8 +227,10 @@ export class KubeconfigFile {
     const endpoints = section === 'clusters' ? { endpoints: wanted.endpoints } : {};
     const mark: Mark = { ...wanted.key, name: nameFor(section, wanted), ...endpoints };
     if (own === undefined) {
-      const defined = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-      const entry = { name, [SECTIONS[section]]: { ...defined, extensions: [{ name: MARK, extension: mark }] } };
+      const entry = {
+        name,
+        [SECTIONS[section]]: { ...defined(fields), extensions: [{ name: MARK, extension: mark }] },
+      };
       this.#append(section, entry);
       return name;
     }
@@ -335,5 +338,5 @@ function markIn(fields: Fields): Entry['mark'] {
   const found = extensionsOf(fields).find(({ name }) => name === MARK)?.extension as Partial<Mark> | undefined;
   const { server, cluster, account, name, endpoints } = found ?? {};
   if (server === undefined || cluster === undefined || account === undefined || name === undefined) return undefined;
-  return { server, cluster, account, name, ...(endpoints === undefined ? {} : { endpoints }) };
+  return { server, cluster, account, name, ...defined({ endpoints }) };
 }

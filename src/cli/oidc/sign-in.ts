@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
+import { defined } from '../../lib/json.ts';
 import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
 import type { Login } from '../connection/logins.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
@@ -13,13 +14,8 @@ export async function signIn(
 ): Promise<Pick<Login, 'token'> & { readonly session: Session }> {
   const tokens = await requestTokens(context, invocation, settings);
   const { idToken, refreshToken, subject } = tokens;
-  const session: Session = {
-    ...settings,
-    id: randomUUID(),
-    subject,
-    ...(refreshToken === undefined ? {} : { refreshToken }),
-    ...timesOf(tokens, context.now()),
-  };
+  const times = timesOf(tokens, context.now());
+  const session: Session = { ...settings, id: randomUUID(), subject, ...defined({ refreshToken }), ...times };
   return { token: idToken, session };
 }
 
@@ -47,13 +43,7 @@ export async function clientSettings(
   const issuerCertificateAuthority =
     caFile === undefined ? before?.issuerCertificateAuthority : await readCertificates(resolve(cwd, caFile));
   const scopes = invocation.text('scopes') ?? before?.scopes;
-  return {
-    issuerUrl,
-    clientId,
-    ...(clientSecret === undefined ? {} : { clientSecret }),
-    ...(issuerCertificateAuthority === undefined ? {} : { issuerCertificateAuthority }),
-    ...(scopes === undefined ? {} : { scopes }),
-  };
+  return { issuerUrl, clientId, ...defined({ clientSecret, issuerCertificateAuthority, scopes }) };
 }
 
 const SIGN_IN_TIMEOUT_MS = 10 * 60_000;

@@ -16,6 +16,7 @@ import { USERPASS } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { DRY_RUN_ANNOTATION } from '../../api/request.ts';
+import { defined } from '../../lib/json.ts';
 import { safeLine } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import {
@@ -153,7 +154,7 @@ function linesOf(line: AuditLine): AuditLine[] {
 function summaryOf(line: AuditLine, wanted: Spec): AuditEventSummary {
   const { user, impersonatedUser, objectRef = {}, responseStatus, annotations = {} } = line;
   const { resource, subresource } = objectRef;
-  return withoutUndefined({
+  return defined({
     auditID: line.auditID,
     stage: line.stage,
     time: line.stageTimestamp,
@@ -186,9 +187,3 @@ function revokedIn(annotations: NonNullable<AuditLine['annotations']>, { credent
 }
 
 const tokenIdIn = (text: string | undefined): string | undefined => (text === undefined ? undefined : jtiIn(text));
-
-type Optional<T> = { readonly [K in keyof T]: T[K] | undefined };
-
-function withoutUndefined(summary: Optional<AuditEventSummary>): AuditEventSummary {
-  return Object.fromEntries(Object.entries(summary).filter(([, value]) => value !== undefined));
-}

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { memberOf } from '../../lib/json.ts';
+import { defined, memberOf } from '../../lib/json.ts';
 import { type ApiReply, isSuccess, refusal, warningsOf } from '../api-call.ts';
-import { defined, textField } from '../result-fields.ts';
+import { textField } from '../result-fields.ts';
 import { closed, complete, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { FOR_THE_PERSON } from './access-request.ts';
 import { reviewOf } from './access-review.ts';

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
-import { memberOf } from '../../lib/json.ts';
+import { defined, memberOf } from '../../lib/json.ts';
 import { objectOf } from '../api-call.ts';
-import { defined, textField } from '../result-fields.ts';
+import { textField } from '../result-fields.ts';
 import { closed, complete, fields, tool } from '../tool.ts';
 
 const input = closed({

@@ -2,8 +2,9 @@ import { type Static, Type } from 'typebox';
 import { conditionOf, readyStatus } from '../../api/clusters/conditions.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { statusOf } from '../../api/kinds/cluster-spec.ts';
+import { defined } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
-import { defined, textField } from '../result-fields.ts';
+import { textField } from '../result-fields.ts';
 
 /** What tools show of a cluster. Labels, reasons, messages and versions are data of others (MC-79). */
 export const clusterProperties = {

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { memberOf } from '../../lib/json.ts';
+import { defined, memberOf } from '../../lib/json.ts';
 import { type ApiReply, listOf } from '../api-call.ts';
-import { cursorOf, defined } from '../result-fields.ts';
+import { cursorOf } from '../result-fields.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, tool } from '../tool.ts';
 import { clusterProperties, clusterView } from './cluster-view.ts';
 

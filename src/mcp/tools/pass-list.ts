@@ -2,9 +2,10 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { defined } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
 import { listOf } from '../api-call.ts';
-import { cursorOf, defined, textField } from '../result-fields.ts';
+import { cursorOf, textField } from '../result-fields.ts';
 import { closed, complete, DEFAULT_LIMIT, fields, READS, type ToolContext, tool } from '../tool.ts';
 import { ownOf, PASSES_PATH, passProperties, passView, use } from './pass-object.ts';
 

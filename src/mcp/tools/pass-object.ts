@@ -9,9 +9,9 @@ import {
   passSpec,
   passStatus,
 } from '../../api/kinds/pass-spec.ts';
-import { memberOf } from '../../lib/json.ts';
+import { defined, memberOf } from '../../lib/json.ts';
 import { objectOf, type Send } from '../api-call.ts';
-import { defined, textField } from '../result-fields.ts';
+import { textField } from '../result-fields.ts';
 import { fields } from '../tool.ts';
 
 /** The Pass of the API, as tools show it. */

@@ -2,9 +2,10 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, MAX_PURPOSE, MIN_PURPOSE, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { defined } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
 import { isSuccess, objectOf, ToolError } from '../api-call.ts';
-import { defined, textField } from '../result-fields.ts';
+import { textField } from '../result-fields.ts';
 import { closed, complete, fields, type ToolContext, type ToolOutcome, tool } from '../tool.ts';
 import {
   isPassFor,

@@ -2,8 +2,9 @@ import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { passStatus } from '../../api/kinds/pass-spec.ts';
+import { defined } from '../../lib/json.ts';
 import { type ApiReply, objectOf, ToolError, warningsOf } from '../api-call.ts';
-import { defined } from '../result-fields.ts';
+
 import { closed, complete, tool } from '../tool.ts';
 import { handle, ownOf, PASSES_PATH } from './pass-object.ts';
 
