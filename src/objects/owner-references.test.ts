@@ -24,7 +24,7 @@ it.each([
   [{ apiVersion: 'a/b/c' }, 'metadata.ownerReferences.apiVersion: Invalid value: "a/b/c": version must not be empty'],
   [{ kind: '' }, 'metadata.ownerReferences.kind: Invalid value: "": kind must not be empty'],
   [{ name: '' }, 'metadata.ownerReferences.name: Invalid value: "": name must not be empty'],
-  [{ uid: '' }, 'metadata.ownerReferences.uid: Invalid value: "": uid must not be empty'],
+  [{ uid: '' }, 'metadata.ownerReferences[0].uid: Required value: must not be empty'],
   [{ apiVersion: 'v1' }, undefined],
   [{}, undefined],
 ])('AP-47: an owner reference with %j: %s', (changes, problem) => {

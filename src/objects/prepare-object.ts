@@ -213,8 +213,18 @@ const isSameJson = (a: unknown, b: unknown): boolean => equalJson(a as JsonValue
  */
 function completed(kind: Kind, object: ApiObject, old?: ApiObject): ApiObject {
   const copy = plainValue(object, kind.applyDefaults === undefined ? old : undefined) as ApiObject;
+  if (kind.style === 'builtin') dropEmptyLists(copy, ['metadata']);
   kind.applyDefaults?.(copy);
   return copy;
+}
+
+/** As Go writes built-in kinds: a patch with an empty list in place of none changes nothing. */
+function dropEmptyLists(object: object, except: readonly string[] = []): void {
+  for (const [key, value] of Object.entries(object)) {
+    if (typeof value !== 'object' || value === null || except.includes(key)) continue;
+    if (Array.isArray(value) && value.length === 0) delete (object as Record<string, unknown>)[key];
+    else dropEmptyLists(value);
+  }
 }
 
 /** `known` is the old value of the same field. It was decoded from the store, so it is plain. */

@@ -109,19 +109,24 @@ function validateOwners({ ownerReferences = [] }: ObjectMeta, old: ObjectMeta | 
   if (isDeepStrictEqual(ownerReferences, old?.ownerReferences ?? [])) return [];
   const at = 'metadata.ownerReferences';
   const [first, second] = ownerReferences.filter(({ controller }) => controller === true);
-  const errors = checkEach(ownerReferences, (owner) => ownerErrors(at, owner));
+  const errors = checkEach(ownerReferences, (owner, index) => ownerErrors(at, index, owner));
   if (first === undefined || second === undefined) return errors;
   const found = `Found "true" in references for ${first.kind}/${first.name} and ${second.kind}/${second.name}`;
   const why = `Only one reference can have Controller set to true. ${found}`;
   return [...errors, invalidValue(at, ownerReferences, why)];
 }
 
-function ownerErrors(at: string, { apiVersion = '', kind = '', name = '', uid = '' }: OwnerReference): FieldError[] {
+function ownerErrors(
+  at: string,
+  index: number,
+  { apiVersion = '', kind = '', name = '', uid = '' }: OwnerReference,
+): FieldError[] {
   const hasVersion = /^([^/]*\/)?[^/]+$/.test(apiVersion);
-  const empty = Object.entries({ kind, name, uid }).filter(([, value]) => value === '');
+  const empty = Object.entries({ kind, name }).filter(([, value]) => value === '');
   return [
     ...(hasVersion ? [] : [invalidValue(`${at}.apiVersion`, apiVersion, 'version must not be empty')]),
     ...empty.map(([field, value]) => invalidValue(`${at}.${field}`, value, `${field} must not be empty`)),
+    ...(uid === '' ? [required(`${at}[${index}].uid`, 'must not be empty')] : []),
   ];
 }
 

@@ -31,6 +31,30 @@ beforeAllWithServer(async (shared) => {
   await createCluster(server, 'alpha');
 });
 
+it('Z-07: what kube-apiserver leaves out of a built-in kind, and a patch with it that changes nothing', async () => {
+  await createNamespace(server, 'z-07', 'alpha');
+  const patched = async (path: string, body: object) => {
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    const { code, json } = await server.call('PATCH', path, { body, headers });
+    expect(code, json.message).toBe(200);
+    return json;
+  };
+  const account = kindCase('ServiceAccount');
+  const accounts = account.path.replace('/namespaces/ci/', '/namespaces/z-07/');
+  const secrets = [{ name: 'a', namespace: 'z-07', uid: 'u', kind: 'Secret' }];
+  const made = await create(server, accounts, { metadata: { name: 'z' }, secrets, imagePullSecrets: [] });
+  expect([made.secrets, made.imagePullSecrets]).toEqual([[{ name: 'a' }], undefined]);
+  expect(await patched(`${accounts}/z`, { secrets, imagePullSecrets: [] })).toEqual(made);
+  const [roles, bindings] = [kindCase('ClusterRole').path, kindCase('ClusterRoleBinding').path];
+  const role = await create(server, roles, { metadata: { name: 'z-07' } });
+  expect(JSON.stringify(role)).toContain('"rules":null');
+  for (const rules of [[], null]) expect(await patched(`${roles}/z-07`, { rules })).toEqual(role);
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'z-07' };
+  const binding = await create(server, bindings, { metadata: { name: 'z-07' }, subjects: [], roleRef });
+  expect(binding).not.toHaveProperty('subjects');
+  expect(await patched(`${bindings}/z-07`, { subjects: [] })).toEqual(binding);
+});
+
 describe('the fields of a Cluster', () => {
   const of = kindCase('Cluster');
   const named = (name: string) => `${of.path}/${name}`;

@@ -100,6 +100,16 @@ describe('JSON and YAML', () => {
     expect(server.output.stdout + server.output.stderr).not.toContain('request failed');
   });
 
+  it('T-34: attestations of Kubernetes 1.37 are dropped, and a warning says so', async () => {
+    const spec = { ...ASK.spec, attestations: [{ type: 'x' }] };
+    const answer = await post(server, { spec }, { path: `${tokenPath()}?fieldValidation=Strict` });
+    expect([answer.code, answer.warnings]).toEqual([
+      201,
+      ['Clusterpass keeps only a part of a TokenRequest; dropped: spec.attestations'],
+    ]);
+    expect(answer.json.spec).not.toHaveProperty('attestations');
+  });
+
   describe('hostile bodies', () => {
     it('a name, a uid and a reference of a megabyte are plain errors', async () => {
       const long = 'x'.repeat(1_000_000);

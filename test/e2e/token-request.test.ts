@@ -252,6 +252,7 @@ describe('C-A: the bound object', () => {
 
   it.each<[string, object, ExpectedStatus]>([
     ['T-17: ConfigMap', { kind: 'ConfigMap', apiVersion: 'v1', name: 'x' }, unbindable('/v1, Kind=ConfigMap')],
+    ['T-17: a kind of 1.37', { kind: 'Node', apiVersion: 'v1', name: 'x' }, unbindable('/v1, Kind=Node')],
     ['T-17: an empty reference', {}, unbindable('/, Kind=')],
     ['T-17: a group', { kind: 'Pod', apiVersion: 'apps/v1', name: 'web-0' }, unbindable('apps/v1, Kind=Pod')],
     ['decision 5: Node', { kind: 'Node', apiVersion: 'v1', name: 'node-1' }, unbindable('/v1, Kind=Node')],

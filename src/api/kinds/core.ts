@@ -104,6 +104,11 @@ export const serviceAccountKind: Kind = {
     }),
     automountServiceAccountToken: flag('Whether pods of this account get a token mounted.'),
   }),
+  // As in kube-apiserver, which keeps nothing else of them.
+  applyDefaults: (object) => {
+    const secrets = object.secrets as { name?: string }[] | undefined;
+    if (secrets !== undefined) object.secrets = secrets.map(({ name }) => (name === undefined ? {} : { name }));
+  },
 };
 
 const ContainerSchema = struct('Container', 'A container. Not stored.', { name: text('The name of the container.') });

@@ -40,7 +40,7 @@ const RulesSchema = list(
     resourceNames: texts('Only objects with these names; empty means all.'),
     nonResourceURLs: texts('Non-resource paths; a `*` at the end matches any suffix.'),
   }),
-  { maxItems: MAX_RULES, description: 'What is allowed; there are no rules that deny.' },
+  { maxItems: MAX_RULES, keepNull: true, description: 'What is allowed; there are no rules that deny.' },
 );
 
 const SubjectsSchema = list(
@@ -89,7 +89,7 @@ function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {
 
 function validateRule(rule: PolicyRule, at: string, namespaced: boolean): FieldError[] {
   const errors: FieldError[] = [];
-  if ((rule.verbs ?? []).length === 0) errors.push(required(`${at}.verbs`, 'verbs must contain at least one value'));
+  if ((rule.verbs ?? []).length === 0) errors.push(required(`${at}.verbs`));
   const urls = rule.nonResourceURLs ?? [];
   if (urls.length > 0) {
     const wrong = (why: string): FieldError => invalidValue(`${at}.nonResourceURLs`, urls, why);
@@ -188,7 +188,8 @@ const roleOf = (namespaced: boolean, schema: ReturnType<typeof kindSchema>): Kin
   ...schema,
   columns: roleColumns,
   applyDefaults: (object) => {
-    object.rules ??= [];
+    // As in kube-apiserver, where the field is not left out, and a list without items is read as none.
+    if (((object.rules ?? []) as PolicyRule[]).length === 0) object.rules = null;
   },
   validate: (object) => [...validateRules(object, namespaced), ...validateAggregation(object)],
 });

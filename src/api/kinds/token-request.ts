@@ -13,7 +13,7 @@ const BoundObjectReferenceSchema = struct(
   },
 );
 
-const SpecSchema = struct('TokenRequestSpec', 'What is requested.', {
+const specFields = {
   // An absent list is refused, an empty list or null means the cluster's own API: so null is kept.
   audiences: Type.Optional(
     Type.Array(Type.String({ goType: 'string' }), {
@@ -24,7 +24,10 @@ const SpecSchema = struct('TokenRequestSpec', 'What is requested.', {
   ),
   expirationSeconds: int64('The requested lifetime in seconds; less may be granted.'),
   boundObjectRef: Type.Optional(BoundObjectReferenceSchema),
-});
+};
+
+/** Attestations are of Kubernetes 1.37. */
+const SpecSchema = struct('TokenRequestSpec', 'What is requested.', specFields, { notKept: ['attestations'] });
 
 /** The request and the response of the token subresource; not stored. */
 export const tokenRequestType: BodyType = {

@@ -136,7 +136,7 @@ function reportDuplicates({ request, kind, options, configuration: { duplicates 
   if (duplicates.length === 0 || mode === 'Ignore') return;
   if (mode === 'Strict') {
     throw badRequest(
-      `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${duplicates.join('\n  ')}`,
+      `error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  ${duplicates.join('\n  ')}`,
     );
   }
   for (const duplicate of duplicates) request.warn(duplicate);
@@ -152,6 +152,6 @@ function checkUid(kind: Kind, name: string, object: ApiObject, current: ApiObjec
     throw conflict(kind, name, why);
   }
   const error = invalidValue('metadata.uid', uid, 'field is immutable');
-  // AP-85: kube-apiserver reports it twice.
-  throw invalid(kind, name, [error, error]);
+  // AP-85: kube-apiserver reports it twice for custom resources.
+  throw invalid(kind, name, kind.style === 'custom' ? [error, error] : [error]);
 }

@@ -26,8 +26,9 @@ export function readBody<T extends object = ApiObject>(
 ): T {
   const { body = NO_BODY } = request;
   if ('value' in body) return body.value as T;
-  const { value, violations } = decodeBody<T>(body, type, mode);
+  const { value, violations, dropped } = decodeBody<T>(body, type, mode);
   for (const violation of violations) request.warn(violation);
+  warnOfDropped(request.warn, type, dropped);
   return value;
 }
 
@@ -38,7 +39,7 @@ export function withWarnings({ warn }: ApiRequest, kind: Kind, decoded: Decoded<
   return decoded.value;
 }
 
-export function warnOfDropped(warn: ApiRequest['warn'], { kind }: Kind, dropped: readonly string[]): void {
+export function warnOfDropped(warn: ApiRequest['warn'], { kind }: BodyType, dropped: readonly string[]): void {
   if (dropped.length > 0) warn(droppedText(kind, dropped));
 }
 
