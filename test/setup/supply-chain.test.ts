@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -47,6 +47,32 @@ describe('A25: the installed packages', () => {
     // `node` links the binary of the platform. The other two check versions and are not run.
     expect(withScripts.sort()).toEqual(['@swc/core', 'node', 'protobufjs']);
     expect(manifest.allowScripts).toEqual({ '@swc/core': false, node: true, protobufjs: false });
+  });
+});
+
+describe('A25: what builds and tests a release', () => {
+  const workflows = readdirSync(`${project}/.github/workflows`).map((file) => read(`.github/workflows/${file}`));
+  const dockerfiles = ['deploy/Dockerfile', 'plugin/Dockerfile'].map(read);
+  const found = (texts: readonly string[], pattern: RegExp): string[] =>
+    texts.flatMap((text) => [...text.matchAll(pattern)].map(([, value = '']) => value));
+  const images = [
+    ...found(workflows, /^ +container: (.*)$/gm),
+    ...found(dockerfiles, /^ARG \w+_IMAGE=(.*)$/gm),
+    ...found(dockerfiles, /^FROM (\S+)/gm).filter((image) => image !== 'scratch' && !image.startsWith('$')),
+  ];
+
+  test('are images of one version and content, named without a registry', () => {
+    expect(images.length).toBeGreaterThan(5);
+    for (const image of images)
+      expect(image).toMatch(/^(?:node|golang):\d+\.\d+\.\d+-trixie(?:-slim)?@sha256:[0-9a-f]{64}$/);
+  });
+
+  test('is the Node of the lock file, and one Go', () => {
+    const node = manifest.devDependencies.node;
+    const versions = [...found(images, /^node:([\d.]+)/g), ...found(workflows, /^ +node-version: (.*)$/gm)];
+    expect(new Set(versions)).toEqual(new Set([node]));
+    const go = [...found(images, /^golang:([\d.]+)/g), ...found(workflows, /^ +go-version: (.*)$/gm)];
+    expect([go.length, new Set(go).size]).toEqual([2, 1]);
   });
 });
 

@@ -16,6 +16,9 @@ interface Step {
 }
 interface Job {
   readonly needs?: string;
+  readonly container?: string;
+  readonly environment?: string;
+  readonly permissions?: Readonly<Record<string, string>>;
   readonly steps: readonly Step[];
 }
 interface Workflow {
@@ -31,7 +34,7 @@ const KEYS = {
   workflow: ['name', 'on', 'permissions', 'jobs'],
   push: ['branches', 'tags'],
   permissions: ['contents', 'id-token'],
-  job: ['runs-on', 'container', 'needs', 'timeout-minutes', 'permissions', 'steps'],
+  job: ['runs-on', 'container', 'environment', 'needs', 'timeout-minutes', 'permissions', 'steps'],
   step: ['name', 'uses', 'with', 'run', 'env', 'working-directory'],
 } as const;
 
@@ -101,6 +104,15 @@ describe.each(files)('the workflow %s', (file) => {
       for (const [path] of command.matchAll(/\b(?:scripts|bin)\/[\w./-]+/g))
         expect(existsSync(join(ROOT, path))).toBe(true);
     }
+  });
+
+  it('lets a job write only after a person has approved it', () => {
+    for (const [name, { permissions = {}, environment }] of jobs) {
+      const writes = Object.values(permissions).includes('write');
+      expect(environment, name).toBe(writes ? 'release' : undefined);
+    }
+    const { jobs: all } = workflow;
+    expect(text.includes('${{ secrets.')).toBe(Object.values(all).some((job) => job.environment !== undefined));
   });
 
   it('gives a token of npm only to a job whose npm reads it', () => {
