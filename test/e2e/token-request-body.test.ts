@@ -100,7 +100,7 @@ describe('JSON and YAML', () => {
     expect(server.output.stdout + server.output.stderr).not.toContain('request failed');
   });
 
-  it('T-34: attestations of Kubernetes 1.37 are dropped, and a warning says so', async () => {
+  it('T-36: attestations of Kubernetes 1.37 are dropped, and a warning says so', async () => {
     const spec = { ...ASK.spec, attestations: [{ type: 'x' }] };
     const answer = await post(server, { spec }, { path: `${tokenPath()}?fieldValidation=Strict` });
     expect([answer.code, answer.warnings]).toEqual([

@@ -67,7 +67,7 @@ export const KINDS: readonly KindCase[] = [
     resource: 'namespaces',
     path: `${IN_CLUSTER}/namespaces`,
     content: { spec: { finalizers: ['kubernetes'] } },
-    changed: { spec: { finalizers: [] } },
+    changed: { spec: { finalizers: ['example.com/other'] } },
     defaults: { status: { phase: 'Active' } },
     hasStatus: true,
   },
