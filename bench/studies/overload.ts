@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startServer, tokenOf } from '../../test/e2e/support/server.ts';
 import { requestText } from '../support/client.ts';
-import { cpuOf } from '../support/cpu.ts';
+import { clusterFleet, LIMITED_READER, LIST, READER } from '../support/cluster-fleet.ts';
+import { cpuOf, lowerPriority, memoryOf } from '../support/cpu.ts';
 import { type Done, Driver, requestFile, type Work } from '../support/driver.ts';
 import { type Figure, median, percentile, type Settings } from '../support/measure.ts';
 import { CLUSTERS_PATH, tokenPath } from '../support/objects.ts';
+import { startFleetServer } from '../support/processes.ts';
+import { tickTimes } from '../support/ticks.ts';
 
 const STEADY = ['ann', 'ben', 'cem', 'dan'];
 const STEADY_RATE = 100;
@@ -31,14 +34,73 @@ const sum = (codes: Done['codes'], match: RegExp): number =>
  * at a steady rate. Then a fifth keeps 2,000 connections busy, ignores `Retry-After`, and stops again. Clients and
  * server share the machine, so the peak is measured before and after, under the same conditions.
  *
- * Each part takes ten times `--seconds`. `--rows tokens` or `--rows lists`: only these requests.
+ * Each part takes ten times `--seconds`. `--rows tokens` or `--rows lists`: only these requests; `--rows fleet`: only
+ * the answers that `flooded` asks for.
  */
 export async function run(settings: Settings): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [kind, requestOf] of Object.entries(REQUESTS)) {
     if (kind.includes(settings.rows)) figures.push(...(await overload(kind, requestOf, settings.seconds * 10)));
   }
+  for (const clusters of FLEETS) {
+    for (const [form, request] of Object.entries(FORMS)) {
+      const kind = `fleet of ${clusters}, ${form}`;
+      if (kind.includes(settings.rows)) figures.push(...(await flooded(kind, request, clusters, settings)));
+    }
+  }
   return figures;
+}
+
+const FLEETS = [3_000, 10_000];
+const FORMS: Readonly<Record<string, string>> = {
+  YAML: requestText('GET', LIST, { ...READER, headers: { Accept: 'application/yaml' } }),
+  indented: requestText('GET', `${LIST}?pretty=1`, READER),
+  compressed: requestText('GET', LIST, { ...READER, headers: { 'Accept-Encoding': 'gzip' } }),
+  table: requestText('GET', CLUSTERS_PATH, {
+    ...READER,
+    headers: { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+  }),
+  profiles: requestText('GET', '/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles', READER),
+};
+const FORM_CONNECTIONS = 100;
+
+/**
+ * FA-1: one caller asks for a whole fleet with 100 connections, in a form that has to be made. Another one reads a page
+ * 50 times a second, and health is asked for 20 times.
+ */
+async function flooded(kind: string, request: string, clusters: number, settings: Settings): Promise<Figure[]> {
+  const seconds = settings.seconds * 5;
+  const ticks = await tickTimes();
+  const server = await startFleetServer(clusterFleet({ clusters, bindings: 100 }), { nodeArgs: ticks.nodeArgs });
+  const { port } = server;
+  const during = async (text: string, work: Omit<Work, 'requests' | 'seconds'>): Promise<Done> => {
+    const driver = new Driver();
+    if (work.rate === undefined) lowerPriority(driver.pid);
+    await driver.send({ do: 'connect', port, connections: work.connections });
+    const done = await driver.work({ ...work, requests: { same: text }, seconds });
+    await driver.end();
+    return done;
+  };
+  const before = memoryOf(server.pid).now;
+  ticks.takeLongest();
+  const [got, page, health] = await Promise.all([
+    during(request, { connections: FORM_CONNECTIONS }),
+    during(requestText('GET', `${LIST}?limit=100`, LIMITED_READER), { connections: 16, rate: 50 }),
+    during(requestText('GET', '/livez', READER), { connections: 4, rate: 20 }),
+  ]);
+  const grown = memoryOf(server.pid).peak - before;
+  const longest = ticks.takeLongest();
+  await server.end();
+  const served = page.milliseconds.filter((took) => took <= PATIENCE_MS).length;
+  const note = `${JSON.stringify(got.codes)} for the greedy caller, ${JSON.stringify(page.codes)} for the other`;
+  settings.progress(`${kind}: ${note}`);
+  return [
+    { name: `${kind}: p99 of /livez`, value: percentile(health.milliseconds, 0.99), unit: 'ms', limit: 250 },
+    { name: `${kind}: pages of the other served in time`, value: (2 * served) / seconds, unit: '%', least: 90, note },
+    { name: `${kind}: p99 of these`, value: percentile(page.milliseconds, 0.99), unit: 'ms', limit: 500 },
+    { name: `${kind}: longest tick`, value: longest, unit: 'ms of CPU', limit: 50 },
+    { name: `${kind}: memory`, value: grown, unit: 'MB more', limit: 300 },
+  ];
 }
 
 async function overload(kind: string, requestOf: (user: string) => string, seconds: number): Promise<Figure[]> {

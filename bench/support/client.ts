@@ -38,13 +38,18 @@ export async function expectSuccess<T>(response: Promise<Response>): Promise<T> 
 }
 
 /** The bytes of a request, as the driver sends them. */
-export function requestText(method: string, path: string, { token, body, type = 'application/json' }: Call): string {
+export function requestText(
+  method: string,
+  path: string,
+  { token, body, type = 'application/json', headers = {} }: Call,
+): string {
   const text = body === undefined ? '' : JSON.stringify(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,
     'Host: 127.0.0.1',
     'User-Agent: bench',
     `Authorization: Bearer ${token}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];
   if (body !== undefined) lines.push(`Content-Type: ${type}`, `Content-Length: ${Buffer.byteLength(text)}`);
   return `${lines.join('\r\n')}\r\n\r\n${text}`;

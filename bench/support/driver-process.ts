@@ -107,10 +107,22 @@ async function connectAll(to: Connections): Promise<void> {
 
 /** Calls `onResponse` with the status at the end of each response. */
 function readResponses(socket: Socket, onResponse: (code: string, head: string) => void): void {
+  const endChunked = (): void => {
+    const complete = head;
+    [head, tail] = ['', undefined];
+    onResponse(complete.slice(9, 12), complete);
+  };
   let head = '';
   let left = -1;
+  /** The last bytes of a chunked body, which no other request follows. */
+  let tail: string | undefined;
   socket.on('data', (chunk: Buffer) => {
     let rest = chunk;
+    if (tail !== undefined) {
+      tail = (tail + rest.subarray(-LAST_CHUNK.length).toString('latin1')).slice(-LAST_CHUNK.length);
+      if (tail === LAST_CHUNK) endChunked();
+      return;
+    }
     while (rest.length > 0) {
       if (left < 0) {
         head += rest.toString('latin1');
@@ -118,6 +130,11 @@ function readResponses(socket: Socket, onResponse: (code: string, head: string) 
         if (end < 0) return;
         rest = rest.subarray(rest.length - (head.length - end - 4));
         head = head.slice(0, end);
+        if (/\r\ntransfer-encoding: chunked/i.test(head)) {
+          tail = rest.subarray(-LAST_CHUNK.length).toString('latin1');
+          if (tail === LAST_CHUNK) endChunked();
+          return;
+        }
         const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
         if (length === undefined) {
           onResponse('a response without a length', head);
@@ -137,6 +154,8 @@ function readResponses(socket: Socket, onResponse: (code: string, head: string) 
     }
   });
 }
+
+const LAST_CHUNK = '\r\n0\r\n\r\n';
 
 const files = new Map<string, RequestFile>();
 /** By file and server: the number of texts sent so far. */

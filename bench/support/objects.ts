@@ -67,7 +67,11 @@ const FLEET_VERSION = 'clusterpass.dev/v1alpha1';
 
 const ROLES = {
   /** Sees the public view of clusters. */
-  viewer: { verbs: ['get', 'list', 'watch'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] },
+  viewer: {
+    verbs: ['get', 'list', 'watch'],
+    apiGroups: ['clusterregistry.k8s.io', 'multicluster.x-k8s.io'],
+    resources: ['clusters', 'clusterprofiles'],
+  },
   /** Gets tokens of service accounts. */
   issuer: { verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] },
 };
