@@ -9,13 +9,15 @@ import { sortByBytes } from './go-text/go-json-text.ts';
  */
 export const toYaml = (value: unknown): string => yamlOf(JSON.stringify(value));
 
-/** The same content. The library writes a tenth as fast: it makes several objects of each part of a value. */
-export function yamlOf(json: Uint8Array | string): string {
+/**
+ * The same content. The library writes a tenth as fast: it makes several objects of each part of a value. `indent`: of
+ * the lines after the first one.
+ */
+export function yamlOf(json: Uint8Array | string, indent = ''): string {
   const text = typeof json === 'string' ? json : Buffer.from(json.buffer, json.byteOffset, json.length).toString();
-  return `${node(JSON.parse(text), '')}\n`;
+  return `${node(JSON.parse(text), indent)}\n`;
 }
 
-/** `indent`: of the lines after the first one. */
 function node(value: JsonValue, indent: string): string {
   if (typeof value === 'string') return scalar(value, indent, false);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -40,9 +42,9 @@ function pair(key: string, value: JsonValue, indent: string): string {
 }
 
 /** Most texts. Words of YAML 1.1 for other types, and numbers without digits before the exponent, are not plain. */
-const PLAIN = /^(?!(?:y|n|yes|no|on|off|true|false|null|e[-+]?[0-9]+)$)[a-z](?:[\w./@-]|:[\w/]| \w)*$/i;
-/** Most of the others: times, addresses and versions. */
-const QUOTED = /^[0-9][\w./:@+-]*$/;
+const PLAIN = /^(?!(?:y|n|yes|no|on|off|true|false|null|e[-+]?[0-9]+)$)[a-z](?:[\w./@+=,;()'"!?<>-]|:[\w/]| [\w(])*$/i;
+/** Most of the others: times, addresses and versions, of characters that need no escape. */
+const QUOTED = /^[-+.0-9][ !#-[\]-~]*$/;
 
 function scalar(text: string, indent: string, implicitKey: boolean): string {
   if (PLAIN.test(text)) return text;

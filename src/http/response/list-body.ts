@@ -64,11 +64,7 @@ function* yamlPieces(list: ListResponse): Generator<Uint8Array> {
       ? [{ apiVersion }, { kind, metadata }]
       : [{ apiVersion, columnDefinitions: columns, kind, metadata }, undefined];
   yield Buffer.from(`${toYaml(before)}${itemsOf(list)}:${items.length === 0 ? ' []' : ''}\n`);
-  for (const item of items) {
-    const text = yamlOf(item);
-    // Blank lines stay blank. Exactly one newline ends each document; further ones belong to a text in it.
-    yield Buffer.from(`- ${text.slice(0, -1).replace(/\n(?!\n|$)/g, '\n  ')}\n`);
-  }
+  for (const item of items) yield Buffer.from(`- ${yamlOf(item, '  ')}`);
   if (after !== undefined) yield Buffer.from(toYaml(after));
 }
 
