@@ -8,8 +8,8 @@ import { parse } from 'yaml';
 import { Person, userIn } from './support/cli.ts';
 import { addCluster, grantClusters, touch } from './support/fleet.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
-import { type Server, startServer, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Server, TLS, tokenOf } from './support/server.ts';
+import { beforeAllWithServer, beforeAllWithTlsServer } from './support/shared-server.ts';
 
 /** A user who is logged in to two servers. Both have a cluster `prod-1`. */
 
@@ -36,17 +36,16 @@ const logIn = (server: Server, ...flags: string[]): Promise<string> =>
   jane.ok(['login', '--server', server.url, '--token-file', '-', ...flags], { stdin: tokenOf('jane') });
 
 beforeAllWithServer(async (shared) => {
-  [eu, us, jane] = await Promise.all([
-    fill(shared, { 'dev-1': 'dev', 'prod-1': 'prod' }),
-    fill(await startServer({ users: { jane: [], joe: [] } }), { 'prod-1': 'prod', 'stage-1': 'stage' }),
-    Person.at(),
-  ]);
+  eu = await fill(shared, { 'dev-1': 'dev', 'prod-1': 'prod' });
+});
+beforeAllWithTlsServer(async (shared) => {
+  us = await fill(shared, { 'prod-1': 'prod', 'stage-1': 'stage' });
+  jane = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
   await logIn(us);
   await logIn(eu, '--name', 'eu');
 });
 afterAll(async () => {
   await jane?.leave();
-  await us?.destroy();
 });
 
 /** The words of each line, without the header. */
@@ -112,7 +111,7 @@ describe('logins at two servers', () => {
   });
 
   it('are none for -o without a login', async () => {
-    const joe = await Person.at();
+    const joe = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
     onTestFinished(() => joe.leave());
     expect(JSON.parse(await joe.ok(['servers', '-o', 'json']))).toEqual({ items: [] });
     expect(await joe.ok(['servers', '-o', 'name'])).toBe('');
@@ -156,7 +155,7 @@ describe('get clusters', () => {
 
   it.each(['describe', 'get'])('%s names the servers whose answers differ', async (verb) => {
     await grantClusters(eu, `joe-sees-${verb}`, 'joe');
-    const joe = await Person.at();
+    const joe = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
     onTestFinished(() => joe.leave());
     for (const [name, { url }] of Object.entries({ eu, us })) {
       await joe.ok(['login', '--server', url, '--name', name, '--token-file', '-'], { stdin: tokenOf('joe') });

@@ -13,6 +13,7 @@ import {
   type Page,
   signIn,
 } from './support/browser.ts';
+import { faultsOfConsole } from './support/console-faults.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
 import { SignedInPages } from './support/signed-in-pages.ts';
@@ -536,5 +537,12 @@ describeWithBrowser('the console', () => {
     await page.evaluate('document.querySelector(".connection button")?.click()');
     await page.getByText('Live', { exact: true }).waitFor();
     await page.getByRole('row', { name: /prod-us-1 .*WhileYouWereAway/ }).waitFor();
+  });
+
+  // The last one: it kills the server.
+  it('has no accessibility fault on any page, light and dark, 1280 and 360 pixels wide', {
+    timeout: 300_000,
+  }, async () => {
+    expect(await faultsOfConsole(server, browser)).toEqual([]);
   });
 });

@@ -1,19 +1,42 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, it } from 'vitest';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createParents, KINDS, type KindCase, objectOf } from './support/kinds.ts';
 import {
   asUser,
   bind,
+  codeFor,
   create,
   createAccount,
   createCluster,
   createNamespace,
   inNamespace,
+  issue,
   remove,
 } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
-import type { Answer, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { runStore } from './support/run-command.ts';
+import { type Answer, type Server, startServer } from './support/server.ts';
+
+/** Objects that another program has written to the database: no JSON, or fields of wrong types. */
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of every kind, and damaged ones
+type AnyObject = any;
+
+const FORMS = ['', 'as=Table;v=v1;g=meta.k8s.io', 'as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'];
+const PROFILES = '/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles';
+
+/** Written by another program: two objects of each kind, one with wrong types in its metadata, one in its content. */
+const DAMAGE: Readonly<Record<string, (object: AnyObject) => void>> = {
+  'wrong-metadata': (object) => {
+    object.metadata.managedFields = 5;
+  },
+  'wrong-content': (object) => {
+    object.metadata.labels = null;
+    if (object.spec?.apiEndpoints !== undefined) object.spec.apiEndpoints.serverEndpoints = 'text';
+  },
+};
 
 const namespaces = (cluster: string): string => `/orchestrator/${cluster}/api/v1/namespaces`;
 const UNSAFE = { kind: 'DeleteOptions', apiVersion: 'v1', ignoreStoreReadErrorWithClusterBreakingPotential: true };
@@ -21,8 +44,8 @@ const CLUSTER = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster'
 
 /** Storage keys whose values are no JSON. */
 const DAMAGED = [
-  '/namespaces/alpha/ci',
-  '/serviceaccounts/alpha/shop/builder',
+  '/namespaces/omega/ci',
+  '/serviceaccounts/omega/shop/builder',
   '/namespaces/held/ci',
   '/clusters/beta',
   '/namespaces/beta/ci',
@@ -33,48 +56,125 @@ const DAMAGED = [
 const PASSES = '/apis/clusterpass.dev/v1alpha1/passes';
 const SIGNING_KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
 
-describe('Z-06: objects in the store that cannot be decoded', () => {
-  let server: Server;
-  let keyNames: string[];
-  let handle: string;
-  beforeAllWithServer(async (shared) => {
-    server = shared;
-    for (const cluster of ['alpha', 'held', 'beta', 'gamma']) {
-      await createCluster(server, cluster);
-      for (const namespace of ['ci', 'shop']) {
-        await createNamespace(server, namespace, cluster);
-        const finalizers = cluster === 'held' ? ['example.com/wait'] : [];
-        for (const name of ['builder', 'other']) {
-          await create(server, inNamespace('serviceaccounts', namespace, cluster), { metadata: { name, finalizers } });
-        }
+let server: Server;
+let keyNames: string[];
+let handle: string;
+let revoked: string;
+
+beforeAll(async () => {
+  server = await startServer({ users: { jane: [] } });
+  await createParents(server);
+  for (const kind of KINDS) {
+    for (const name of ['good', ...Object.keys(DAMAGE)]) {
+      await create(server, kind.path, objectOf(kind, { name, labels: { of: 'test' } }));
+    }
+  }
+  await create(server, KINDS[0]?.path ?? '', objectOf(KINDS[0] as KindCase, { name: 'wrong-managers' }));
+  await bind(server, 'all', { kind: 'User', name: 'jane' }, { verbs: ['get'], apiGroups: [''], resources: ['pods'] });
+  await createAccount(server, 'builder');
+  revoked = await issue(server);
+  await remove(server, `/apis/clusterpass.dev/v1alpha1/issuedtokens/${decodeJwt(revoked).jti}`);
+  for (const cluster of ['omega', 'held', 'beta', 'gamma']) {
+    await createCluster(server, cluster);
+    for (const namespace of ['ci', 'shop']) {
+      await createNamespace(server, namespace, cluster);
+      const finalizers = cluster === 'held' ? ['example.com/wait'] : [];
+      for (const name of ['builder', 'other']) {
+        await create(server, inNamespace('serviceaccounts', namespace, cluster), { metadata: { name, finalizers } });
       }
     }
-    await bind(
-      server,
-      'deleters',
-      { kind: 'User', name: 'jane' },
-      {
-        verbs: ['get', 'delete'],
-        apiGroups: [''],
-        resources: ['serviceaccounts'],
-      },
-    );
-    const serviceAccount = { namespace: 'ci', name: 'other' };
-    const spec = { cluster: 'gamma', serviceAccount, purpose: 'for the test' };
-    const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
-    handle = (await create(server, PASSES, { ...type, spec })).metadata.name;
-    const keys = (await server.call('GET', SIGNING_KEYS)).json.items;
-    keyNames = keys.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
-    await server.stop();
-    const db = new DatabaseSync(join(server.dataDir, 'clusterpass.db'));
-    const damage = db.prepare('UPDATE log SET value = CAST(\'{"metadata":\' AS BLOB) WHERE key = ?');
-    const keysDamaged = [...DAMAGED, `/signingkeys/${keyNames[0]}`, `/passes/${handle}`];
-    // All versions of an object.
-    const changes = keysDamaged.map((key) => damage.run(`/registry${key}`).changes);
-    db.close();
-    server = await server.restart();
-    expect(changes).not.toContain(0);
+  }
+  await bind(
+    server,
+    'deleters',
+    { kind: 'User', name: 'jane' },
+    {
+      verbs: ['get', 'delete'],
+      apiGroups: [''],
+      resources: ['serviceaccounts'],
+    },
+  );
+  const serviceAccount = { namespace: 'ci', name: 'other' };
+  const spec = { cluster: 'gamma', serviceAccount, purpose: 'for the test' };
+  const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
+  handle = (await create(server, PASSES, { ...type, spec })).metadata.name;
+  const keys = (await server.call('GET', SIGNING_KEYS)).json.items;
+  keyNames = keys.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+  await server.stop();
+  const db = new DatabaseSync(join(server.dataDir, 'clusterpass.db'));
+  const rows = db.prepare('SELECT revision, key, value FROM log WHERE value IS NOT NULL').all() as AnyObject[];
+  const change = (row: AnyObject, how: (object: AnyObject) => void): void => {
+    const object = JSON.parse(Buffer.from(row.value).toString());
+    how(object);
+    db.prepare('UPDATE log SET value = ? WHERE revision = ?').run(Buffer.from(JSON.stringify(object)), row.revision);
+  };
+  for (const row of rows) {
+    const damage = DAMAGE[row.key.slice(row.key.lastIndexOf('/') + 1)];
+    if (damage !== undefined) change(row, damage);
+    else if (row.key.endsWith('/clusters/wrong-managers')) {
+      change(row, (cluster) => {
+        cluster.metadata.managedFields[0].fieldsV1 = '{"f:spec":';
+      });
+    } else if (row.key.endsWith('/clusterroles/all')) {
+      change(row, (role) => {
+        for (const field of ['verbs', 'apiGroups', 'resources']) role.rules[0][field] = '*pods get create';
+      });
+    } else if (row.key.includes('/revokedtokens/')) {
+      change(row, (revocation) => {
+        revocation.spec.expirationTimestamp = 5;
+      });
+    }
+  }
+  const damage = db.prepare('UPDATE log SET value = CAST(\'{"metadata":\' AS BLOB) WHERE key = ?');
+  const keysDamaged = [...DAMAGED, `/signingkeys/${keyNames[0]}`, `/passes/${handle}`];
+  // All versions of an object.
+  const changes = keysDamaged.map((key) => damage.run(`/registry${key}`).changes);
+  db.close();
+  server = await server.restart();
+  expect(changes).not.toContain(0);
+});
+afterAll(() => server.destroy());
+
+describe('A18: objects in the store whose fields have wrong types', () => {
+  it.each(KINDS)('are left out of lists, and the others are served: $kind', async ({ path }) => {
+    for (const form of FORMS) {
+      const { code, text } = await server.call('GET', `${path}?labelSelector=of%3Dtest`, {
+        headers: { Accept: `application/json;${form}` },
+      });
+      expect(code, text).toBe(200);
+      expect(text).toContain('"good"');
+      expect(text).not.toContain('"wrong-');
+    }
+    for (const name of Object.keys(DAMAGE)) expect((await server.call('GET', `${path}/${name}`)).code).toBe(500);
+    expect((await server.call('GET', `${path}/good`)).code).toBe(200);
   });
+
+  it('in the bookkeeping of field managers: the object is served and can be changed', async () => {
+    const path = `${KINDS[0]?.path}/wrong-managers`;
+    expect((await server.call('GET', path)).json.metadata.managedFields).toEqual([]);
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    const patched = await server.call('PATCH', path, { body: { metadata: { labels: { a: 'b' } } }, headers });
+    expect(patched.code, patched.text).toBe(200);
+  });
+
+  it('are left out of computed documents', async () => {
+    const { code, text } = await server.call('GET', PROFILES);
+    expect(code, text).toBe(200);
+  });
+
+  it('grant nothing, and a revoked token stays revoked', async () => {
+    const pods = await server.call('GET', '/orchestrator/alpha/api/v1/namespaces/ci/pods/good', asUser('jane'));
+    expect(pods.code, pods.text).toBe(403);
+    expect(await codeFor(server, revoked)).toBe(401);
+  });
+
+  it('are named, with the field, in the log', async () => {
+    const named = /"the value of \S+\/clusters\/wrong-metadata cannot be decoded: metadata\.managedFields is a number"/;
+    await expect.poll(() => server.output.stderr).toMatch(named);
+  });
+});
+
+describe('Z-06: objects in the store that cannot be decoded', () => {
   const account = inNamespace('serviceaccounts/builder', 'ci', 'gamma');
   const expectStatus = ({ text, json }: Answer, code: number, reason: string): void =>
     expect(json, text).toMatchObject({ kind: 'Status', code, reason });
@@ -151,10 +251,10 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
   });
 
   it('are deleted with their cluster, and so are readable objects inside them', async () => {
-    await remove(server, `${CLUSTERS}/alpha`);
-    expect((await server.call('GET', `${CLUSTERS}/alpha`)).code).toBe(404);
-    await create(server, CLUSTERS, { ...CLUSTER, metadata: { name: 'alpha' } });
-    await expectEmpty('alpha');
+    await remove(server, `${CLUSTERS}/omega`);
+    expect((await server.call('GET', `${CLUSTERS}/omega`)).code).toBe(404);
+    await create(server, CLUSTERS, { ...CLUSTER, metadata: { name: 'omega' } });
+    await expectEmpty('omega');
   });
 
   it('leave objects with finalizers inside them, and the cluster waits for those', async () => {
@@ -189,6 +289,12 @@ describe('Z-06: objects in the store that cannot be decoded', () => {
     }
     expect(server.output.stderr).not.toContain('the SigningKey objects could not be written');
     await server.stop();
+    // Those of the tests above are named by store check, too.
+    const { code, stderr } = await runStore('check', '--data-dir', server.dataDir);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/\/clusters\/wrong-metadata: metadata\.managedFields is a number\n/);
+    expect(stderr).toMatch(/\/pods\/alpha\/ci\/wrong-content: metadata\.labels is null\n/);
+    expect(stderr).toMatch(/\/clusterroles\/all: rules\[0\]\.verbs is a string\n/);
     server = await server.restart();
     for (const path of paths) await expect.poll(async () => (await server.call('GET', path)).code).toBe(200);
     const { items } = (await server.call('GET', SIGNING_KEYS)).json;

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { accessibilityFaults, RULES_OF_LOOKS } from './support/axe.ts';
-import { type Browser, describeWithBrowser, launchBrowser, openPage, type Page, signIn } from './support/browser.ts';
-import { type Server, startServer } from './support/server.ts';
+import { expect } from 'vitest';
+import { accessibilityFaults, RULES_OF_LOOKS } from './axe.ts';
+import { type Browser, openPage, type Page, signIn } from './browser.ts';
+import type { Server } from './server.ts';
 
 /** Accessibility and layout of every page, in the light and the dark theme, on a desktop and on a phone. */
-
-let server: Server;
-let browser: Browser;
 
 /** The longest names that the server accepts, without a character at which a browser breaks a line. */
 const [NAMESPACE, ACCOUNT] = ['n'.repeat(63), 'a'.repeat(253)];
 const LONG_ACCOUNT = encodeURIComponent(`${NAMESPACE}/${ACCOUNT}`);
 
 /** A recorded pass of the account with the longest name, and an event that has the account as its user. */
-async function usePassOfLongAccount(): Promise<void> {
+async function usePassOfLongAccount(server: Server): Promise<void> {
   const namespaces = '/orchestrator/prod-ap-1/api/v1/namespaces';
   const accounts = `${namespaces}/${NAMESPACE}/serviceaccounts`;
   await server.call('POST', namespaces, { body: { metadata: { name: NAMESPACE } } });
@@ -81,76 +78,65 @@ async function inspect(page: Page, where: string, faults: string[]): Promise<voi
   }
 }
 
-describeWithBrowser('the console', () => {
-  beforeAll(async () => {
-    [server, browser] = await Promise.all([startServer({ args: ['--demo'] }), launchBrowser()]);
-    await usePassOfLongAccount();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.destroy();
-  });
-
-  it('has no accessibility fault on any page, light and dark, 1280 and 360 pixels wide', {
-    timeout: 300_000,
-  }, async () => {
-    const { page, close } = await openPage(browser);
-    const faults: string[] = [];
-    await page.goto(`${server.url}/console/`);
-    await page.getByLabel('Token', { exact: true }).waitFor();
-    await inspect(page, 'sign-in page', faults);
-    await signIn(page, server, server.adminToken);
-    await page.getByText('12 clusters').waitFor();
-    await page.getByLabel('Filter by label').selectOption('env=prod');
-    await page.locator('.menu summary').click();
-    await inspect(page, 'list of clusters', faults);
-    faults.push(...(await forcedColorFaults(page)));
-    await page.locator('.menu summary').click();
-    await page.getByRole('link', { name: 'prod-ap-1' }).click();
-    await page.getByText('Valid for 1 hour').waitFor();
-    await inspect(page, 'cluster', faults);
-    await page.getByRole('button', { name: 'Issue pass' }).click();
-    await page.getByRole('button', { name: 'Show pass' }).click();
-    await inspect(page, 'pass', faults);
-    await page.goto(`${server.url}/console/#/can-i?cluster=prod-ap-1`);
-    await page.getByRole('button', { name: 'Check' }).click();
-    await page.getByText('Yes, you can see the cluster prod-ap-1').waitFor();
-    await inspect(page, 'result of Can I', faults);
-    // The pages of an administrator, each with its content.
-    for (const [path, shown] of [
-      ['#/passes?scope=all', 'scraper'],
-      ['#/register', 'Enter a name.'],
-      [`#/access?view=cluster&cluster=prod-ap-1&account=${LONG_ACCOUNT}`, 'platform-admins'],
-      ['#/access?view=person&user=carl', 'Reaches 1 cluster'],
-      ['#/access?view=bindings', 'demo-carl-view'],
-      ['#/access?view=grant', 'Enter the name of the group.'],
-      ['#/requests', 'No request waits'],
-      ['#/keys', 'this replica'],
-      // Of one cluster: axe inspects every row, and there is one for each request so far.
-      ['#/audit?reads=true&cluster=prod-ap-1', 'serviceaccounts'],
-      ['#/nowhere', 'There is no such page'],
-    ]) {
-      await page.goto(`${server.url}/console/${path}`);
-      await page
-        .getByText(shown ?? '')
-        .first()
-        .waitFor();
-      await inspect(page, path ?? '', faults);
-    }
-    await page.goto(`${server.url}/console/#/passes?scope=all&account=${LONG_ACCOUNT}`);
-    await page.getByLabel(/^Select the pass/).check();
-    await page.getByRole('button', { name: 'Revoke' }).click();
-    await inspect(page, 'revocation', faults);
-    await page.goto(`${server.url}/console/#/clusters/dev-eu-1`);
-    await page.getByRole('button', { name: 'Edit labels' }).click();
-    await page.getByLabel('Value of label 1').fill('prod');
-    await page.getByText('Lose access').waitFor();
-    await inspect(page, 'labels', faults);
-    await page.goto(`${server.url}/console/#/`);
-    await server.kill();
-    await page.getByText('Connection lost').waitFor();
-    await inspect(page, 'lost connection', faults);
-    expect(faults).toEqual([]);
-    await close();
-  });
-});
+/** Visits every page of a server with the demo fleet, and ends with the server. Returns what is wrong. */
+export async function faultsOfConsole(server: Server, browser: Browser): Promise<string[]> {
+  await usePassOfLongAccount(server);
+  const { page, close } = await openPage(browser);
+  const faults: string[] = [];
+  await page.goto(`${server.url}/console/`);
+  await page.getByLabel('Token', { exact: true }).waitFor();
+  await inspect(page, 'sign-in page', faults);
+  await signIn(page, server, server.adminToken);
+  await page.getByText('12 clusters').waitFor();
+  await page.getByLabel('Filter by label').selectOption('env=prod');
+  await page.locator('.menu summary').click();
+  await inspect(page, 'list of clusters', faults);
+  faults.push(...(await forcedColorFaults(page)));
+  await page.locator('.menu summary').click();
+  await page.getByRole('link', { name: 'prod-ap-1' }).click();
+  await page.getByText('Valid for 1 hour').waitFor();
+  await inspect(page, 'cluster', faults);
+  await page.getByRole('button', { name: 'Issue pass' }).click();
+  await page.getByRole('button', { name: 'Show pass' }).click();
+  await inspect(page, 'pass', faults);
+  await page.goto(`${server.url}/console/#/can-i?cluster=prod-ap-1`);
+  await page.getByRole('button', { name: 'Check' }).click();
+  await page.getByText('Yes, you can see the cluster prod-ap-1').waitFor();
+  await inspect(page, 'result of Can I', faults);
+  // The pages of an administrator, each with its content.
+  for (const [path, shown] of [
+    ['#/passes?scope=all', 'scraper'],
+    ['#/register', 'Enter a name.'],
+    [`#/access?view=cluster&cluster=prod-ap-1&account=${LONG_ACCOUNT}`, 'platform-admins'],
+    ['#/access?view=person&user=carl', 'Reaches 1 cluster'],
+    ['#/access?view=bindings', 'demo-carl-view'],
+    ['#/access?view=grant', 'Enter the name of the group.'],
+    ['#/requests', 'No request waits'],
+    ['#/keys', 'this replica'],
+    // Of one cluster: axe inspects every row, and there is one for each request so far.
+    ['#/audit?reads=true&cluster=prod-ap-1', 'serviceaccounts'],
+    ['#/nowhere', 'There is no such page'],
+  ]) {
+    await page.goto(`${server.url}/console/${path}`);
+    await page
+      .getByText(shown ?? '')
+      .first()
+      .waitFor();
+    await inspect(page, path ?? '', faults);
+  }
+  await page.goto(`${server.url}/console/#/passes?scope=all&account=${LONG_ACCOUNT}`);
+  await page.getByLabel(/^Select the pass/).check();
+  await page.getByRole('button', { name: 'Revoke' }).click();
+  await inspect(page, 'revocation', faults);
+  await page.goto(`${server.url}/console/#/clusters/dev-eu-1`);
+  await page.getByRole('button', { name: 'Edit labels' }).click();
+  await page.getByLabel('Value of label 1').fill('prod');
+  await page.getByText('Lose access').waitFor();
+  await inspect(page, 'labels', faults);
+  await page.goto(`${server.url}/console/#/`);
+  await server.kill();
+  await page.getByText('Connection lost').waitFor();
+  await inspect(page, 'lost connection', faults);
+  await close();
+  return faults;
+}
