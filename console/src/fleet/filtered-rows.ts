@@ -1,5 +1,5 @@
 import type { ClusterRow, Readiness } from './cluster-row.ts';
-import { type FleetFilter, isFiltered, matcherFor, NO_FILTER, orderFor, type RowOrder } from './fleet-filter.ts';
+import { type FleetFilter, isFiltered, matcherFor, NO_FILTER, orderFor } from './fleet-filter.ts';
 
 export type ReadinessCounts = Readonly<Record<Readiness, number>>;
 
@@ -16,73 +16,46 @@ export interface FilterResult {
   readonly counts: ReadinessCounts;
 }
 
-/**
- * All rows in the order of the filter, and the rows that match it. Changes are merged into the sorted lists. Only a new
- * filter searches or sorts all rows.
- */
+/** All rows in the order of the filter, and the rows that match it. */
 export class FilteredRows {
   #filter: FleetFilter = NO_FILTER;
-  #order: RowOrder = orderFor(NO_FILTER);
-  #matches = matcherFor(NO_FILTER);
   #sorted: readonly ClusterRow[] = [];
-  #visible: readonly ClusterRow[] = [];
-  #counts: Record<Readiness, number> = noCounts();
+  /** Made when it is asked for, after a change of the rows or the filter. */
+  #result: FilterResult | undefined;
 
   get size(): number {
     return this.#sorted.length;
   }
 
   select(filter: FleetFilter): FilterResult {
-    if (!isSameFilter(filter, this.#filter)) this.#setFilter(filter);
-    return { rows: this.#visible, counts: { ...this.#counts } };
+    const { sort, descending } = this.#filter;
+    if (!isSameFilter(filter, this.#filter)) this.#result = undefined;
+    this.#filter = filter;
+    if (filter.sort !== sort || filter.descending !== descending)
+      this.#sorted = this.#sorted.toSorted(orderFor(filter));
+    this.#result ??= this.#filtered();
+    return this.#result;
   }
 
+  /** The rows that stay are in order already: sorting merges the others into them, in some milliseconds for ten thousand. */
   change(changes: readonly RowChange[]): void {
     if (changes.length === 0) return;
-    this.#sorted = applyChanges(this.#sorted, this.#order, changes);
-    const matching = changes.map(({ before, after }) => ({ before: this.#match(before), after: this.#match(after) }));
-    for (const { before, after } of matching) {
-      if (before !== undefined) this.#counts[before.readiness]--;
-      if (after !== undefined) this.#counts[after.readiness]++;
-    }
-    this.#visible = isFiltered(this.#filter)
-      ? applyChanges(
-          this.#visible,
-          this.#order,
-          matching.map(({ before, after }) => ({
-            before: this.#matchReadiness(before),
-            after: this.#matchReadiness(after),
-          })),
-        )
-      : this.#sorted;
+    const order = orderFor(this.#filter);
+    const gone = new Set(changes.map(({ before }) => before));
+    const added = changes.flatMap(({ after }) => after ?? []).sort(order);
+    this.#sorted = [...this.#sorted.filter((row) => !gone.has(row)), ...added].sort(order);
+    this.#result = undefined;
   }
 
-  #match(row: ClusterRow | undefined): ClusterRow | undefined {
-    return row !== undefined && this.#matches(row) ? row : undefined;
-  }
-
-  #matchReadiness(row: ClusterRow | undefined): ClusterRow | undefined {
+  #filtered(): FilterResult {
     const { readiness } = this.#filter;
-    return readiness === undefined || row?.readiness === readiness ? row : undefined;
-  }
-
-  #setFilter(filter: FleetFilter): void {
-    const { sort, descending } = this.#filter;
-    this.#filter = filter;
-    this.#matches = matcherFor(filter);
-    if (filter.sort !== sort || filter.descending !== descending) {
-      this.#order = orderFor(filter);
-      this.#sorted = this.#sorted.toSorted(this.#order);
-    }
-    this.#counts = noCounts();
-    const matching = isFiltered(filter) ? this.#sorted.filter(this.#matches) : this.#sorted;
-    for (const { readiness } of matching) this.#counts[readiness]++;
-    this.#visible =
-      filter.readiness === undefined ? matching : matching.filter(({ readiness }) => readiness === filter.readiness);
+    const matching = isFiltered(this.#filter) ? this.#sorted.filter(matcherFor(this.#filter)) : this.#sorted;
+    const counts = { ready: 0, 'not-ready': 0, unknown: 0 };
+    for (const row of matching) counts[row.readiness]++;
+    const rows = readiness === undefined ? matching : matching.filter((row) => row.readiness === readiness);
+    return { rows, counts };
   }
 }
-
-const noCounts = (): Record<Readiness, number> => ({ ready: 0, 'not-ready': 0, unknown: 0 });
 
 const isSameFilter = (a: FleetFilter, b: FleetFilter): boolean =>
   a.search === b.search &&
@@ -90,59 +63,3 @@ const isSameFilter = (a: FleetFilter, b: FleetFilter): boolean =>
   a.labels.join('\n') === b.labels.join('\n') &&
   a.sort === b.sort &&
   a.descending === b.descending;
-
-/** Inserts `row` before `index` of the old list, or removes the row at `index` if `row` is undefined. */
-interface Edit {
-  readonly index: number;
-  readonly row: ClusterRow | undefined;
-}
-
-/**
- * Applies changes to a sorted list: a binary search for each change, then one copy of the list. Splicing each change
- * into the list takes ten times as long.
- */
-function applyChanges(
-  rows: readonly ClusterRow[],
-  order: RowOrder,
-  changes: readonly RowChange[],
-): readonly ClusterRow[] {
-  const next = [...rows];
-  const edits: Edit[] = [];
-  for (const { before, after } of changes) {
-    const index = before === undefined ? -1 : insertionIndex(rows, order, before);
-    if (before !== undefined && after !== undefined && order(before, after) === 0) {
-      next[index] = after;
-      continue;
-    }
-    if (before !== undefined) edits.push({ index, row: undefined });
-    if (after !== undefined) edits.push({ index: insertionIndex(rows, order, after), row: after });
-  }
-  if (edits.length === 0) return next;
-  // Insertions before removals at the same index: the index was computed while the removed row was still there.
-  const rank = ({ row }: Edit): number => (row === undefined ? 1 : 0);
-  edits.sort(
-    (a, b) =>
-      a.index - b.index || (a.row === undefined || b.row === undefined ? rank(a) - rank(b) : order(a.row, b.row)),
-  );
-  const result: ClusterRow[] = [];
-  let copied = 0;
-  for (const { index, row } of edits) {
-    for (; copied < index; copied++) result.push(next[copied] as ClusterRow);
-    if (row === undefined) copied++;
-    else result.push(row);
-  }
-  for (; copied < next.length; copied++) result.push(next[copied] as ClusterRow);
-  return result;
-}
-
-/** The index of the first row that does not sort before `row`. */
-function insertionIndex(rows: readonly ClusterRow[], order: RowOrder, row: ClusterRow): number {
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (order(rows[middle] as ClusterRow, row) < 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
