@@ -1,13 +1,11 @@
-import { option } from './option.ts';
-import { boolean, duration, integer, issuerUrls, origins } from './values.ts';
+import { flag, option } from './option.ts';
+import { duration, integer, issuerUrls, origins } from './values.ts';
 
 /** Options of the Model Context Protocol over HTTP. */
 export const MCP_OPTIONS = {
-  mcp: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'Serves agents at `<base-url>/mcp` (Model Context Protocol over HTTP), with tokens whose audience is that address. Needs `--mcp-authorization-server`.',
-  }),
+  mcp: flag(
+    'Serves agents at `<base-url>/mcp` (Model Context Protocol over HTTP), with tokens whose audience is that address. Needs `--mcp-authorization-server`.',
+  ),
   mcpAuthorizationServer: option({
     value: 'URL',
     parse: issuerUrls,

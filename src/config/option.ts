@@ -1,4 +1,4 @@
-import type { Parse } from './values.ts';
+import { boolean, existing, type Parse } from './values.ts';
 
 /** An option of `clusterpass serve`. Its flag, variable and file key are derived from its name in the table. */
 export interface Option<T = unknown> {
@@ -19,6 +19,12 @@ export interface Option<T = unknown> {
 
 export const option = <T, const D extends { readonly default?: string }>(definition: Option<T> & D): Option<T> & D =>
   definition;
+
+/** A switch that is off by default. */
+export const flag = (doc: string) => option({ parse: boolean, default: 'false', doc });
+
+/** The path of a file that has to exist. */
+export const file = (doc: string) => option({ parse: existing('file'), doc });
 
 /** What stands for the value. A switch has none: its flag without a value means true. */
 export const placeholderOf = ({ value, parse }: Option): string | undefined => value ?? parse.placeholder;

@@ -1,11 +1,10 @@
 import { MCP_OPTIONS } from './mcp-options.ts';
-import { option } from './option.ts';
+import { file, flag, option } from './option.ts';
 import { RECORD_OPTIONS } from './record-options.ts';
 import { storeUrl } from './store-url.ts';
 import { TOKEN_OPTIONS } from './token-options.ts';
 import {
   baseUrl,
-  boolean,
   duration,
   durationOrNever,
   existing,
@@ -25,10 +24,9 @@ import {
 
 /** All options. docs/options.md is generated from this table (`npm run generate`). */
 export const OPTIONS = {
-  config: option({
-    parse: existing('file'),
-    doc: 'A YAML file with options, each under its flag name without the dashes. Flags and variables override it.',
-  }),
+  config: file(
+    'A YAML file with options, each under its flag name without the dashes. Flags and variables override it.',
+  ),
   listen: option({
     value: 'HOST:PORT',
     parse: listenAddress,
@@ -53,32 +51,18 @@ export const OPTIONS = {
     defaultText: '`sqlite:<data-dir>/clusterpass.db`',
     doc: 'Where objects are kept: `sqlite:PATH`, the embedded engine for one process, or `etcd://HOST:PORT,HOST:PORT/PREFIX` for several replicas.',
   }),
-  etcdCafile: option({
-    parse: existing('file'),
-    doc: 'CA bundle in PEM that verifies the certificates of the etcd members. Setting it turns TLS on.',
-  }),
-  etcdCertfile: option({
-    parse: existing('file'),
-    doc: 'Client certificate for etcd in PEM, with `--etcd-keyfile`.',
-  }),
-  etcdKeyfile: option({
-    parse: existing('file'),
-    doc: 'Private key in PEM for `--etcd-certfile`, in a file that only this user can read (mode 0600).',
-  }),
+  etcdCafile: file('CA bundle in PEM that verifies the certificates of the etcd members. Setting it turns TLS on.'),
+  etcdCertfile: file('Client certificate for etcd in PEM, with `--etcd-keyfile`.'),
+  etcdKeyfile: file('Private key in PEM for `--etcd-certfile`, in a file that only this user can read (mode 0600).'),
   etcdUsername: option({
     value: 'NAME',
     parse: word,
     doc: 'User name for etcd with authentication enabled, with `--etcd-password-file`.',
   }),
-  etcdPasswordFile: option({
-    parse: existing('file'),
-    doc: 'File (mode 0600) with the password of `--etcd-username` and nothing else.',
-  }),
-  etcdInsecure: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'UNSAFE: connects to etcd members on other machines without TLS. Anyone who sees that traffic reads everything that is stored.',
-  }),
+  etcdPasswordFile: file('File (mode 0600) with the password of `--etcd-username` and nothing else.'),
+  etcdInsecure: flag(
+    'UNSAFE: connects to etcd members on other machines without TLS. Anyone who sees that traffic reads everything that is stored.',
+  ),
   historyRetention: option({
     parse: duration('1s', '8760h'),
     default: '5m',
@@ -89,25 +73,19 @@ export const OPTIONS = {
     default: '10000',
     doc: 'The newest revisions that are not compacted, whatever their age. Also how many changes of each kind a watch can resume over, if the past versions of all kinds take at most 256 MiB of memory.',
   }),
-  tlsCertFile: option({
-    parse: existing('file'),
-    doc: 'TLS certificate chain in PEM, with `--tls-private-key-file`. Reloaded when the file changes.',
-  }),
-  tlsPrivateKeyFile: option({
-    parse: existing('file'),
-    doc: 'Private key in PEM for `--tls-cert-file`, in a file that only this user can read (mode 0600). Reloaded when the file changes.',
-  }),
+  tlsCertFile: file('TLS certificate chain in PEM, with `--tls-private-key-file`. Reloaded when the file changes.'),
+  tlsPrivateKeyFile: file(
+    'Private key in PEM for `--tls-cert-file`, in a file that only this user can read (mode 0600). Reloaded when the file changes.',
+  ),
   strictTransportSecurityDirectives: option({
     value: 'DIRECTIVES',
     parse: hstsDirectives,
     default: 'max-age=31536000',
     doc: 'Where TLS is served, the `Strict-Transport-Security` header: browsers then use no plain HTTP with this host name, whatever the port. Comma-separated: `max-age=SECONDS`, `includeSubDomains`, `preload`; `none` leaves the header out, and `max-age=0` makes browsers forget it.',
   }),
-  insecureHttp: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'UNSAFE without a proxy in front that terminates TLS: serves plain HTTP on an address that other machines can reach, where anyone on the network path can read and reuse tokens.',
-  }),
+  insecureHttp: flag(
+    'UNSAFE without a proxy in front that terminates TLS: serves plain HTTP on an address that other machines can reach, where anyone on the network path can read and reuse tokens.',
+  ),
   maxConnections: option({
     parse: integer(1, 1_000_000),
     default: '10000',
@@ -174,14 +152,12 @@ export const OPTIONS = {
     default: '0s',
     doc: 'How long the server keeps serving after a signal to stop, while `/readyz` already fails: the time a load balancer needs to notice. Add it to the time after which the process is killed (`TimeoutStopSec=`, `terminationGracePeriodSeconds`).',
   }),
-  tokenAuthFile: option({
-    parse: existing('file'),
-    doc: 'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`, in a file that only this user can read (mode 0600). Reloaded when the file changes; its tokens are refused when it has been gone for a minute.',
-  }),
-  authenticationConfig: option({
-    parse: existing('file'),
-    doc: 'Identity providers whose tokens are accepted: an `AuthenticationConfiguration` of kube-apiserver with JWT issuers. Reloaded when the file changes; tokens of its issuers are refused when it has been gone for a minute.',
-  }),
+  tokenAuthFile: file(
+    'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`, in a file that only this user can read (mode 0600). Reloaded when the file changes; its tokens are refused when it has been gone for a minute.',
+  ),
+  authenticationConfig: file(
+    'Identity providers whose tokens are accepted: an `AuthenticationConfiguration` of kube-apiserver with JWT issuers. Reloaded when the file changes; tokens of its issuers are refused when it has been gone for a minute.',
+  ),
   consoleOidcIssuer: option({
     value: 'URL',
     parse: issuerUrl,
@@ -197,11 +173,9 @@ export const OPTIONS = {
     parse: existing('file or folder'),
     doc: 'YAML files that are applied at start and after every change. Objects inside a cluster carry the annotation `clusterpass.dev/in-cluster: <name>`.',
   }),
-  manifestsPrune: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'Deletes objects that came from `--manifests` and are no longer in it. A cluster or a namespace stays while anything from elsewhere is inside it.',
-  }),
+  manifestsPrune: flag(
+    'Deletes objects that came from `--manifests` and are no longer in it. A cluster or a namespace stays while anything from elsewhere is inside it.',
+  ),
   manifestsPruneLimit: option({
     value: 'PERCENT',
     parse: integer(1, 100),
@@ -220,11 +194,9 @@ export const OPTIONS = {
     defaultText: 'every network but special ones',
     doc: "A network that clusters are in, e.g. `10.0.0.0/8`. The server connects to registered clusters in these networks only. Special networks (loopback, link-local, multicast, reserved, documentation, translation, a cloud's metadata service) have to be named themselves, e.g. `127.0.0.0/8`: `0.0.0.0/0` does not include them.",
   }),
-  confirmEndpoints: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'A changed address or CA of a cluster waits until a caller with the verb `confirm` confirms it (`clusterpass confirm`). Until then lists, watches, kubeconfigs and the server itself use the previous ones. The registration of a cluster counts as confirmed.',
-  }),
+  confirmEndpoints: flag(
+    'A changed address or CA of a cluster waits until a caller with the verb `confirm` confirms it (`clusterpass confirm`). Until then lists, watches, kubeconfigs and the server itself use the previous ones. The registration of a cluster counts as confirmed.',
+  ),
   ...TOKEN_OPTIONS,
   ...MCP_OPTIONS,
   probeInterval: option({
@@ -276,21 +248,17 @@ export const OPTIONS = {
     doc: 'Processes that serve the address, each with the whole fleet in memory; `auto` for one per CPU. A worker that exits is replaced.',
   }),
   ...RECORD_OPTIONS,
-  demo: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'Loads the demo fleet: 12 clusters with their objects, and three callers with different rights. A later start without it is refused while their grants are in the store.',
-  }),
+  demo: flag(
+    'Loads the demo fleet: 12 clusters with their objects, and three callers with different rights. A later start without it is refused while their grants are in the store.',
+  ),
   demoTlsListen: option({
     value: 'HOST:PORT',
     parse: listenAddress,
     doc: 'With `--demo`, and without a certificate for `--listen`: listens here, too, with TLS and a certificate that is made once, and writes `kubeconfig` in the data directory, with a context for each caller of the demo. `npm start` sets 127.0.0.1:8443.',
   }),
-  demoPrune: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'Deletes the objects of `--demo` from the store at the start. A cluster or a namespace stays while it contains other objects.',
-  }),
+  demoPrune: flag(
+    'Deletes the objects of `--demo` from the store at the start. A cluster or a namespace stays while it contains other objects.',
+  ),
 } as const;
 
 export type OptionName = keyof typeof OPTIONS;

@@ -1,7 +1,6 @@
-import { option } from './option.ts';
+import { flag, option } from './option.ts';
 import {
   algorithmsByAudience,
-  boolean,
   duration,
   durationOrNever,
   existing,
@@ -40,11 +39,9 @@ export const TOKEN_OPTIONS = {
     default: '10000',
     doc: 'How many unexpired bootstrap tokens one caller may have; more are 429.',
   }),
-  trackAllTokens: option({
-    parse: boolean,
-    default: 'false',
-    doc: 'Keeps a record of every token that the server signs, not only of those whose request asks for it (`clusterpass.dev/tracked`), so that `clusterpass token list` shows all. Each token is then a write to the store, and counts for `--max-tracked-tokens-per-caller`.',
-  }),
+  trackAllTokens: flag(
+    'Keeps a record of every token that the server signs, not only of those whose request asks for it (`clusterpass.dev/tracked`), so that `clusterpass token list` shows all. Each token is then a write to the store, and counts for `--max-tracked-tokens-per-caller`.',
+  ),
   actorClaim: option({
     value: 'WHEN',
     parse: oneOf('fleet', 'always', 'never'),
