@@ -5,7 +5,7 @@ import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { GENERATION_FIELD } from '../api/kinds/fleet-role-binding.ts';
 import { fleetKey, REGISTRY_PREFIX } from '../api/object-key.ts';
-import { createPolicy, type Policy } from '../authz/policy/policy.ts';
+import { Policy } from '../authz/policy/policy.ts';
 import { PolicyUpdater, rbacKinds } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
@@ -79,7 +79,7 @@ export function createObjects(options: ObjectsOptions): Objects {
   });
   const freshness = new Freshness({ store, parts: [reflector] });
   const reader = new ObjectReader(reflector, caches, freshness);
-  const policy = createPolicy({
+  const policy = new Policy({
     labelsOf: (name) => {
       const cluster = reader.find(catalog.clusters, fleetKey(name));
       return cluster === undefined ? undefined : (cluster.labels ?? {});

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { storageKey } from '../../src/api/object-key.ts';
-import { createPolicy, type Policy } from '../../src/authz/policy/policy.ts';
+import { Policy } from '../../src/authz/policy/policy.ts';
 import { binding, fleetBinding, person, role } from '../../src/authz/policy/rbac.fixture.ts';
 import { PolicyUpdater } from '../../src/authz/policy-updater.ts';
 import { at, catalog, inFolder, make, type Objects, openObjects } from './object-store.ts';
@@ -10,7 +10,7 @@ const PODS = { verb: 'get', group: '', resource: 'pods', subresource: '', namesp
 const jane = person('jane');
 
 const policyOf = ({ reader }: Pick<Objects, 'reader'>): Policy =>
-  createPolicy({
+  new Policy({
     labelsOf: (name) => reader.find(catalog.clusters, at('', '', name))?.labels ?? {},
   });
 

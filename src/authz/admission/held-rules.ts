@@ -12,44 +12,41 @@ const PREFIX_COST = 8;
 
 const containsOrAny = (set: StringSet, text: string): boolean => contains(set, ANY) || contains(set, text);
 
-type ResourceRule = Readonly<Record<Dimension, StringSet>> & { readonly isUnnamed: boolean };
+interface ResourceRule {
+  readonly verbs: StringSet;
+  readonly apiGroups: StringSet;
+  readonly resources: StringSet;
+  /** Undefined: every name. */
+  readonly names: StringSet | undefined;
+}
 
 interface PathRule {
   readonly verbs: StringSet;
   readonly paths: PathSet;
 }
 
-type Dimension = Exclude<keyof Rule, 'nonResourceURLs'>;
-const DIMENSIONS: readonly Dimension[] = ['resources', 'resourceNames', 'verbs', 'apiGroups'];
-/** So few candidates are compared rather than narrowed down further. */
-const FEW = 4;
-/** The index key of rules without names. No object has an empty name. */
-const UNNAMED = '';
-
 /** What is left of `MAX_COST`. Comparisons of one request share it. */
 export interface ComparisonBudget {
   left: number;
 }
 
-/** The rules that a caller holds, indexed by their strings: only the rules with the rarest string are compared. */
+/** The rules that a caller holds. Few of them are compared: those with the rarest resource or name of a wanted one. */
 export class HeldRules {
-  readonly #rules: readonly ResourceRule[];
-  /** Built for a dimension when it is first needed. */
-  readonly #indexes = new Map<Dimension, ReadonlyMap<string, readonly ResourceRule[]>>();
+  /** Rules for every name, by resource, and rules for some names, by name. */
+  readonly #byResource = new Map<string, ResourceRule[]>();
+  readonly #byName = new Map<string, ResourceRule[]>();
   readonly #paths: readonly PathRule[];
-  /** The resources in a held rule that can cover a wanted one. */
-  readonly #relevant: ReadonlySet<string>;
   readonly #budget: ComparisonBudget;
 
   /** Held rules about none of the `wanted` resources are left out. */
   constructor(rules: readonly Rule[], wanted: readonly Rule[], budget: ComparisonBudget = { left: MAX_COST }) {
     this.#budget = budget;
-    this.#relevant = new Set(
-      wanted.flatMap(({ resources }) => resources.flatMap((each) => covering('resources', each))),
-    );
+    const relevant = new Set(wanted.flatMap(({ resources }) => resources.flatMap(covering)));
     // A rule that allows everything covers all others, so a caller who holds one never exhausts the budget.
     const everything = rules.find(isEverything);
-    this.#rules = (everything === undefined ? rules : [everything]).flatMap((rule) => this.#prepared(rule) ?? []);
+    for (const rule of everything === undefined ? rules : [everything]) {
+      if (rule.resources.some((resource) => relevant.has(resource))) this.#add(rule);
+    }
     const everyPath = rules.find(isEveryPath);
     this.#paths = this.#pathRules(everyPath === undefined ? rules : [everyPath]);
   }
@@ -65,34 +62,17 @@ export class HeldRules {
     return this.#candidates(wanted).some((held) => this.#covers(held, wanted));
   }
 
-  #prepared(rule: Rule): ResourceRule | undefined {
+  #add(rule: Rule): void {
+    if (!this.#spend(RULE_COST + stringCount(rule))) return;
     const { verbs, apiGroups, resources, resourceNames } = rule;
-    const isRelevant = resources.some((resource) => this.#relevant.has(resource));
-    if (!isRelevant || !this.#spend(RULE_COST + stringCount(rule))) return undefined;
-    return {
-      verbs: stringSet(verbs),
-      apiGroups: stringSet(apiGroups),
-      resources: stringSet(resources),
-      resourceNames: stringSet(resourceNames),
-      isUnnamed: resourceNames.length === 0,
-    };
-  }
-
-  #indexOf(dimension: Dimension): ReadonlyMap<string, readonly ResourceRule[]> {
-    const existing = this.#indexes.get(dimension);
-    if (existing !== undefined) return existing;
-    const index = new Map<string, ResourceRule[]>();
-    const add = (key: string, held: ResourceRule): void => {
-      const list = index.get(key);
-      if (list === undefined) index.set(key, [held]);
+    const names = resourceNames.length === 0 ? undefined : stringSet(resourceNames);
+    const held = { verbs: stringSet(verbs), apiGroups: stringSet(apiGroups), resources: stringSet(resources), names };
+    const index = names === undefined ? this.#byResource : this.#byName;
+    for (const text of names === undefined ? resources : resourceNames) {
+      const list = index.get(text);
+      if (list === undefined) index.set(text, [held]);
       else list.push(held);
-    };
-    for (const held of this.#rules) {
-      for (const text of held[dimension]) add(text, held);
-      if (dimension === 'resourceNames' && held.isUnnamed) add(UNNAMED, held);
     }
-    this.#indexes.set(dimension, index);
-    return index;
   }
 
   /** Rules with the same verbs are merged. A rule with resourceNames covers no path, as in Kubernetes. */
@@ -110,34 +90,24 @@ export class HeldRules {
     return [...byVerbs.values()].map(({ verbs, patterns }) => ({ verbs, paths: new PathSet(patterns) }));
   }
 
-  /** A covering rule covers every string of the wanted one, so it is among the rules that cover the rarest string. */
-  #candidates(wanted: Rule): readonly ResourceRule[] {
-    let fewest: readonly (readonly ResourceRule[])[] | undefined;
-    let least = Number.POSITIVE_INFINITY;
-    for (const dimension of DIMENSIONS) {
-      const texts = dimension === 'resourceNames' && wanted.resourceNames.length === 0 ? [UNNAMED] : wanted[dimension];
-      for (const text of texts) {
-        const lists = covering(dimension, text).map((each) => this.#indexOf(dimension).get(each) ?? []);
-        const size = lists.reduce((sum, list) => sum + list.length, 0);
-        if (size === 0) return [];
-        if (size < least) [fewest, least] = [lists, size];
-        if (least <= FEW) return this.#spend(least) ? (fewest ?? []).flat() : [];
-      }
-    }
-    return this.#spend(Math.min(least, MAX_COST)) ? (fewest ?? []).flat() : [];
+  /** A covering rule has every resource of the wanted one and, unless it is for every name, every name. */
+  #candidates({ resources, resourceNames }: Rule): readonly ResourceRule[] {
+    const lists = [
+      ...fewest(resources.map((each) => covering(each).map((text) => this.#byResource.get(text) ?? []))),
+      ...fewest(resourceNames.map((name) => [this.#byName.get(name) ?? []])),
+    ];
+    return this.#spend(countOf(lists)) ? lists.flat() : [];
   }
 
   #covers(held: ResourceRule, wanted: Rule): boolean {
     return (
       this.#all(wanted.verbs, (verb) => containsOrAny(held.verbs, verb)) &&
       this.#all(wanted.apiGroups, (group) => containsOrAny(held.apiGroups, group)) &&
-      this.#all(wanted.resources, (each) =>
-        covering('resources', each).some((text) => contains(held.resources, text)),
-      ) &&
-      // No names means every name, which only a rule without names covers.
-      (held.isUnnamed ||
+      this.#all(wanted.resources, (each) => covering(each).some((text) => contains(held.resources, text))) &&
+      // No names means every name, which only a rule for every name covers.
+      (held.names === undefined ||
         (wanted.resourceNames.length > 0 &&
-          this.#all(wanted.resourceNames, (name) => contains(held.resourceNames, name))))
+          this.#all(wanted.resourceNames, (name) => held.names !== undefined && contains(held.names, name))))
     );
   }
 
@@ -158,14 +128,24 @@ export class HeldRules {
   }
 }
 
-/** The strings any of which, in a held rule, covers this one. */
-function covering(dimension: Dimension, text: string): string[] {
-  if (dimension === 'resourceNames') return text === UNNAMED ? [UNNAMED] : [text, UNNAMED];
-  if (text === ANY) return [ANY];
-  const slash = dimension === 'resources' ? text.indexOf('/') : -1;
+type Lists = readonly (readonly ResourceRule[])[];
+
+const countOf = (lists: Lists): number => lists.reduce((sum, list) => sum + list.length, 0);
+
+/** The one with the fewest rules. */
+function fewest(choices: readonly Lists[]): Lists {
+  let [least = []] = choices;
+  for (const choice of choices) if (countOf(choice) < countOf(least)) least = choice;
+  return least;
+}
+
+/** The resources any of which, in a held rule, covers this one. */
+function covering(resource: string): string[] {
+  if (resource === ANY) return [ANY];
+  const slash = resource.indexOf('/');
   // `*/scale` is covered by itself and by `*` only.
-  if (slash === -1 || text.startsWith('*/')) return [text, ANY];
-  return [text, ANY, `*${text.slice(slash)}`];
+  if (slash === -1 || resource.startsWith('*/')) return [resource, ANY];
+  return [resource, ANY, `*${resource.slice(slash)}`];
 }
 
 const isEverything = ({ verbs, apiGroups, resources, resourceNames }: Rule): boolean =>

@@ -55,38 +55,12 @@ export interface PolicyChange {
   readonly revision: number;
 }
 
-export interface Policy extends Authorizer, PassAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
-  /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
-  apply(change: PolicyChange): void;
-  /**
-   * The rules that the caller holds in a namespace (`""`: everywhere) through unrestricted bindings, and through
-   * bindings of the same reach as `reach`, within `bounds`, that need no approval for tokens. Incomplete on purpose:
-   * see escalation.ts.
-   */
-  heldRules(caller: Identity, namespace: string, reach: Reach, bounds: PassBounds): Rule[];
-  /** The decision by bindings that do not depend on the cluster's labels. */
-  decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision;
-  /** What a role grants, aggregation included; undefined when there is no such role. */
-  rulesOf(key: RoleKey): readonly Rule[] | undefined;
-  /**
-   * The rules of the caller's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster, within
-   * `bounds`, and that need no approval for tokens.
-   */
-  rulesHeldIn(cluster: ClusterView, caller: Identity, namespace: string, bounds: PassBounds): Rule[];
-  /**
-   * What is granted in a cluster after a change of its labels, and was not before: one binding for each role, namespace
-   * and expiry.
-   */
-  beginningGrants(before: ClusterView, after: ClusterView): Iterable<BeginningGrant>;
-}
-
 const ALLOWED_AS_MASTER: Decision = { allowed: true, reason: '' };
 const allowedBy = (grant: BindingFacts): Decision => ({ allowed: true, binding: grant.id, grant, reason: '' });
 const NO_VIEW = (): undefined => undefined;
 
-export const createPolicy = (options: PolicyOptions): Policy => new CompiledPolicy(options);
-
-class CompiledPolicy implements Policy {
+/** Roles and bindings, compiled as they change. */
+export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleLister, ClusterVisibility {
   readonly #labelsOf: PolicyOptions['labelsOf'];
   readonly #bindings = new Map<string, CompiledBinding>();
   readonly #roles = new RoleTable();
@@ -110,6 +84,7 @@ class CompiledPolicy implements Policy {
     this.#subjects = new SubjectTable(maxIdleSubjects);
   }
 
+  /** Takes one change. The changes of one object must come in order; the next decision follows the change. */
   apply(change: PolicyChange): void {
     this.#generation++;
     const { kind, namespace, name } = change;
@@ -282,6 +257,7 @@ class CompiledPolicy implements Policy {
     return spanAround(entries, this.#now);
   }
 
+  /** The decision by bindings that do not depend on the cluster's labels. */
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
     const { cluster, namespace } = question;
     const user = caller.as(cluster);
@@ -291,6 +267,11 @@ class CompiledPolicy implements Policy {
     return this.#decide(user, namespace, new ResourceMatch(question, this.#now), () => view);
   }
 
+  /**
+   * The rules that the caller holds in a namespace (`""`: everywhere) through unrestricted bindings, and through
+   * bindings of the same reach as `reach`, within `bounds`, that need no approval for tokens. Incomplete on purpose:
+   * see escalation.ts.
+   */
   heldRules(caller: Identity, namespace: string, reach: Reach, bounds: PassBounds): Rule[] {
     const isWider = widerThan(reach);
     const user = caller.as(undefined);
@@ -298,15 +279,24 @@ class CompiledPolicy implements Policy {
     return rulesOfHeld(bindings, bounds, throughForGrants(caller), ({ facts }) => isWider(facts.reach));
   }
 
+  /** What a role grants, aggregation included; undefined when there is no such role. */
   rulesOf(key: RoleKey): readonly Rule[] | undefined {
     return this.#roles.find(key)?.index.rules;
   }
 
+  /**
+   * The rules of the caller's bindings in a namespace (`""`: ClusterRoleBindings) that hold in a cluster, within
+   * `bounds`, and that need no approval for tokens.
+   */
   rulesHeldIn(cluster: ClusterView, caller: Identity, namespace: string, bounds: PassBounds): Rule[] {
     const bindings = this.#bindingsOf(caller.as(cluster.name), namespace);
     return rulesOfHeld(bindings, bounds, throughForGrants(caller), (binding) => bindingAppliesIn(binding, cluster));
   }
 
+  /**
+   * What is granted in a cluster after a change of its labels, and was not before: one binding for each role, namespace
+   * and expiry.
+   */
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
     for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
       const rules = role.exists ? role.index.rules : undefined;

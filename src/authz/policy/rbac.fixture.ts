@@ -5,7 +5,7 @@ import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import type { ClusterLabels } from '../../api/visibility.ts';
-import { createPolicy, type Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
+import { Policy, type PolicyChange, type PolicyOptions } from './policy.ts';
 import type { RbacSnapshot } from './reference-evaluator.fixture.ts';
 
 /** Builders of objects, callers and a fleet, for tests. */
@@ -145,7 +145,7 @@ export class Fleet {
   readonly #objects = new Map<string, ApiObject>();
 
   constructor(options: Partial<PolicyOptions> = {}) {
-    this.policy = createPolicy({ labelsOf: (cluster) => this.clusters.get(cluster), ...options });
+    this.policy = new Policy({ labelsOf: (cluster) => this.clusters.get(cluster), ...options });
   }
 
   /** Changes the labels of a cluster, or removes it, as a change with a revision. */
