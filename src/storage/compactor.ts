@@ -16,7 +16,7 @@ const systemCompactorClock: CompactorClock = {
 };
 
 interface CompactorOptions {
-  readonly store: Pick<Store, 'revision' | 'compactedRevision' | 'compact' | 'get' | 'write'>;
+  readonly store: Pick<Store, 'revision' | 'compact' | 'get' | 'write'>;
   readonly clock?: CompactorClock;
   /** Only the leader compacts. Default: this process is the leader. */
   readonly leadership?: Pick<Leadership, 'leads' | 'fence'>;
@@ -48,6 +48,8 @@ export function startCompactor({
   logger,
 }: CompactorOptions): Compactor {
   const stopping = new AbortController();
+  /** By this process. There are no states before the first revision. */
+  let compacted: Revision = 1;
   let samples: { readonly at: number; readonly revision: Revision }[] = [];
 
   async function round(): Promise<void> {
@@ -61,8 +63,9 @@ export function startCompactor({
     // A process that does not lead takes samples too, so that it can take over without a gap.
     if (!leadership.leads()) return;
     const target = Math.min(samples[0]?.revision ?? 0, revision - retainRevisions);
-    if (target <= (await store.compactedRevision()) + 1) return;
-    if (await recordTarget(target)) await store.compact(target);
+    if (target <= compacted || !(await recordTarget(target))) return;
+    await store.compact(target);
+    compacted = target;
   }
 
   /**

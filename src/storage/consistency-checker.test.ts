@@ -54,7 +54,6 @@ beforeEach(async () => {
     list: (request) => store.list(request),
     write: (one) => store.write(one),
     revision: () => store.revision(),
-    compactedRevision: () => store.compactedRevision(),
     compact: (revision) => store.compact(revision),
     close: () => store.close(),
     async *watch(prefix, after, signal) {

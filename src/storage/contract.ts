@@ -142,9 +142,6 @@ export interface Store {
    */
   knownRevision?(): Revision | undefined;
 
-  /** The newest revision that can no longer be read; 0 when nothing has been compacted. */
-  compactedRevision(): Promise<Revision>;
-
   /**
    * Removes the states before `revision`: reads and watches from an older one fail with `compacted`, current values
    * stay, and the space is freed. Idempotent. Blocks writers for a few milliseconds at a time.
@@ -182,7 +179,7 @@ export type StorageErrorCode =
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   readonly code: StorageErrorCode;
-  /** For `compacted`: the newest compacted revision. For `future`: the current revision. */
+  /** For `future`: the current revision. */
   readonly revision: Revision | undefined;
 
   constructor(code: StorageErrorCode, message: string, options: { revision?: Revision; cause?: unknown } = {}) {
@@ -192,11 +189,9 @@ export class StorageError extends Error {
   }
 }
 
-/** The error of a read at a revision that is gone. `oldest` is the oldest one that can be read. */
-export const compactedError = (requested: Revision, oldest: Revision): StorageError =>
-  new StorageError('compacted', `revision ${requested} has been compacted: the oldest kept is ${oldest}`, {
-    revision: oldest - 1,
-  });
+/** The error of a read at a revision that is gone. */
+export const compactedError = (requested: Revision): StorageError =>
+  new StorageError('compacted', `revision ${requested} has been compacted`);
 
 /** The error for a revision that has not happened yet. */
 export const futureError = (requested: Revision, current: Revision): StorageError =>

@@ -30,7 +30,6 @@ export function measuredStore(store: Store, observe: ObserveStore, afterWrite?: 
     revision: () => measured('revision', store.revision()),
     // Synchronous, so there is no duration to measure.
     knownRevision: () => store.knownRevision?.(),
-    compactedRevision: () => store.compactedRevision(),
     compact: (revision) => measured('compact', store.compact(revision)),
     close: () => store.close(),
   };

@@ -116,7 +116,6 @@ class CuttableStore implements Store {
   readonly list = store.list.bind(store);
   readonly write = store.write.bind(store);
   readonly revision = store.revision.bind(store);
-  readonly compactedRevision = store.compactedRevision.bind(store);
   readonly compact = store.compact.bind(store);
   readonly close = store.close.bind(store);
   #cut = new AbortController();
@@ -169,15 +168,18 @@ describe('Reflector', () => {
     expect(contents(apples)).toEqual(['a=four']);
   });
 
-  it('starts at the oldest revision when less than the history is left', async () => {
+  it.each([
+    ['a quarter of the history when the rest is gone', 5, 4],
+    ['no history when nearly all of it is gone', 0, 0],
+  ])('starts with %s', async (_, kept, events) => {
     for (let i = 0; i < 10; i++) await put(`${APPLES}a`, `v${i}`);
-    const oldest = (await store.revision()) - 2;
-    await store.compact(oldest);
-    const { reflector, apples } = newReflector({ historyRevisions: 1_000 });
+    const now = await store.revision();
+    await store.compact(now - kept);
+    const { reflector, apples } = newReflector({ historyRevisions: 16 });
     await reflector.start();
     expect(reflector.ready).toBe(true);
-    expect(apples.windowStart).toBe(oldest);
-    expect(apples.eventsAfter(oldest)).toHaveLength(2);
+    expect(apples.windowStart).toBe(now - events);
+    expect(apples.eventsAfter(now - events)).toHaveLength(events);
     expect(contents(apples)).toEqual(['a=v9']);
   });
 

@@ -34,7 +34,8 @@ export interface ReflectorOptions<E extends CacheEntry> {
 }
 
 const RETRY_MS = 500;
-const LOAD_ATTEMPTS = 5;
+/** Each asks for a quarter of the history: the last ones for none. */
+const LOAD_ATTEMPTS = 20;
 
 /**
  * Fills the watch caches and keeps them up to date. One watch of the store feeds all of them in the order of revisions,
@@ -97,19 +98,19 @@ export class Reflector<E extends CacheEntry> implements AppliedRevision {
   async #load(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#loadOnce();
+        return await this.#loadOnce(Math.floor(this.#options.historyRevisions / 4 ** (attempt - 1)));
       } catch (error) {
-        // Another process may compact between the read of the oldest revision and the lists at it.
+        // By an operator, or at an import.
         const isCompacted = error instanceof StorageError && error.code === 'compacted';
         if (!isCompacted || attempt >= LOAD_ATTEMPTS) throw error;
       }
     }
   }
 
-  async #loadOnce(): Promise<void> {
-    const { store, caches, historyRevisions } = this.#options;
+  async #loadOnce(history: number): Promise<void> {
+    const { store, caches } = this.#options;
     const now = await store.revision();
-    const base = Math.max((await store.compactedRevision()) + 1, now - historyRevisions);
+    const base = Math.max(1, now - history);
     const refills: Refill[] = [];
     for (const cache of caches) refills.push(await this.#refill(cache, base));
     // All in one tick: no reader sees one kind before and another after the refill.

@@ -80,3 +80,22 @@ export async function failure(promise: Promise<unknown>): Promise<{ code: string
   }
   throw new Error('it did not fail');
 }
+
+/** The newest revision that can no longer be read; 0 when nothing has been compacted. */
+export async function compactedRevision(store: Pick<Store, 'get' | 'revision'>): Promise<Revision> {
+  const isReadable = (revision: Revision): Promise<boolean> =>
+    store.get('/', revision).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof StorageError && error.code === 'compacted') return false;
+        throw error;
+      },
+    );
+  let [gone, oldest] = [0, await store.revision()];
+  while (oldest - gone > 1) {
+    const middle = Math.floor((gone + oldest) / 2);
+    if (await isReadable(middle)) oldest = middle;
+    else gone = middle;
+  }
+  return gone;
+}

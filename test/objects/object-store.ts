@@ -49,7 +49,6 @@ export async function openObjects(
     write: (write) => gate(write, () => sqlite.write(write)),
     watch: (prefix, after, signal) => sqlite.watch(prefix, after, signal),
     revision: () => sqlite.revision(),
-    compactedRevision: () => sqlite.compactedRevision(),
     compact: (revision) => sqlite.compact(revision),
     close: () => sqlite.close(),
   };

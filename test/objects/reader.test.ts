@@ -43,7 +43,6 @@ async function withDelayedWatch(test: (parts: DelayedWatch) => Promise<void>): P
         }
       },
       revision: () => sqlite.revision(),
-      compactedRevision: () => sqlite.compactedRevision(),
       compact: (revision) => sqlite.compact(revision),
       close: () => sqlite.close(),
     };

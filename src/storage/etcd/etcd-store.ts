@@ -55,8 +55,6 @@ export class EtcdStore implements Store {
   readonly #pending = new Set<Promise<unknown>>();
   readonly #sharedRevision: SharedCall<Revision>;
   readonly #stopFollowing: (() => void) | undefined;
-  /** The newest revision known to be compacted; other processes may have compacted further. */
-  #compacted: Revision;
   /** The member that serves the watches. */
   #watchMember: Member | undefined;
   #closed: Promise<void> | undefined;
@@ -75,7 +73,6 @@ export class EtcdStore implements Store {
     this.#meta = parts.meta;
     this.#logger = parts.logger;
     this.#stopFollowing = parts.stopFollowing;
-    this.#compacted = Math.max(0, parts.meta.oldest - 1);
     this.#sharedRevision = new SharedCall(() => this.#readRevision(), { overlapMs: OVERLAP_MS });
   }
 
@@ -141,7 +138,7 @@ export class EtcdStore implements Store {
     let position = after;
     let slowestMs = 0;
     while (!ended.aborted) {
-      if (position <= this.#compacted && this.#compacted > 0) throw compactedError(position, this.#compacted + 1);
+      if (position < this.#meta.oldest) throw compactedError(position);
       const deadMs = Math.min(DEAD_MS.most, Math.max(DEAD_MS.first, 2 * slowestMs));
       try {
         const stream = watchStream({
@@ -166,10 +163,7 @@ export class EtcdStore implements Store {
         }
       } catch (error) {
         if (ended.aborted) return;
-        if (error instanceof StorageError && error.code === 'compacted') {
-          this.#compacted = Math.max(this.#compacted, error.revision ?? 0);
-          throw error;
-        }
+        if (error instanceof StorageError && error.code === 'compacted') throw error;
         // Resumed at its position, so no change is missed.
         this.#logger?.warn(
           { err: toStorageError(error, 'continue the watch'), revision: position },
@@ -186,33 +180,18 @@ export class EtcdStore implements Store {
     return this.#sharedRevision.call();
   }
 
-  /**
-   * etcd has no call for it, but refuses a watch from a compacted revision with the revision that it was compacted at.
-   * Without any compaction, a watch from the first revision would make etcd read its whole history, so a cheap read at
-   * the first revision goes first.
-   */
-  async compactedRevision(): Promise<Revision> {
-    this.#requireOpen();
-    const { metaKey } = this.#space;
-    const oldest = (await this.#hasFirstRevision()) ? 0 : await this.#members.compactRevision(metaKey, READ_TIMEOUT);
-    this.#compacted = Math.max(this.#compacted, oldest === 0 ? 0 : this.#space.fromEtcd(oldest) - 1);
-    return this.#compacted;
-  }
-
   async compact(revision: Revision): Promise<void> {
     checkRevision(revision);
     this.#requireOpen();
     const at = this.#space.toEtcd(revision);
-    if (at <= 1 || revision - 1 <= this.#compacted) return;
+    if (at <= 1) return;
     try {
       await this.#members.callIdempotent(COMPACT, { revision: at }, COMPACTION_TIMEOUT, { doing: 'be compacted' });
     } catch (error) {
       if (isFuture(error)) throw futureError(revision, await this.revision());
-      // Another process has compacted further.
+      // Another process may have compacted further.
       if (!isCompacted(error)) throw this.#failure(error, 'be compacted');
-      await this.compactedRevision();
     }
-    this.#compacted = Math.max(this.#compacted, revision - 1);
   }
 
   close(): Promise<void> {
@@ -225,21 +204,6 @@ export class EtcdStore implements Store {
     await Promise.allSettled(this.#pending);
     this.#closing.abort();
     this.#members.close();
-  }
-
-  /** Whether etcd still has its first revision. */
-  async #hasFirstRevision(): Promise<boolean> {
-    const request = { key: this.#space.metaKey, revision: 1, keysOnly: true };
-    try {
-      await this.#members.callIdempotent(RANGE, request, READ_TIMEOUT, {
-        doing: 'be read',
-        prefer: this.#watchMember,
-      });
-      return true;
-    } catch (error) {
-      if (isCompacted(error)) return false;
-      throw this.#failure(error, 'report its compacted revision');
-    }
   }
 
   async #readRevision(): Promise<Revision> {
@@ -258,7 +222,7 @@ export class EtcdStore implements Store {
     timeout: CallTimeout,
   ): Promise<{ kvs: readonly EtcdKeyValue[]; more: boolean; revision: Revision }> {
     this.#requireOpen();
-    if (at !== undefined && at <= this.#compacted) throw compactedError(at, this.#compacted + 1);
+    if (at !== undefined && at < this.#meta.oldest) throw compactedError(at);
     const atRevision = at === undefined ? request : { ...request, revision: this.#space.toEtcd(at) };
     let response: Decoded<typeof RANGE.response>;
     try {
@@ -268,10 +232,7 @@ export class EtcdStore implements Store {
       });
     } catch (error) {
       if (at !== undefined && isFuture(error)) throw futureError(at, await this.revision());
-      if (at !== undefined && isCompacted(error)) {
-        await this.compactedRevision();
-        throw compactedError(at, this.#compacted + 1);
-      }
+      if (at !== undefined && isCompacted(error)) throw compactedError(at);
       throw this.#failure(error, 'be read');
     }
     return { kvs: response.kvs, more: response.more, revision: this.#advanceTo(response.header?.revision) };

@@ -84,7 +84,7 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
     let position = options.after;
     let changes: Change[] = [];
     for await (const response of progress.responses()) {
-      checkNotCanceled(response, space);
+      checkNotCanceled(response);
       if (response.created) progress.created();
       for (const event of response.events) {
         const change = space.change(event);
@@ -115,12 +115,8 @@ export async function* watchStream(options: WatchStreamOptions): AsyncGenerator<
   }
 }
 
-function checkNotCanceled({ compactRevision, canceled, cancelReason }: EtcdWatchResponse, space: KeySpace): void {
-  if (compactRevision > 0) {
-    const oldest = space.fromEtcd(compactRevision);
-    const message = `the watch needs changes that have been compacted: the oldest kept is ${oldest}`;
-    throw new StorageError('compacted', message, { revision: oldest - 1 });
-  }
+function checkNotCanceled({ compactRevision, canceled, cancelReason }: EtcdWatchResponse): void {
+  if (compactRevision > 0) throw new StorageError('compacted', 'the watch needs changes that have been compacted');
   if (canceled) throw new StorageError('unavailable', `the member refused the watch: ${cancelReason}`);
 }
 

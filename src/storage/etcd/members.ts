@@ -16,15 +16,7 @@ import {
 } from './etcd-errors.ts';
 import { type Duplex, Member, type TlsMaterial } from './member.ts';
 import { MemberPicker } from './member-picker.ts';
-import {
-  AUTHENTICATE,
-  type EtcdWatchRequest,
-  type EtcdWatchResponse,
-  type UnaryMethod,
-  WATCH_PATH,
-  watchRequest,
-  watchResponse,
-} from './messages.ts';
+import { AUTHENTICATE, type UnaryMethod } from './messages.ts';
 import type { Message } from './protobuf.ts';
 import { tlsMismatch } from './tls-mismatch.ts';
 
@@ -188,7 +180,7 @@ export class Members {
     return { member, stream: member.stream(path, request, response, await this.#currentToken()) };
   }
 
-  /** Opens a stream for one request and its response. */
+  /** Opens a stream for one request and its response, and cancels it after `withinMs`. */
   async callStream<Q, S>(
     path: string,
     request: Message<Q>,
@@ -196,38 +188,14 @@ export class Members {
     value: Partial<Q>,
     withinMs: number,
   ): Promise<S> {
-    return this.#use(await this.stream(path, request, response), withinMs, async (stream) => {
-      stream.write(value);
-      for await (const message of stream) return message as S;
-      throw endedWithoutResponse();
-    });
-  }
-
-  /** The revision that etcd was last compacted at, or 0. `key` must exist. */
-  async compactRevision(key: Uint8Array, { attemptMs, totalMs }: CallTimeout): Promise<number> {
-    const until = performance.now() + totalMs;
-    for (;;) {
-      const open = await this.stream(WATCH_PATH, watchRequest, watchResponse);
-      try {
-        return await this.#use(open, attemptMs, (stream) => compactRevisionBy(stream, key));
-      } catch (error) {
-        if (performance.now() + RETRY_MS >= until) throw toStorageError(error, 'report its compacted revision');
-        await pause(RETRY_MS);
-      }
-    }
-  }
-
-  /** Cancels the stream when `work` has ended, or after `withinMs`. */
-  async #use<Q, S, R>(
-    { stream, member }: OpenStream<Q, S>,
-    withinMs: number,
-    work: (stream: Duplex<Q, S>) => Promise<R>,
-  ): Promise<R> {
+    const { stream, member } = await this.stream(path, request, response);
     const timer = setTimeout(() => stream.cancel(), withinMs);
-    // `work` gets the error. Without this listener, an error after the end would end the process.
+    // The caller gets the error. Without this listener, an error after the end would end the process.
     stream.on('error', () => {});
     try {
-      return await work(stream);
+      stream.write(value);
+      for await (const message of stream) return message as S;
+      throw new StorageError('unavailable', 'etcd ended a stream without a response');
     } catch (error) {
       this.failed(member, error);
       throw error;
@@ -323,22 +291,4 @@ export class Members {
       throw toStorageError(error, doing);
     }
   }
-}
-
-const endedWithoutResponse = (): StorageError =>
-  new StorageError('unavailable', 'etcd ended a stream without a response');
-
-/** etcd refuses a watch from the first revision with that of the compaction. */
-async function compactRevisionBy(
-  stream: Duplex<Partial<EtcdWatchRequest>, EtcdWatchResponse>,
-  key: Uint8Array,
-): Promise<number> {
-  stream.write({ create: { key, startRevision: 1 } });
-  for await (const message of stream) {
-    const { compactRevision, events, canceled, cancelReason } = message as EtcdWatchResponse;
-    if (compactRevision > 0) return compactRevision;
-    if (events.length > 0) return 0;
-    if (canceled) throw new StorageError('unavailable', `etcd refused a watch: ${cancelReason}`);
-  }
-  throw endedWithoutResponse();
 }

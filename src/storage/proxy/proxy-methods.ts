@@ -9,7 +9,6 @@ export type OwnerMethods = {
   readonly list: (request: ListRequest) => Promise<ListResult>;
   readonly write: (write: Write) => Promise<WriteResult>;
   readonly revision: () => Promise<Revision>;
-  readonly compactedRevision: () => Promise<Revision>;
   readonly compact: (revision: Revision) => Promise<void>;
   readonly watch: (call: { readonly watch: number; readonly prefix: string; readonly after: Revision }) => void;
   /** The next batch of a watch, or undefined at its end. Pulled, so that a stopped process is not sent anything. */

@@ -81,10 +81,6 @@ export class ProxyStore implements Store {
     return this.#revision.call();
   }
 
-  async compactedRevision(): Promise<Revision> {
-    return this.#open.call('compactedRevision', undefined);
-  }
-
   async compact(revision: Revision): Promise<void> {
     checkRevision(revision);
     return this.#open.call('compact', revision);

@@ -39,7 +39,6 @@ export class StoreOwner {
       list: (request) => store.list(request),
       write: (write) => store.write(write),
       revision: () => store.revision(),
-      compactedRevision: () => store.compactedRevision(),
       compact: (revision) => store.compact(revision),
       watch({ watch, prefix, after }) {
         const stop = new AbortController();

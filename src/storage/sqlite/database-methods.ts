@@ -42,8 +42,8 @@ export interface ListCall {
 
 /** What the thread serves. Every method but `write` is short, so that none keeps the writers waiting. */
 export type DatabaseMethods = {
-  /** Rejects if the database cannot be opened. */
-  readonly open: () => { readonly revision: Revision; readonly oldest: Revision };
+  /** The revision of the store. Rejects if the database cannot be opened. */
+  readonly open: () => Revision;
   /** Commits a batch as one transaction, in its order. */
   readonly write: (batch: WriteBatch) => Written;
   readonly get: (call: { readonly key: string; readonly revision: Revision | undefined }) => Transferred<RowsResult>;

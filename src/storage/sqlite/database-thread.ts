@@ -7,7 +7,6 @@ import type { DatabaseMethods, DatabaseSettings, StoreMethods } from './database
 export interface DatabaseThread {
   readonly rpc: Rpc<DatabaseMethods>;
   readonly revision: Revision;
-  readonly oldest: Revision;
   /** The last call. Earlier calls are done first, because they keep their order. */
   close(): Promise<void>;
 }
@@ -34,11 +33,11 @@ export async function startDatabase(settings: DatabaseSettings, events: ThreadEv
     isUsed = false;
   });
   try {
-    const opened = await rpc.call('open', undefined);
+    const revision = await rpc.call('open', undefined);
     isUsed = true;
     return {
       rpc,
-      ...opened,
+      revision,
       async close() {
         isUsed = false;
         if (rpc.lost === undefined) await rpc.call('close', undefined);

@@ -23,8 +23,7 @@ function open({ file, ...settings }: DatabaseSettings, store: Rpc<StoreMethods>)
   const log = new LogTable(db);
   const sweeper = new Sweeper(db);
   const backups = new BackupSocket(db, file, (error) => store.tell('noBackups', error.message));
-  const opened = { revision: log.revision, oldest: log.oldest };
-  let { revision } = opened;
+  let { revision } = log;
 
   const { ino } = statSync(file);
   /**
@@ -53,7 +52,7 @@ function open({ file, ...settings }: DatabaseSettings, store: Rpc<StoreMethods>)
   const rows = (result: RowsResult): Transferred<RowsResult> => new Transferred(result, [result.rows.values.buffer]);
 
   return {
-    open: () => opened,
+    open: () => revision,
     write({ writes, values }): Written {
       try {
         requireFile();

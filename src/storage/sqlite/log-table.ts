@@ -152,7 +152,7 @@ export class LogTable {
   /** The next changes after a revision; complete up to the returned revision. */
   changes(prefix: string, after: Revision): RowsResult {
     const { oldest } = this;
-    if (oldest > 1 && after < oldest) throw compactedError(after, oldest);
+    if (oldest > 1 && after < oldest) throw compactedError(after);
     const newest = this.revision;
     const end = Math.min(newest, after + CHANGES_REVISIONS);
     const rows = new RowBlock();
@@ -171,7 +171,7 @@ export class LogTable {
     if (at === undefined) return this.revision;
     if (at > this.revision) throw futureError(at, this.revision);
     const { oldest } = this;
-    if (at < oldest) throw compactedError(at, oldest);
+    if (at < oldest) throw compactedError(at);
     return at;
   }
 

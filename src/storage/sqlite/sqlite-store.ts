@@ -46,7 +46,6 @@ class SqliteStore implements Store {
   readonly #thread: DatabaseThread;
   readonly #writes: WriteQueue;
   readonly #tail: LogTail;
-  #oldest: Revision;
   #compaction: Promise<void> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
@@ -54,7 +53,6 @@ class SqliteStore implements Store {
     this.#thread = thread;
     this.#writes = writes;
     this.#tail = tail;
-    this.#oldest = thread.oldest;
   }
 
   static async open({
@@ -175,11 +173,6 @@ class SqliteStore implements Store {
     return this.#closed === undefined && this.#thread.rpc.lost === undefined ? this.#tail.revision : undefined;
   }
 
-  async compactedRevision(): Promise<Revision> {
-    this.#requireOpen();
-    return this.#oldest - 1;
-  }
-
   async compact(revision: Revision): Promise<void> {
     checkRevision(revision);
     this.#requireOpen();
@@ -206,8 +199,7 @@ class SqliteStore implements Store {
   async #compactNow(revision: Revision): Promise<void> {
     // There are no states before the first revision.
     if (revision <= 1) return;
-    this.#oldest = await this.#rpc.call('compactBegin', revision);
-    this.#tail.compact(this.#oldest);
+    this.#tail.compact(await this.#rpc.call('compactBegin', revision));
     // Each step is a separate call, so that writes go in between.
     while (await this.#rpc.call('compactSweep', undefined));
     while (await this.#rpc.call('compactVacuum', undefined));

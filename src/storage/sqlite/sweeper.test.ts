@@ -56,7 +56,6 @@ describe('B17: a database that is locked', () => {
     const compactor = startCompactor({
       store: {
         revision: async () => log.revision,
-        compactedRevision: async () => log.oldest - 1,
         compact: async (revision) => compact(revision),
         get: async () => undefined,
         write: async () => ({ ok: true, revision: 0 }),

@@ -51,7 +51,6 @@ const withWatch = (given: Store, watch: Store['watch']): Store => ({
   write: (write) => given.write(write),
   watch,
   revision: () => given.revision(),
-  compactedRevision: () => given.compactedRevision(),
   compact: (revision) => given.compact(revision),
   close: () => given.close(),
 });
