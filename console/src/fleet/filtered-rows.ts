@@ -37,7 +37,7 @@ export class FilteredRows {
     return this.#result;
   }
 
-  /** The rows that stay are in order already: sorting merges the others into them, in some milliseconds for ten thousand. */
+  /** Rows that stay are in order. Sorting merges the others into them, in some milliseconds for ten thousand. */
   change(changes: readonly RowChange[]): void {
     if (changes.length === 0) return;
     const order = orderFor(this.#filter);
