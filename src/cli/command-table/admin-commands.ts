@@ -35,15 +35,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     details:
       'Writes an `AuthenticationConfiguration` for the flag `--authentication-config` of kube-apiserver. The ' +
       'CA in it is that of `--certificate-authority` or of the login, else the root that the issuer presents, ' +
-      'if this machine trusts it and it is not a public CA.\n\n`--refresh` makes an API server read the key ' +
-      'set again: after `clusterpass keys revoke` the server refreshes only the clusters that it can reach. ' +
-      'With `--file`, on the machine of the API server, it changes a comment in that file, which is read again ' +
-      'in about 20 seconds. With a cluster, it sends a token that no key verifies; keys older than an hour are ' +
-      'then read again.\n\n`--webhook` writes files with which an API server asks Clusterpass for each pass, ' +
-      'so that a revocation reaches it: a kubeconfig for its webhook, and the token and the permission of an ' +
-      'account that may only review passes of this cluster. It prints what else is to be done.\n\nWith ' +
-      '`--people` the cluster accepts passes for people, too: names and groups have the prefix of ' +
-      '`--people-prefix` of the server.',
+      'if this machine trusts it and it is not a public CA. [trust.md](trust.md#signing-keys) says when to use ' +
+      '`--refresh`, and [what `--webhook` changes](trust.md#revocation-that-reaches-clusters). Names and groups of ' +
+      'people have the prefix of `--people-prefix` of the server.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.', isCluster: true }],
     flags: [
       { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
@@ -68,9 +62,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['confirm'],
     summary: 'Confirm the addresses and the CA of a cluster.',
     details:
-      'Needs the verb `confirm` on clusters. With `--confirm-endpoints` of the server, a change of addresses ' +
-      'or CA waits until it is confirmed, and a credential (`spec.authInfo.controller`) is sent only to what ' +
-      'is confirmed. Check what the command prints. To withdraw a change, write the previous endpoints.',
+      'Needs the verb `confirm` on clusters. Check what the command prints; to withdraw a change, write the ' +
+      'previous endpoints ([trust.md](trust.md#confirm-a-changed-address-or-ca)).',
     arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.', isCluster: true }],
     flags: [
       {
@@ -113,8 +106,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     summary: 'Revoke a signing key and all tokens signed with it.',
     details:
       'The server refuses tokens of the key at once; the next key takes the place of the current one. Clusters ' +
-      'accept the tokens until they read the keys again: those that the server probes at once and an hour ' +
-      'later, the others with `clusterpass trust --refresh`.',
+      'accept the tokens until they [read the keys again](trust.md#signing-keys).',
     arguments: [{ name: '<KEY>', doc: 'ID of the key.' }],
     flags: [dryRun],
     examples: ['clusterpass keys revoke RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc'],

@@ -7,9 +7,9 @@ export const JOIN_COMMANDS: readonly Command[] = [
     path: ['create', 'bootstrap-token'],
     summary: 'Create a token with which one new cluster registers itself.',
     details:
-      'Writes only the token to stdout. It works once, with `clusterpass join`, for a name that matches the ' +
-      'pattern. The cluster gets the given labels, and is registered with the permissions that you have then: ' +
-      '`create` on `bootstraptokens` and `clusters`, and what the labels require.',
+      'Writes only the token to stdout. It works once, with `clusterpass join`, and with the permissions that ' +
+      'you have then ([inventory.md](inventory.md#let-a-cluster-register-itself)). Needs `create` on ' +
+      '`bootstraptokens` and `clusters`, and what the labels require.',
     arguments: [
       { name: '[NAME]', doc: 'Name of the token, by which it is listed and deleted. Defaults to a random one.' },
     ],
@@ -34,9 +34,8 @@ export const JOIN_COMMANDS: readonly Command[] = [
     summary: 'Register the cluster in which the command runs, with a bootstrap token.',
     details:
       'Runs in a pod or with a kubeconfig of the cluster. `--token-file` or `CLUSTERPASS_TOKEN` is the ' +
-      'bootstrap token. Sends name, address, CA and identity of the cluster (the UID of the namespace ' +
-      '`kube-system`), and no credential. In a pod, the address is that of the ConfigMap `cluster-info` in ' +
-      '`kube-public`, which kubeadm writes; other clusters need `--address`. Repeated, it changes nothing.',
+      'bootstrap token. [inventory.md](inventory.md#let-a-cluster-register-itself) says what is sent, and where ' +
+      'the address of a pod comes from. Repeated, it changes nothing.',
     arguments: [{ name: '<NAME>', doc: 'Name of the cluster. Must match the pattern of the token.' }],
     flags: [
       ...kubeconfigFlags,
@@ -65,10 +64,8 @@ export const JOIN_COMMANDS: readonly Command[] = [
     summary: 'Copy namespaces, service accounts and Pods of a cluster to Clusterpass.',
     details:
       'Runs in the cluster, or beside it with a kubeconfig, and copies names, UIDs and, of a Pod, its account ' +
-      'and node. A token can then be bound to a Pod that exists, and ends with it or its account. Copies have ' +
-      'the annotation `clusterpass.dev/mirrored-from`, the identity of the cluster (the UID of `kube-system`); ' +
-      'other objects are never changed. If the kubeconfig leads to another cluster than the registered one, ' +
-      'nothing is written.',
+      'and node ([inventory.md](inventory.md#accounts-and-pods-of-a-cluster)). If the kubeconfig leads to ' +
+      'another cluster than the registered one, nothing is written.',
     flags: [
       cluster('Name of the cluster in Clusterpass. Required.'),
       ...kubeconfigFlags,

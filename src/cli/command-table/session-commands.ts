@@ -14,9 +14,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'process at a time refreshes before it expires. A login that replaces one of another person, client or ' +
       'provider revokes the refresh token of that one; so does a login with a token.\n\nWithout a provider, a ' +
       'token is required. It is tested, stored in `logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` ' +
-      'or `~/.config/clusterpass`, and only sent to its own server.\n\nWith several logins, `get clusters`, ' +
-      '`describe cluster`, `kubeconfig` and `exec` are for all servers; other commands are for the current ' +
-      'one, that of the last login until `clusterpass servers use` ([passes.md](passes.md#several-servers)).',
+      'or `~/.config/clusterpass`, and only sent to its own server ' +
+      '([several servers](passes.md#several-servers)).',
     flags: [
       {
         flags: '--name <name>',

@@ -23,9 +23,8 @@ export const SYNC_COMMANDS: readonly Command[] = [
     summary: 'Write clusters as ClusterProfiles into a hub, and keep them up to date.',
     details:
       'For controllers that read ClusterProfiles of their own cluster (Kueue, Argo CD). Writes by server-side ' +
-      'apply as the field manager `clusterpass`, only what differs. A profile of another manager is never ' +
-      'changed; what others changed in an own one is changed back. A caller that lost its permissions sees an ' +
-      'empty fleet: `--max-delete` keeps that from emptying the hub.',
+      'apply as the field manager `clusterpass`; what others changed in its profiles is changed back ' +
+      '([inventory.md](inventory.md#write-profiles-into-a-hub)).',
     flags: [
       ...kubeconfigFlags,
       { flags: '-n, --namespace <namespace>', doc: 'Namespace of the profiles. Required.' },
@@ -54,10 +53,7 @@ export const SYNC_COMMANDS: readonly Command[] = [
     summary: 'Register the clusters of a hub, and keep them up to date.',
     details:
       'Reads Cluster API clusters, ManagedClusters of Open Cluster Management or ClusterProfiles, and applies ' +
-      'a Cluster for each, with the annotation `clusterpass.dev/imported-from`; others are never changed. Only ' +
-      'address and CA are read, of Cluster API from the Secret `NAME-kubeconfig` (`--without-ca` needs no ' +
-      'permission for Secrets). With `--prune` a cluster that is gone from the hub is deleted with everything ' +
-      'inside it; one that cannot be read stays.',
+      'a Cluster for each ([inventory.md](inventory.md#register-the-clusters-of-a-hub)).',
     flags: [
       { flags: '--from <capi|ocm|clusterprofile>', doc: 'What to read in the hub. Required.' },
       ...kubeconfigFlags,

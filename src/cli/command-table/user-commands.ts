@@ -15,9 +15,8 @@ export const USER_COMMANDS: readonly Command[] = [
     aliases: ['cluster'],
     summary: 'List the clusters that you may see.',
     details:
-      'With several logins, and neither `--server` nor a token, the list has the clusters of all servers, with ' +
-      'the column `SERVER` (in JSON and YAML the annotation `clusterpass.dev/server`). A server that fails is ' +
-      'named on stderr, with exit code 1.',
+      'With [several servers](passes.md#several-servers) there is a column `SERVER`, and in JSON and YAML the ' +
+      'annotation `clusterpass.dev/server`.',
     arguments: [
       {
         name: '[NAME...]',
@@ -162,9 +161,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'the variables of its environment. The address is the first endpoint whose `clientCIDR` contains the ' +
       'local address of the connection to the server. A context whose address or CA has changed is left as it ' +
       'is, with exit code 1, until `--accept-changes`. Accounts are tested in up to 500 clusters with a dry ' +
-      'run; failures are warnings.\n\nWith several logins, and neither `--server` nor a token, contexts of all ' +
-      'servers are written; a cluster whose name another server has gets `SERVER/NAME`. Nothing is changed or ' +
-      'pruned for a server that fails.',
+      'run; failures are warnings ([several servers](passes.md#several-servers)).',
     flags: [
       {
         flags: '--as <namespace/name>',
@@ -237,9 +234,8 @@ export const USER_COMMANDS: readonly Command[] = [
       'its name, `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts with the name of ' +
       'its cluster. Errors of clusters are printed at the end, with exit code 1. Commands have no terminal; an ' +
       'interrupt, and the timeout, end them with their children. While the output is not read, commands wait, ' +
-      'and their time does not pass.\n\nWith several logins the clusters of all servers are selected, and ' +
-      'lines start with `SERVER/NAME`. A name that two servers have must be given as `SERVER/NAME`, and so ' +
-      'must any name while a server fails.',
+      'and their time does not pass. Lines of [several servers](passes.md#several-servers) start with ' +
+      '`SERVER/NAME`.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     runsCommand: true,
     flags: [
