@@ -4,7 +4,7 @@ import { ConnectionError, isStatus } from '../../client/errors.ts';
 import { refreshTime } from '../../client/token-source.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { sha256 } from '../../lib/sha256.ts';
-import { CliError, type Context } from '../command.ts';
+import type { Context } from '../command.ts';
 import { readPrivate, writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
 
@@ -76,31 +76,17 @@ export async function cachedCredential(
     const found = await fresh();
     return found === undefined || isDue(context, found) ? undefined : found;
   };
-  let found = await usable();
+  const found = await usable();
   if (found !== undefined) return found;
   // As in a container with a read-only home directory: without a cache, each kubectl gets its own token.
   if (!(await isWritable(dirname(file)))) return renewed(await fresh());
   // Imported here: a usable credential needs no lock.
-  const { withLock } = await import('../files/file-lock.ts');
-  // A process that waits for the lock uses the credential that the holder of the lock requests.
-  const options = {
-    waitMs,
-    err: context.err,
-    done: async () => {
-      found = await usable();
-      return found !== undefined;
-    },
-  };
-  const held = await withLock(file, options, async () => {
-    const already = await usable();
-    if (already !== undefined) return already;
+  const { readOrMake } = await import('../files/file-lock.ts');
+  return readOrMake(file, { waitMs, err: context.err }, usable, async () => {
     const credential = await renewed(await fresh());
     await writePrivate(file, JSON.stringify(credential));
     return credential;
   });
-  const credential = held ?? found;
-  if (credential === undefined) throw new CliError('cannot use the credential cache; try --no-cache');
-  return credential;
 }
 
 const isWritable = async (folder: string): Promise<boolean> => {

@@ -25,7 +25,6 @@ export interface Logins {
 }
 
 const NO_LOGINS: Logins = { logins: {} };
-const LOCK_WAIT_MS = 10_000;
 
 const loginsFile = (env: Context['env']): string => join(configFolder(env), 'logins.json');
 
@@ -51,7 +50,7 @@ export const loginFor = ({ logins }: Logins, server: string): Login | undefined 
 export async function changeLogins(context: Context, change: (logins: Logins) => Logins): Promise<void> {
   const file = loginsFile(context.env);
   const { withLock } = await import('../files/file-lock.ts');
-  await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
+  await withLock(file, { err: context.err }, async () => {
     const changed = change(await readLogins(context));
     await writePrivate(file, `${JSON.stringify(changed, null, 2)}\n`);
   });

@@ -9,7 +9,6 @@ import { configFolder } from '../files/folders.ts';
  * secret is derived from a key in the folder of logins, which no request contains.
  */
 
-const LOCK_WAIT_MS = 10_000;
 /** 256 bits in base64url. */
 const KEY = /^[A-Za-z0-9_-]{43}$/;
 
@@ -41,14 +40,15 @@ async function readKey(context: Context): Promise<string | undefined> {
 /** Under a lock: two processes must not make two keys. */
 async function createKey(context: Context): Promise<string> {
   const file = keyFile(context);
-  const { withLock } = await import('../files/file-lock.ts');
-  const created = await withLock(file, { waitMs: LOCK_WAIT_MS, err: context.err }, async () => {
-    const already = await readKey(context);
-    if (already !== undefined) return already;
-    const key = randomBytes(32).toString('base64url');
-    await writePrivate(file, `${key}\n`);
-    return key;
-  });
-  if (created === undefined) throw new CliError(`cannot lock ${file}`);
-  return created;
+  const { readOrMake } = await import('../files/file-lock.ts');
+  return readOrMake(
+    file,
+    { err: context.err },
+    () => readKey(context),
+    async () => {
+      const key = randomBytes(32).toString('base64url');
+      await writePrivate(file, `${key}\n`);
+      return key;
+    },
+  );
 }

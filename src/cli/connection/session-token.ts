@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { TokenProvider } from '../../client/transport.ts';
 import { sha256 } from '../../lib/sha256.ts';
 import { CliError, type Context } from '../command.ts';
-import { withLock } from '../files/file-lock.ts';
+import { readOrMake } from '../files/file-lock.ts';
 import { configFolder } from '../files/folders.ts';
 import { type Session, timesOf } from '../oidc/oidc-session.ts';
 import { changeLogins, type Login, loginFor, readLogins } from './logins.ts';
@@ -19,8 +19,13 @@ const LOCK_WAIT_MS = 60_000;
  */
 export function sessionToken(context: Context, server: string): TokenProvider {
   return async (refused, signal) => {
-    const login = await sessionLogin(context, server);
-    return isFresh(login, context.now(), refused) ? login.token : refreshOnce(context, server, refused, signal);
+    const fresh = async (): Promise<string | undefined> => {
+      const login = await sessionLogin(context, server);
+      return isFresh(login, context.now(), refused) ? login.token : undefined;
+    };
+    const options = { waitMs: LOCK_WAIT_MS, signal, err: context.err };
+    const refreshed = () => refreshAndStore(context, server, refused, signal);
+    return (await fresh()) ?? readOrMake(lockFile(context, server), options, fresh, refreshed);
   };
 }
 
@@ -38,29 +43,6 @@ const loginNeeded = (server: string, why: string): CliError =>
 
 const lockFile = ({ env }: Context, server: string): string =>
   join(configFolder(env), `refresh-${sha256(server).slice(0, 16)}`);
-
-/** Refreshes the token under a lock, or waits for the process that holds the lock and uses its token. */
-async function refreshOnce(
-  context: Context,
-  server: string,
-  refused: string | undefined,
-  signal: AbortSignal | undefined,
-): Promise<string> {
-  let found: SessionLogin | undefined;
-  const done = async (): Promise<boolean> => {
-    const login = await sessionLogin(context, server);
-    if (!isFresh(login, context.now(), refused)) return false;
-    found = login;
-    return true;
-  };
-  const options = { waitMs: LOCK_WAIT_MS, signal, err: context.err, done };
-  const token = await withLock(lockFile(context, server), options, async () =>
-    (await done()) ? undefined : refreshAndStore(context, server, refused, signal),
-  );
-  const result = token ?? found?.token;
-  if (result === undefined) throw loginNeeded(server, `the login for ${server} cannot be refreshed`);
-  return result;
-}
 
 /** Requires the lock: the new refresh token is stored before another process reads it. */
 async function refreshAndStore(

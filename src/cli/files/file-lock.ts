@@ -8,7 +8,7 @@ import { CliError, type Output } from '../command.ts';
 
 interface LockOptions {
   /** How long to wait for the lock before failing. */
-  readonly waitMs: number;
+  readonly waitMs?: number;
   /** Ends the wait, too. */
   readonly signal?: AbortSignal | undefined;
   /** Called while waiting; true ends the wait without the lock. */
@@ -18,6 +18,7 @@ interface LockOptions {
   readonly noticeAfterMs?: number;
 }
 
+const WAIT_MS = 10_000;
 const POLL_MS = 50;
 const NOTICE_AFTER_MS = 1_000;
 /** An empty lock that is older was left by a process that was killed before it wrote its owner. */
@@ -40,7 +41,7 @@ export async function withLock<T>(path: string, options: LockOptions, task: () =
     if ((await options.done?.()) === true) return undefined;
     if (await removeStale(lock, owner)) continue;
     const waited = performance.now() - start;
-    if (waited > options.waitMs || options.signal?.aborted === true) {
+    if (waited > (options.waitMs ?? WAIT_MS) || options.signal?.aborted === true) {
       throw new CliError(`${path} is locked by another process; if none is running, remove ${await lockFiles(lock)}`);
     }
     if (!noticed && waited > (options.noticeAfterMs ?? NOTICE_AFTER_MS)) {
@@ -54,6 +55,26 @@ export async function withLock<T>(path: string, options: LockOptions, task: () =
   } finally {
     if ((await ownerOf(lock)) === owner) await rm(lock, { force: true });
   }
+}
+
+/**
+ * What `read` finds, or what `make` makes while the lock is held. A process that waits for the lock uses what its
+ * holder has made.
+ */
+export async function readOrMake<T extends object | string>(
+  path: string,
+  options: Omit<LockOptions, 'done'>,
+  read: () => Promise<T | undefined>,
+  make: () => Promise<T>,
+): Promise<T> {
+  let found: T | undefined;
+  const done = async (): Promise<boolean> => {
+    found = await read();
+    return found !== undefined;
+  };
+  const made = await withLock(path, { ...options, done }, async () => (await read()) ?? make());
+  // The wait ends without the lock only when it is found.
+  return (made ?? found) as T;
 }
 
 /** The content of a lock. An id of a process means something only where that process runs. */

@@ -17,8 +17,6 @@ import { type MergeOptions, type MergeResult, mergeKubeconfig, type Pruning } fr
 import { localAddressTo } from './local-address.ts';
 import { type ContextSettings, markShared, serverContexts, wantedContext } from './wanted-contexts.ts';
 
-const LOCK_WAIT_MS = 10_000;
-
 /** The settings of all contexts. */
 export interface WriteSettings extends ContextSettings {
   readonly servers: readonly NamedServer[];
@@ -140,7 +138,7 @@ async function mergeIntoFile(
 ): Promise<MergeResult> {
   const all = kubeconfigFiles(env);
   const paths = file === all[0] ? all.slice(1) : [];
-  const result = await withLock(file, { waitMs: LOCK_WAIT_MS, err }, async () => {
+  const result = await withLock(file, { err }, async () => {
     const others = await Promise.all(paths.map(async (path) => ({ path, text: await readText(path) })));
     const merged = mergeKubeconfig(await readText(file), wanted, { ...options, path: file, others });
     if (merged.changed) await writePrivate(file, merged.text);
