@@ -102,11 +102,12 @@ export class Watcher implements BroadcastWatcher {
     const { broadcaster, views } = this.#options;
     while (this.#state === 'catching-up') {
       const [source] = this.#sources;
+      // A slow client does not go live before it has taken what was sent: it may lose a permission meanwhile.
+      if (this.#sendBuffer.isFull || !this.#sendBuffer.isEmpty) {
+        this.#awaitClient();
+        return;
+      }
       if (source !== undefined || this.#rest.length > 0) {
-        if (this.#sendBuffer.isFull || !this.#sendBuffer.isEmpty) {
-          this.#awaitClient();
-          return;
-        }
         this.#writeChunk(source);
         if (this.#sources[0] !== source || this.#sendBuffer.isFull) continue;
         // More frames, and a client that could accept them at once: other watchers write in between.
