@@ -40,6 +40,7 @@ export function createIssuerIndex(parts: IssuerIndexParts): IssuerIndex {
       rule: views.rule(kind, caller, 'list'),
     };
     const { work } = request;
+    await work.turn();
     const issuers: string[] = [];
     let seen = 0;
     for (const cluster of selectAll(reader.cache(kind).snapshot, selection)) {

@@ -43,6 +43,7 @@ export function createListAccountsHandler(parts: ListAccountsParts): (request: A
     }
     const items: { namespace: string; name: string }[] = [];
     const { work } = request;
+    await work.turn();
     let checked = 0;
     let incomplete = false;
     const accounts = reader.cache(catalog.serviceAccounts).snapshot;

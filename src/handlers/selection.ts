@@ -133,6 +133,8 @@ export function* selectAll<E extends ReadableObject>(snapshot: ReadableState<E>,
  * Entries of several index lists are sorted up to this number; beyond it, walking the whole fleet in order is better.
  */
 const MAX_SORTED = 10_000;
+/** Requirements of a selector that are walked; the others are checked. The walk is one step of a turn. */
+const MAX_LABEL_PATHS = 8;
 
 /** The objects of these names and labels, in key order; undefined without an index, or when there are too many. */
 export function entriesAt<E extends ReadableObject>(
@@ -194,7 +196,7 @@ function narrow<E extends ReadableObject>(snapshot: ReadableState<E>, selection:
     return { entries: entry === undefined ? [] : [entry], exact: false };
   }
   if (!snapshot.indexed) return undefined;
-  const paths = [...pathsByLabel(snapshot, selection), ...pathsByRule(selection)];
+  const paths = [...pathsByLabel(snapshot, selection).slice(0, MAX_LABEL_PATHS), ...pathsByRule(selection)];
   const [only] = paths;
   if (only === undefined) return undefined;
   const entries =

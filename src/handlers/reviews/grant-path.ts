@@ -22,6 +22,9 @@ const question = ({ group, resource }: Pick<Kind, 'group' | 'resource'>, namespa
   cluster: undefined,
 });
 
+/** Subjects that one review names. */
+export const MAX_SUBJECTS = 10_000;
+
 /** Whether the caller may read a binding, and so may learn what it grants to whom. */
 export const mayReadBinding = (
   authorizer: Pick<Authorizer, 'decide'>,

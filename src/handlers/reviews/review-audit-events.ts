@@ -48,6 +48,7 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   const limit = spec.limit ?? DEFAULT_LIMIT;
   const events: AuditEventSummary[] = [];
   const { work } = request;
+  await work.turn();
   let incomplete = false;
   for (const found of recentEvents.find(textsOf(wanted), after)) {
     if (work.isUsedUp) await work.turn();

@@ -1,10 +1,11 @@
 import { clusterQuestion } from '../../api/authorization.ts';
 import type { ClusterGrant, ClusterGrantReview } from '../../api/kinds/cluster-grant-review.ts';
 import { badRequest } from '../../api/status.ts';
-import { completeness, grantPath, hiddenBindings, mayReadBinding, shownSubject } from './grant-path.ts';
+import { sortedBy } from '../../lib/sorted-by.ts';
+import { completeness, grantPath, hiddenBindings, MAX_SUBJECTS, mayReadBinding, shownSubject } from './grant-path.ts';
 import type { Review } from './review.ts';
 
-/** Bounds one response. */
+/** Bounds one response, with the subjects of all. */
 const MAX_GRANTS = 5_000;
 const SHORTENED = 'there are more bindings than are listed';
 
@@ -20,14 +21,17 @@ export const reviewClusterGrants: Review = async ({ authorizer }, request, sent)
   if (cluster === undefined) throw badRequest('a ClusterGrantReview is sent below the path of a cluster');
   const grants: ClusterGrant[] = [];
   const { work } = request;
+  await work.turn();
   let isShortened = false;
+  let subjects = 0;
   const isKnown = authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
   for (const found of authorizer.grantsIn({ cluster, isKnown, labels: spec.labels })) {
     if (work.isUsedUp) await work.turn();
     if (found === undefined || !mayReadBinding(authorizer, caller, found.grant)) continue;
-    isShortened = grants.length >= MAX_GRANTS;
-    if (isShortened) break;
     const { grant, before, after } = found;
+    subjects += grant.subjects.length;
+    isShortened = grants.length >= MAX_GRANTS || subjects > MAX_SUBJECTS;
+    if (isShortened) break;
     grants.push({
       ...grantPath(grant),
       subjects: grant.subjects.map(shownSubject),
@@ -39,7 +43,7 @@ export const reviewClusterGrants: Review = async ({ authorizer }, request, sent)
     metadata: {},
     spec,
     status: {
-      grants: grants.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
+      grants: sortedBy(grants, sortKey),
       ...completeness(problems),
     },
   };

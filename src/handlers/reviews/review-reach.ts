@@ -24,8 +24,8 @@ import type { Review, ReviewParts } from './review.ts';
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1_000;
-/** Bounds the decisions of one request. The cluster that exceeds it is the last one of its page. */
-const MAX_CHECKED = 200_000;
+/** Bounds the decisions and the answer of one request. The cluster that exceeds it is the last one of its page. */
+const MAX_CHECKED = 20_000;
 
 /**
  * What a subject reaches, cluster by cluster: those that it may get, passes for itself, and the accounts whose tokens
@@ -79,11 +79,12 @@ class ReachReview {
 
   async run(limit: number, after: string): Promise<{ clusters: ReachedCluster[]; continue?: string }> {
     const clusters: ReachedCluster[] = [];
-    const { target } = this.#request;
+    const { target, work } = this.#request;
+    await work.turn();
     let last = after;
     for (const name of this.#clusterNames()) {
       if (name <= after || (target.cluster !== undefined && name !== target.cluster)) continue;
-      if (this.#request.work.isUsedUp) await this.#request.work.turn();
+      if (work.isUsedUp) await work.turn();
       if (!this.#isSeen(name)) continue;
       // After the permission: neither the end of a page nor its cursor tells of clusters that the caller may not get.
       if (clusters.length >= limit || this.#checked >= MAX_CHECKED) return { clusters, continue: last };

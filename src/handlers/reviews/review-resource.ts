@@ -13,12 +13,11 @@ import {
   type ResourceAccessReview,
   resourceAccessReviewType,
 } from '../../api/kinds/grant-reviews.ts';
-import { completeness, grantPath, hiddenBindings, mayReadBinding, shownSubject } from './grant-path.ts';
+import { sortedBy } from '../../lib/sorted-by.ts';
+import { completeness, grantPath, hiddenBindings, MAX_SUBJECTS, mayReadBinding, shownSubject } from './grant-path.ts';
 import type { Review } from './review.ts';
 import { attributeErrors, questionIn } from './review-access.ts';
 
-/** Bounds one response. */
-const MAX_SUBJECTS = 10_000;
 const NOT_SEEN = 'the labels of a cluster that you may not get do not count';
 const SHORTENED = 'there are more subjects than are listed';
 
@@ -38,6 +37,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const namespace = 'path' in question ? '' : question.namespace;
   const subjects: GrantedSubject[] = [];
   const { work } = request;
+  await work.turn();
   let isShortened = false;
   const isKnown = cluster === undefined || authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
   for (const grant of authorizer.grantsOf(question, { isKnown })) {
@@ -57,7 +57,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
     metadata: {},
     spec,
     status: {
-      subjects: subjects.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
+      subjects: sortedBy(subjects, sortKey),
       ...completeness(problems),
     },
   };

@@ -89,10 +89,11 @@ export async function deleteCollection(
   }
   if (listOptions.continue !== '') throw badRequest('continue is not supported when a collection is deleted');
   await parts.reader.catchUp();
+  const { work } = request;
+  await work.turn();
   const selection = selectionFor(request, kind, listOptions, parts.views);
   const representation = { ...representationFor(request, kind, parts.views), form: 'object' as const };
   const { limit } = listOptions;
-  const { work } = request;
   const { items: entries } = await selectPage(parts.reader.cache(kind).current, selection, { limit }, work);
   const items: Uint8Array[] = [];
   for (let start = 0; start < entries.length; start += MAX_CONCURRENT) {

@@ -44,6 +44,7 @@ async function issueAll(
   dryRun: boolean,
 ): Promise<IssuedPass[]> {
   const issuing: Promise<IssuedPass>[] = [];
+  await x.work.turn();
   x.items = [];
   // The audit event has all items, also when the client leaves.
   x.isWriting = true;
