@@ -151,6 +151,23 @@ const patches: readonly CostlyRow[] = after(
   ],
 );
 
+/** Of one manager: so many labels and annotations of an account, from this number on. */
+const applied = (manager: string, from: number, count: number, value: string, more = ''): CostlyRequest => {
+  const values = labelled(count, (i) => [`example.com/${from + i}`, value]);
+  const metadata = { name: 'owned', labels: values, annotations: values };
+  return {
+    ...post(`${ACCOUNTS}/owned?fieldManager=${manager}${more}`, { apiVersion: 'v1', kind: 'ServiceAccount', metadata }),
+    ...{ method: 'PATCH', type: 'application/apply-patch+yaml' },
+  };
+};
+const applies: readonly CostlyRow[] = after(
+  times(19, (i) => applied(`m${i}`, i * 50, 50, 'v')),
+  [
+    row('AP-61: an apply to all of 1,900 fields of 19 managers', applied('m0', 0, 950, 'w', '&force=true'), 200),
+    row('AP-31: an apply with 1,800 conflicts', applied('m0', 0, 950, 'w'), 409),
+  ],
+);
+
 const review = (more: object, headers = {}): CostlyRequest => {
   const resourceAttributes = { verb: 'get', ...more };
   return post(`${REVIEWS}/selfsubjectaccessreviews`, { spec: { resourceAttributes } }, { headers });
@@ -176,6 +193,8 @@ const reads: readonly CostlyRow[] = [
   ),
   ...after(times(300, annotatedCluster), [
     row('L-01: 300 clusters, as YAML', get(CLUSTERS, AS_YAML), 200),
+    row('F-13: 300 clusters, indented', get(`${CLUSTERS}?pretty=1`), 200),
+    row('CP-01: 300 clusters, as profiles', get('/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles'), 200),
     row('B-01: 300 clusters, as a table', get(CLUSTERS, AS_TABLE), 200),
   ]),
   row('C-G: a selector of 2,500 conditions', get(`${CLUSTERS}?labelSelector=${'a!=b,'.repeat(2_500)}a`), 200, 400),
@@ -189,4 +208,12 @@ const reads: readonly CostlyRow[] = [
   row('C-C: an Accept of 2,500 types', get(CLUSTERS, { Accept: 'a/b,'.repeat(2_500) }), 406),
 ];
 
-export const costlyRows: readonly CostlyRow[] = [...bodies, ...writes, ...patches, ...reviews, ...grants, ...reads];
+export const costlyRows: readonly CostlyRow[] = [
+  ...bodies,
+  ...writes,
+  ...patches,
+  ...applies,
+  ...reviews,
+  ...grants,
+  ...reads,
+];

@@ -54,7 +54,7 @@ const flowOf = fc.record({
 });
 
 describe('the work queue', () => {
-  it('FA-1: gives no tick more than its share, and each waiting flow as much as every other', async () => {
+  it('A19, FA-1: gives no tick more than its share, and each waiting flow as much as every other', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(flowOf, { minLength: 2, maxLength: 5 }), async (flows) => {
         const loop = fakeLoop();

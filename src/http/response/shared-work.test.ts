@@ -34,7 +34,7 @@ function list(count: number, onLast: () => void = () => {}): ListResponse {
 }
 
 describe('the making of answers', () => {
-  it('FA-1: of one caller delays that of another by no more than its share', async () => {
+  it('B15, FA-1: of one caller delays that of another by no more than its share', async () => {
     const { send } = await startFixture(() => list(500));
     await send(YAML);
     let done = 0;
