@@ -1,12 +1,20 @@
 import { CONDITION_STATUSES } from '../api/clusters/conditions.ts';
-import { READY_FIELD } from '../api/kinds/cluster.ts';
+import { CREDENTIAL_FIELD, READY_FIELD } from '../api/kinds/cluster.ts';
 import type { ObjectCache } from '../objects/reader.ts';
 
 /** How many clusters have each status of the condition `Ready`; 0 is counted, so that a metric has every series. */
-export function readinessCounts(clusters: ObjectCache): Record<string, number> {
+export const readinessCounts = (clusters: ObjectCache): Record<string, number> => countsBy(READY_FIELD, clusters);
+
+/** The same for `CredentialUsable`, of the clusters that name a credential. */
+export function credentialCounts(clusters: ObjectCache): Record<string, number> {
+  const { '': _, ...counts } = countsBy(CREDENTIAL_FIELD, clusters);
+  return counts;
+}
+
+export function countsBy(field: string, clusters: ObjectCache): Record<string, number> {
   const counts: Record<string, number> = Object.fromEntries(CONDITION_STATUSES.map((status) => [status, 0]));
   clusters.current.forEach((cluster) => {
-    const status = cluster.field(READY_FIELD);
+    const status = cluster.field(field);
     counts[status] = (counts[status] ?? 0) + 1;
   });
   return counts;

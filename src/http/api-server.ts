@@ -53,6 +53,7 @@ interface ApiParts {
   /** Files whose callers are refused, because the file is gone. */
   readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
   readonly refusedLines: () => number;
+  readonly manifestProblems: () => number;
   readonly isCluster: (name: string) => boolean;
   /** Origins of the token endpoints of an identity provider. */
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
@@ -189,6 +190,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       'token-file': () => {
         if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone or invalid');
         if (parts().refusedLines() > 0) throw new Error('lines of the file of --token-auth-file are left out');
+      },
+      manifests: () => {
+        const count = parts().manifestProblems();
+        if (count > 0) throw new Error(`${count} manifests are left out or could not be written`);
       },
       'authentication-config': () => {
         if (parts().goneFiles.authenticationConfig())

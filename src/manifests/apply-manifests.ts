@@ -41,6 +41,7 @@ export interface ApplyReport {
   readonly unwritten: readonly ManifestProblem[];
   /** Objects with fields that other managers had set to other values: the folder's are in force now. */
   readonly conflicts: readonly ManifestProblem[];
+  readonly created: readonly ManifestProblem[];
 }
 
 /** Concurrent writes share a transaction of the store. */
@@ -55,6 +56,7 @@ export async function applyManifests(
 ): Promise<ApplyReport> {
   const unwritten: ManifestProblem[] = [];
   const conflicts: ManifestProblem[] = [];
+  const created: ManifestProblem[] = [];
   let applied = 0;
   await parts.reader.catchUp();
   // In the catalog's order, so that clusters and namespaces exist before what is inside them.
@@ -65,17 +67,24 @@ export async function applyManifests(
       try {
         const takenOver = await applyOne(parts, source, manifest);
         applied++;
-        if (takenOver !== undefined) conflicts.push({ ...positionOf(manifest), message: takenOver });
+        if (takenOver === CREATED) created.push({ ...positionOf(manifest), message: manifest.objectKey.name });
+        else if (takenOver !== undefined) conflicts.push({ ...positionOf(manifest), message: takenOver });
       } catch (error) {
         unwritten.push({ ...positionOf(manifest), message: messageOf(error) });
       }
     });
   }
-  return { applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts };
+  return { applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts, created };
 }
 
+const CREATED = Symbol('created');
+
 /** Returns the fields that the folder took over from other managers; undefined if there are none. */
-async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<string | undefined> {
+async function applyOne(
+  parts: ApplyParts,
+  source: string,
+  manifest: Manifest,
+): Promise<string | typeof CREATED | undefined> {
   const { catalog, reader, propagation } = parts;
   const { kind, objectKey, file } = manifest;
   // The leader writes the status of bindings: that of a file would be replaced again and again.
@@ -93,7 +102,7 @@ async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): 
       const applied = () => storedEntries(kind, managers);
       const created = withStatus(catalog, kind, object, object, undefined);
       await writer.create(kind, objectKey, created, { dryRun: false, keepStatus: true, origin, applied });
-      return undefined;
+      return CREATED;
     } catch (error) {
       // Another replica that reads the same folder has created it.
       if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;

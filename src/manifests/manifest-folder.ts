@@ -19,6 +19,8 @@ export interface ManifestFolderOptions {
   /** Called with the number of objects whose fields were taken over from other managers. */
   readonly countConflicts: (count: number) => void;
   readonly pollMs: number;
+  /** The leader applies a folder that has not changed after so many polls. Default: never. */
+  readonly reapplyPolls?: number;
 }
 
 const SKIPPED_POLLS = { first: 1, most: 60 };
@@ -57,6 +59,9 @@ export class ManifestFolder {
   #read: { readonly state: string; readonly content: Manifests } | undefined;
   /** The state of the folder that has been applied without errors. */
   #applied: string | undefined;
+  #pollsSince = 0;
+  /** How many manifests were left out or could not be written, when the folder was applied last. */
+  #problems = 0;
   #applying = new Retry();
   #pruning = new Retry();
   /** The last report of each part: a lasting error is not logged at every poll. */
@@ -73,6 +78,10 @@ export class ManifestFolder {
   async start(): Promise<void> {
     await this.#check();
     this.#schedule();
+  }
+
+  get problems(): number {
+    return this.#problems;
   }
 
   /** Waits for the writes in flight, not for the rest of the folder: the next start applies that. */
@@ -96,15 +105,23 @@ export class ManifestFolder {
       const state = await stampOf(await findManifestFiles(path));
       // Pruning waits for two polls with the same state: files may be on their way into the folder.
       const settled = this.#read?.state === state ? this.#read.content : undefined;
-      if (state !== this.#applied && !this.#applying.skips(state)) await this.#apply(state);
+      const isAgain = state === this.#applied;
+      if (isAgain ? this.#isDue() : !this.#applying.skips(state)) await this.#apply(state, isAgain);
       if (settled !== undefined) await this.#prune(state, settled);
       this.#reported.delete('error');
     } catch (error) {
+      this.#problems ||= 1;
       this.#once('error', messageOf(error), () => logger.error({ path, err: error }, 'manifests could not be applied'));
     }
   }
 
-  async #apply(state: string): Promise<void> {
+  /** Others change and delete objects of the folder meanwhile. */
+  #isDue(): boolean {
+    const { parts, reapplyPolls } = this.#options;
+    return reapplyPolls !== undefined && ++this.#pollsSince >= reapplyPolls && parts.leadership.leads();
+  }
+
+  async #apply(state: string, isAgain: boolean): Promise<void> {
     const { parts, source, path, writtenFor, prune } = this.#options;
     const content = await readManifests(path, {
       catalog: parts.catalog,
@@ -113,10 +130,13 @@ export class ManifestFolder {
     });
     // The folder may return to a state that was applied before: from here on the store differs from it.
     this.#applied = undefined;
+    this.#pollsSince = 0;
     if (state !== this.#read?.state) this.#pruning = new Retry();
     this.#read = { state, content };
     const report = await applyManifests(parts, source, content, this.#stop.signal);
     if (this.#stop.signal.aborted) return;
+    this.#problems = report.unread.length + report.unwritten.length;
+    if (isAgain) this.#reportCreated(report);
     this.#reportApplied(report, state, prune === undefined ? await countSurplus(parts, source, content) : 0);
     if (report.unwritten.length === 0) this.#applied = state;
     else this.#applying.failed(state);
@@ -129,6 +149,14 @@ export class ManifestFolder {
     this.#reportPruned(report, state);
     if (report.kept.length === 0 && report.refusal === undefined) this.#pruning.succeeded(state);
     else this.#pruning.failed(state);
+  }
+
+  #reportCreated({ created }: ApplyReport): void {
+    const { logger, path, countConflicts } = this.#options;
+    countConflicts(created.length);
+    for (const { message, ...position } of created) {
+      logger.warn({ path, ...position, name: message }, 'an object of a manifest was deleted: it is created again');
+    }
   }
 
   #reportApplied(

@@ -2,7 +2,7 @@ import { createCatalog } from '../api/catalog.ts';
 import { type AddressRules, createAddressRules, isThisMachine } from '../api/clusters/address-rules.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import { fleetKey } from '../api/object-key.ts';
-import { readinessCounts } from '../clusters/readiness-counts.ts';
+import { countsBy, credentialCounts, readinessCounts } from '../clusters/readiness-counts.ts';
 import type { Upstream } from '../clusters/upstream/upstream-contract.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
@@ -186,10 +186,19 @@ export async function compose(
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clusters: () => readinessCounts(reader.cache(catalog.clusters)),
+      credentials: () => credentialCounts(reader.cache(catalog.clusters)),
       clock,
       keys: () => keyRing.entries(),
       keyRotationMs: options.signingKeyRotationMs,
       failingCallers: callers.failing,
+      manifestProblems: manifests.problems,
+      waiting: () =>
+        Object.fromEntries(
+          [catalog.accessRequests, catalog.passes].map((kind) => [
+            kind.resource,
+            countsBy('status.phase', reader.cache(kind)).Pending ?? 0,
+          ]),
+        ),
       now: Date.now,
     });
     apiServer.open({
@@ -211,6 +220,7 @@ export async function compose(
       freshness,
       goneFiles: callers.isGone,
       refusedLines: callers.failing.lines,
+      manifestProblems: manifests.problems,
       isCluster: (name) => reader.find(catalog.clusters, fleetKey(name)) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });

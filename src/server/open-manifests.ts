@@ -21,6 +21,8 @@ const DEMO_FOLDER = programFile('demo');
 /** The product name in the demo manifests, whatever --product-name says. */
 const DEMO_PRODUCT_NAME = 'orchestrator';
 const POLL_MS = 1_000;
+/** Five minutes. What was changed in a demo stays until the next start. */
+const REAPPLY_POLLS = 300;
 
 /**
  * Applies the demo manifests and those of --manifests, and follows their changes. Without --demo it throws DemoGrants
@@ -29,7 +31,7 @@ const POLL_MS = 1_000;
 export async function openManifests(
   options: ManifestOptions,
   parts: Pick<ManifestFolderOptions, 'parts' | 'logger' | 'countConflicts'>,
-): Promise<{ stop(): Promise<void> }> {
+): Promise<{ problems(): number; stop(): Promise<void> }> {
   const folders: ManifestFolder[] = [];
   const stop = async (): Promise<void> => {
     for (const folder of folders.toReversed()) await folder.stop();
@@ -46,18 +48,18 @@ export async function openManifests(
     await stop();
     throw error;
   }
-  return { stop };
+  return { problems: () => folders.reduce((sum, folder) => sum + folder.problems, 0), stop };
 }
 
 function sourcesOf({
   demo,
   manifests,
   manifestsPrune: prune,
-}: ManifestOptions): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor' | 'prune'>[] {
+}: ManifestOptions): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor' | 'prune' | 'reapplyPolls'>[] {
   const writtenFor = createCatalog({ productName: DEMO_PRODUCT_NAME });
   return [
     ...(demo ? [{ source: DEMO, path: DEMO_FOLDER, writtenFor }] : []),
-    ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests, prune }]),
+    ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests, prune, reapplyPolls: REAPPLY_POLLS }]),
   ];
 }
 

@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ApiObject } from '../../src/api/kind.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
-import { ManifestFolder } from '../../src/manifests/manifest-folder.ts';
+import { ManifestFolder, type ManifestFolderOptions } from '../../src/manifests/manifest-folder.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { at, catalog, type Gate, type Objects, openObjects } from './object-store.ts';
@@ -22,13 +23,17 @@ beforeEach(async () => {
   gate = (_, next) => next();
   logged = [];
   objects = await openObjects(join(folder, 'db'), (write, next) => gate(write, next));
+  manifests = open();
+});
+
+function open(more: Partial<ManifestFolderOptions> = {}, leads = () => true): ManifestFolder {
   const log = { write: () => {}, commit: async () => {} };
-  manifests = new ManifestFolder({
+  return new ManifestFolder({
     parts: {
       ...objects,
       work: lonelyWork(),
       catalog,
-      leadership: soleLeadership,
+      leadership: { ...soleLeadership, leads },
       audit: { requests: log, security: log },
       productName: 'orchestrator',
     },
@@ -38,8 +43,9 @@ beforeEach(async () => {
     logger: createLogger({ level: 'warn', write: (line) => logged.push(line) }),
     countConflicts: () => {},
     pollMs: 10,
+    ...more,
   });
-});
+}
 afterEach(async () => {
   await manifests.stop();
   await objects.close();
@@ -83,6 +89,31 @@ test('a stop waits for the deletion that is being made, not for all of them', as
   await write(0);
   await stopped;
   expect(await stored()).toBe(CLUSTERS - 1);
+});
+
+test('what others change or delete is set back after a time, and said; only the leader does it', async () => {
+  let [leads, conflicts] = [false, 0];
+  const countConflicts = (count: number): void => {
+    conflicts += count;
+  };
+  manifests = open({ reapplyPolls: 2, countConflicts }, () => leads);
+  const cluster = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' };
+  const file = join(folder, 'manifests/a.json');
+  await writeFile(file, JSON.stringify({ ...cluster, metadata: { name: 'a', labels: { env: 'prod' } } }));
+  await writeFile(join(folder, 'manifests/bad.yaml'), 'kind: [');
+  await manifests.start();
+  expect(manifests.problems).toBe(1);
+  const key = at('', '', 'a');
+  const found = () => objects.reader.find(catalog.clusters, key)?.object().metadata.labels;
+  const label = (current: ApiObject) => ({ ...current, metadata: { ...current.metadata, labels: { env: 'dev' } } });
+  await objects.writer.update(catalog.clusters, key, label, { dryRun: false, part: 'object', manager: 'eve' });
+  expect(found()).toEqual({ env: 'dev' });
+  leads = true;
+  await expect.poll(found).toEqual({ env: 'prod' });
+  await objects.writer.remove(catalog.clusters, key, { dryRun: false, onlyIfEmpty: true });
+  await expect.poll(found).toEqual({ env: 'prod' });
+  await expect.poll(() => conflicts).toBe(2);
+  expect(logged.join()).toContain('an object of a manifest was deleted: it is created again');
 });
 
 test('the status of a binding is that of the leader, also if a file has one', async () => {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { validateChoice } from '../annotation-choice.ts';
-import { readyStatus } from '../clusters/conditions.ts';
+import { conditionOf, readyStatus } from '../clusters/conditions.ts';
 import { CONFIRMED_FIELD, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
 import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../domain-keys.ts';
@@ -136,6 +136,9 @@ function endpointsText(object: ApiObject, productName: string): string {
 /** The derived field of clusters that holds the status of their condition `Ready`. */
 export const READY_FIELD = 'status.ready';
 
+/** The derived field of clusters that holds the status of their condition `CredentialUsable`; `""` without one. */
+export const CREDENTIAL_FIELD = 'status.credentialUsable';
+
 export function clusterKind(productName: string, checks: EndpointChecks = DEFAULT_CHECKS): Kind {
   const field = endpointsField(productName);
   const { holdChanges = false, now } = checks;
@@ -155,6 +158,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       [CONTROLLER_FIELD]: controllerText,
       [ENDPOINTS_FIELD]: (object) => endpointsText(object, productName),
       [READY_FIELD]: (object) => readyStatus(statusOf(object)),
+      [CREDENTIAL_FIELD]: (object) => conditionOf(statusOf(object), 'CredentialUsable')?.status ?? '',
     },
     ...kindSchema('Cluster', 'A cluster of the fleet, with what clients need to connect to it.', {
       spec: part('ClusterSpec', 'How to connect to the cluster.', {

@@ -31,6 +31,10 @@ interface ObservedParts {
     /** False while nothing is signed. */
     isRight(): boolean;
   };
+  /** How many clusters have each status of `CredentialUsable`. */
+  readonly credentials: () => Readonly<Record<string, number>>;
+  readonly waiting: () => Readonly<Record<string, number>>;
+  readonly manifestProblems: () => number;
   readonly failingCallers: {
     /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
     files(): Readonly<Record<string, boolean>>;
@@ -166,6 +170,23 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     'Whether a file with callers is gone or invalid, so that they are refused, by option.',
     () => by('option', failingCallers.files(), flag),
     ['option'],
+  );
+  gauge(
+    'clusterpass_cluster_credentials',
+    'Clusters that name a credential, by the status of their condition CredentialUsable.',
+    () => by('usable', parts.credentials(), Number),
+    ['usable'],
+  );
+  gauge(
+    'clusterpass_waiting_approvals',
+    'Access requests and passes that wait for a decision, by resource.',
+    () => by('resource', parts.waiting(), Number),
+    ['resource'],
+  );
+  gauge(
+    'clusterpass_manifest_problems',
+    'Manifests that are left out or could not be written.',
+    parts.manifestProblems,
   );
   gauge('clusterpass_caller_lines_refused', 'Lines of --token-auth-file with a mistake.', () => failingCallers.lines());
   gauge(
