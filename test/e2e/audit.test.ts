@@ -273,6 +273,9 @@ test('A9: a full disk stops tokens and nothing else, and the recovery needs no r
   });
   expect(refused.headers.get('retry-after')).toBe('5');
   expect(refused.text).not.toContain('eyJ');
+  const items = [{ cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' }];
+  const list = await server.call('POST', '/auth/v1/passes', { body: { items } });
+  expect([list.code, list.text.includes('eyJ')]).toEqual([503, false]);
   expect((await server.call('GET', '/auth/v1/clusters')).code).toBe(200);
   const name = { metadata: { name: 'meanwhile' } };
   expect((await server.call('POST', '/orchestrator/alpha/api/v1/namespaces', { body: name })).code).toBe(201);

@@ -109,3 +109,66 @@ describe('events of a user or of a token', () => {
     expect(await shown(events, undefined, undefined, { credentialID: ID })).toEqual(['4', '2', '1']);
   });
 });
+
+describe('D6: a list of passes is one line', () => {
+  const [FIRST, SECOND] = ['2b1f7f0e-52a4-4f0a-9c37-000000000001', '2b1f7f0e-52a4-4f0a-9c37-000000000002'];
+  const groups = [
+    {
+      code: 201,
+      annotations: { 'authorization.k8s.io/reason': 'by x' },
+      passes: ` alpha/ci/x=${FIRST} beta/userpass=${SECOND}`,
+    },
+    { code: 403, reason: 'Forbidden', annotations: {}, passes: ' alpha/ci/y' },
+  ];
+  const line = (code: number) => ({
+    verb: 'create',
+    stageTimestamp: '2026-08-01T12:00:00.000000Z',
+    user: { username: 'jane' },
+    objectRef: { resource: 'passes', apiGroup: 'clusterpass.dev' },
+    responseStatus: { code },
+    annotations: { 'clusterpass.dev/passes': JSON.stringify(groups) },
+  });
+  const events = recordedLines(line(200));
+  const found = async (spec: object, recentEvents = events, pathCluster?: string) =>
+    (await statusOf(recentEvents, undefined, pathCluster, spec)).events as readonly unknown[];
+
+  it('and each of its passes is shown as an event', async () => {
+    const common = { verb: 'create', time: '2026-08-01T12:00:00.000000Z', user: 'jane' };
+    const account = { ...common, cluster: 'alpha', resource: 'serviceaccounts/token', namespace: 'ci' };
+    const passes = [
+      { ...account, name: 'x', code: 201, decision: 'by x', issuedCredentialID: FIRST },
+      {
+        ...common,
+        ...{ cluster: 'beta', group: 'clusterregistry.k8s.io', resource: 'clusters/userpass', name: 'beta' },
+        ...{ code: 201, decision: 'by x', issuedCredentialID: SECOND },
+      },
+      { ...account, name: 'y', code: 403, reason: 'Forbidden' },
+    ];
+    expect(await found({})).toEqual(passes);
+    expect(await found({ cluster: 'alpha', user: 'jane' })).toEqual([passes[0], passes[2]]);
+    expect(await found({}, events, 'beta')).toEqual([passes[1]]);
+    expect(await found({ credentialID: SECOND })).toEqual([passes[1]]);
+    expect(await found({ failuresOnly: true })).toEqual([passes[2]]);
+    expect(await found({ cluster: 'gamma' })).toEqual([]);
+  });
+
+  it('of which a review may show a part', async () => {
+    const status = async (limit: number) => {
+      const { events: shownEvents, incomplete } = (await statusOf(events, undefined, undefined, {
+        limit,
+      })) as Status & {
+        incomplete: boolean;
+      };
+      return [shownEvents.length, incomplete];
+    };
+    expect([await status(2), await status(3)]).toEqual([
+      [2, true],
+      [3, false],
+    ]);
+  });
+
+  it('and what a list that failed has issued was not released', async () => {
+    const failed = await found({ cluster: 'alpha' }, recordedLines(line(503)));
+    expect(failed).toMatchObject([{ code: 503 }, { code: 403 }]);
+  });
+});
