@@ -89,8 +89,6 @@ export interface Output {
 export interface Progress {
   /** Starts a wait; the returned function ends it. */
   waitFor(what: string): () => void;
-  /** Reports how many objects are done. */
-  count(done: number, total: number): void;
 }
 
 /** The name of a flag in `Invocation`: `dryRun` for `--dry-run`. */

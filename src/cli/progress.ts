@@ -4,7 +4,7 @@ import type { Context, Output, Progress } from './command.ts';
 const DELAY_MS = 1_000;
 const ERASE_LINE = '\r\u001b[K';
 
-export const NO_PROGRESS: Progress = { waitFor: () => () => {}, count: () => {} };
+export const NO_PROGRESS: Progress = { waitFor: () => () => {} };
 
 /**
  * One status line on the terminal for a whole command. It appears when the command has run for a second, however short
@@ -17,7 +17,6 @@ export class ProgressLine implements Progress {
   #isDue = false;
   #shown = '';
   #what = '';
-  #counted = '';
 
   constructor(err: Output) {
     this.#err = err;
@@ -49,11 +48,6 @@ export class ProgressLine implements Progress {
     };
   }
 
-  count(done: number, total: number): void {
-    this.#counted = ` (${done} of ${total})`;
-    this.#show();
-  }
-
   end(): void {
     clearTimeout(this.#timer);
     this.#erase();
@@ -61,7 +55,7 @@ export class ProgressLine implements Progress {
 
   #show(): void {
     if (!this.#isDue || this.#waits.size === 0) return;
-    const text = `Waiting for ${this.#what}...${this.#counted}`;
+    const text = `Waiting for ${this.#what}...`;
     if (text === this.#shown) return;
     this.#erase();
     this.#err.write(text);

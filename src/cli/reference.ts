@@ -20,8 +20,8 @@ const CONNECTION = `## Connection flags
 All commands but \`servers\`, \`logout\`, \`completion\`, \`serve\`, \`store\` and \`admin-token\` take these flags, before or
 after the command. A flag takes precedence over its variable, and that over the stored login. The token of a login is
 only sent to the server of that login, and a token in a variable only to the server in \`CLUSTERPASS_SERVER\`, if that is
-set. Connections by https use the proxy of \`HTTPS_PROXY\` (http or https), except to the hosts and networks of
-\`NO_PROXY\` and to this machine.
+set. Connections by https use the proxy of \`HTTPS_PROXY\` (http or https, Node 24.5 or newer), except to the hosts and
+networks of \`NO_PROXY\` and to this machine.
 
 `;
 
