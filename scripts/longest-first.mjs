@@ -29,7 +29,6 @@ const LONGEST = [
   'test/e2e/console-sign-in.test.ts',
   'test/documents/commands.test.ts',
   'test/documents/first-clusters.test.ts',
-  'test/e2e/prober.test.ts',
   'test/e2e/token-claims.test.ts',
   'test/e2e/store-command.test.ts',
   'test/fuzz/faults.test.ts',

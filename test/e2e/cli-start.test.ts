@@ -17,7 +17,8 @@ it('npm start x y: no word is taken for the value of an option', () => {
 });
 
 it('serve with an unknown option ends with a hint, not with all options', async () => {
-  const { code, stdout, stderr } = await run(['serve', '--nonsense']);
+  const input = { env: {}, cwd: process.cwd(), stdin: '' };
+  const { code, stdout, stderr } = await runCommand(['serve', '--nonsense'], input);
   expect(stderr).toBe("error: unknown option '--nonsense'\nSee 'clusterpass serve --help' for usage.\n");
   expect(stdout).toBe('');
   expect(code).toBe(2);

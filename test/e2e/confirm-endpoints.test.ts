@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/clusters/confirmed-endpoint.ts';
@@ -7,19 +8,28 @@ import { ENDPOINT_AUTHORS_ANNOTATION } from '../../src/api/domain-keys.ts';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import { PUBLIC_LIST } from './support/fleet.ts';
+import { addCluster, PUBLIC_LIST } from './support/fleet.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { bind } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Answer, type Server, startServer, TLS, tokenOf } from './support/server.ts';
-import { Watch } from './support/watch.ts';
+import { Watch, type WatchEvent } from './support/watch.ts';
 
-/** A14: with --confirm-endpoints, a caller who may update a cluster does not receive the tokens of its users. */
+/**
+ * A server that probes API servers on loopback every second. A14: with --confirm-endpoints, a caller who may update a
+ * cluster does not receive the tokens of its users.
+ */
 
 const authority = createAuthority('cluster CA');
 const thief = createAuthority('CA of a thief');
 const FIELD = 'orchestratorApiEndpoints';
 const bundle = ({ cert }: { cert: string }): string => Buffer.from(cert).toString('base64');
+
+/** The time limit of a probe, five seconds, becomes an hour. */
+const LONG_PROBES = `
+  const start = globalThis.setTimeout;
+  globalThis.setTimeout = (task, ms, ...args) => start(task, ms === 5_000 ? 3_600_000 : ms, ...args);
+`;
 
 let server: Server;
 let real: FakeApiServer;
@@ -40,6 +50,7 @@ beforeAll(async () => {
     tls: true,
     users: { jane: [], editor: [], patcher: [], confirmer: [] },
     args: ['--confirm-endpoints', '--cluster-networks', '127.0.0.0/8', '--probe-interval', '1s'],
+    env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LONG_PROBES)}` },
   });
   const clusters = (...verbs: string[]) => ({ verbs, apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] });
   const see = ['get', 'list', 'watch'];
@@ -325,5 +336,87 @@ describeWithKubectl('A14: kubectl', () => {
     expect(await apply(evil.port)).toContain('unchanged');
     await apply(real.port);
     expect((await get('applied', server.adminToken)).spec).toEqual({ [FIELD]: endpoints(real.port) });
+  });
+});
+
+describe('the prober', () => {
+  const VERSION = 'v1.36.4+k3s1';
+  let api: FakeApiServer;
+  let watch: Watch;
+
+  beforeAll(async () => {
+    api = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), ({ path }) =>
+      path === '/version'
+        ? { status: 200, body: JSON.stringify({ gitVersion: VERSION }) }
+        : { status: 200, body: 'ok' },
+    );
+    watch = await Watch.open(server, `${PUBLIC_LIST}?watch=true`);
+  });
+  afterAll(async () => {
+    watch.close();
+    await api.close();
+  });
+
+  const readyIn = ({ object }: WatchEvent) =>
+    object.status?.conditions?.find(({ type }: { type: string }) => type === 'Ready') ?? {};
+
+  /** The first event in which the cluster has this condition; every event before it is about something else. */
+  async function becomes(name: string, expected: string): Promise<WatchEvent> {
+    const events = await watch.until((event) => {
+      const { status: ready, reason } = readyIn(event);
+      return event.object.metadata.name === name && `${ready} ${reason}` === expected;
+    });
+    return events.at(-1) as WatchEvent;
+  }
+
+  it('finds a new cluster ready, with its version and its type', async () => {
+    await addCluster(server, 'probed', { spec: { [FIELD]: endpoints(api.port) } });
+    const { object } = await becomes('probed', 'True ProbeSucceeded');
+    expect(object.status).toMatchObject({ version: VERSION, type: 'k3s' });
+    expect(object.metadata.generation).toBe(1);
+  });
+
+  it('A43: makes clusters read the keys again after one was revoked, with a token that no key verifies', async () => {
+    const keys = '/apis/clusterpass.dev/v1alpha1/signingkeys';
+    const { items } = (await server.call('GET', `${keys}?fieldSelector=status.state%3DNext`)).json;
+    const seen = api.requests.length;
+    expect((await server.call('DELETE', `${keys}/${items[0].metadata.name}`)).code).toBe(200);
+    const refreshes = () => api.requests.slice(seen).filter(({ headers }) => headers.authorization !== undefined);
+    await expect.poll(() => refreshes().length).toBe(3);
+    const issuers = refreshes().map(({ method, path, headers }) => {
+      const claims = decodeJwt((headers.authorization ?? '').replace('Bearer ', ''));
+      return `${method} ${path} ${claims.iss} ${claims.aud}`;
+    });
+    const issuer = `${server.url}/orchestrator/probed`;
+    expect(new Set(issuers)).toEqual(new Set([`GET /version ${issuer} ${issuer}`]));
+    const published = (await server.call('GET', '/orchestrator/probed/openid/v1/jwks', { token: null })).text;
+    const { kid } = decodeProtectedHeader((refreshes()[0]?.headers.authorization ?? '').replace('Bearer ', ''));
+    expect(published).not.toContain(kid);
+    const metrics = async () => (await server.call('GET', '/metrics')).text;
+    await expect.poll(metrics).toMatch(/^clusterpass_key_set_refreshes_total 1$/m);
+  });
+
+  it('is shown by clusterpass get and describe', async () => {
+    expect(await admin.ok(['get', 'clusters'])).toMatch(/^probed +True +k3s +v1\.36\.4\+k3s1 /m);
+    expect(await admin.ok(['describe', 'cluster', 'probed'])).toMatch(/Ready +True .* ProbeSucceeded/);
+  });
+
+  describeWithKubectl('kubectl wait', () => {
+    it('ends when the prober has found the cluster ready', async () => {
+      await addCluster(server, 'awaited', { spec: { [FIELD]: endpoints(api.port) } });
+      const waiting = ['wait', '--for=condition=Ready', 'cluster/awaited', '--timeout=60s'];
+      expect(await kubectlOk(server, waiting)).toContain('cluster.clusterregistry.k8s.io/awaited condition met');
+    });
+  });
+
+  it('does not delay a stop by a probe that is under way', async () => {
+    const arrived = Promise.withResolvers<void>();
+    api.answer = () => {
+      arrived.resolve();
+      return undefined;
+    };
+    await arrived.promise;
+    // Otherwise it would take an hour, the time limit of a probe here.
+    expect(await server.stop()).toBe(0);
   });
 });

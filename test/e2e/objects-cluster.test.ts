@@ -366,27 +366,6 @@ describe('deletion propagation', () => {
   });
 
   describe('a cluster', () => {
-    it('is deleted with its namespaces, and without those of a cluster whose name has the same prefix', async () => {
-      const tokens: string[] = [];
-      for (const cluster of ['b', 'bb']) {
-        await createCluster(server, cluster);
-        for (const namespace of ['ci', 'shop']) tokens.push(await furnish(namespace, cluster));
-      }
-      await remove(server, `${CLUSTERS}/b`);
-      expect(await Promise.all(tokens.map((token) => codeFor(server, token)))).toEqual([401, 401, 200, 200]);
-      expectStatus(await server.call('POST', tokenPath('builder', 'ci', 'b'), { body: { spec: { audiences: [] } } }), {
-        code: 404,
-        reason: 'NotFound',
-        message: 'clusters.clusterregistry.k8s.io "b" not found',
-        details: { name: 'b', group: 'clusterregistry.k8s.io', kind: 'clusters' },
-      });
-      await createCluster(server, 'b');
-      expect((await server.call('GET', '/orchestrator/b/api/v1/namespaces')).json.items).toEqual([]);
-      expect((await server.call('GET', '/orchestrator/b/api/v1/pods')).json.items).toEqual([]);
-      expect(await countIn('ci', 'bb')).toBe(3);
-      expect(await codeFor(server, tokens[0] ?? '')).toBe(401);
-    });
-
     it('waits for finalizers inside it, accepts no new objects, and is deleted after the last of them', async () => {
       await createCluster(server, 'c');
       await furnish('ci', 'c');

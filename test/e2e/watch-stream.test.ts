@@ -246,12 +246,6 @@ describe('events', () => {
       watch.close();
     });
 
-    it('need the verb watch', async () => {
-      expect(await (await Watch.open(server, `${OLD}?timeoutSeconds=1`, tokenOf('lister'))).rest()).toEqual([]);
-      const watch = await Watch.open(server, `${OLD}?timeoutSeconds=1`, tokenOf('watcher'));
-      expect(await watch.rest()).toHaveLength(2);
-    });
-
     it('R-08: ?watch=true on one object is a plain get', async () => {
       expect((await server.call('GET', `${CLUSTERS}/a?watch=true`)).json.kind).toBe('Cluster');
     });
