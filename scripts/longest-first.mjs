@@ -26,7 +26,7 @@ const LONGEST = [
   'test/e2e/console-access.test.ts',
   'test/e2e/etcd-start.test.ts',
   'test/e2e/console-fleet.test.ts',
-  'test/e2e/console-sign-in.test.ts',
+  'test/e2e/sign-in.test.ts',
   'test/documents/commands.test.ts',
   'test/documents/first-clusters.test.ts',
   'test/e2e/token-claims.test.ts',
