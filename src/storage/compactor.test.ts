@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compactedRevision } from '../../test/conformance/harness.ts';
 import { type Compactor, type CompactorClock, startCompactor } from './compactor.ts';
-import { LEADER_KEY, type Store } from './contract.ts';
+import type { Store } from './contract.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
 /** A clock that the test advances. `round` resolves when a round is done. */
@@ -87,8 +87,6 @@ describe('B17: the compactor', () => {
     const warnings: string[] = [];
     let fail = true;
     const flaky: Parameters<typeof startCompactor>[0]['store'] = {
-      get: (key) => store.get(key),
-      write: (change) => store.write(change),
       revision: () => store.revision(),
       compact: (revision) => (fail ? Promise.reject(new Error('database is locked')) : store.compact(revision)),
     };
@@ -110,28 +108,9 @@ describe('B17: the compactor', () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it('a former leader that has not noticed does not compact', async () => {
-    const put = async (): Promise<number> =>
-      (await store.write({ key: LEADER_KEY, value: new Uint8Array(1), expect: { absent: true } })).revision;
-    const created = await put();
-    const leadership = { leads: () => true, fence: () => ({ key: LEADER_KEY, expect: { createRevision: created } }) };
-    compactor = startCompactor({ store, clock, leadership, retainMs: 60_000, retainRevisions: 0, intervalMs: 60_000 });
-    const first = await write(10);
-    await clock.round();
-    await clock.round();
-    expect(await compactedRevision(store)).toBe(first - 1);
-    // Its lease expires, and another process is elected.
-    await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: created } });
-    await put();
-    await write(10);
-    await clock.round();
-    await clock.round();
-    expect(await compactedRevision(store)).toBe(first - 1);
-  });
-
   it('does nothing while another process leads, and takes over without a gap', async () => {
     let leads = false;
-    const leadership = { leads: () => leads, fence: () => undefined };
+    const leadership = { leads: () => leads };
     const first = await write(10);
     compactor = startCompactor({ store, clock, leadership, retainMs: 60_000, retainRevisions: 0, intervalMs: 60_000 });
     for (let i = 0; i < 3; i++) await clock.round();
@@ -139,16 +118,6 @@ describe('B17: the compactor', () => {
     leads = true;
     await clock.round();
     expect(await compactedRevision(store)).toBe(first - 1);
-  });
-
-  it('does nothing when it loses the lead meanwhile', async () => {
-    let asked = 0;
-    // At first it leads, and right after that it does not: it has no fence then.
-    const leadership = { leads: () => asked++ % 2 === 0, fence: () => undefined };
-    await write(10);
-    compactor = startCompactor({ store, clock, leadership, retainMs: 60_000, retainRevisions: 0, intervalMs: 60_000 });
-    for (let i = 0; i < 3; i++) await clock.round();
-    expect([asked > 1, await compactedRevision(store)]).toEqual([true, 0]);
   });
 
   it('compacts a store without changes once', async () => {

@@ -1,7 +1,6 @@
 import { pause } from '../lib/backoff.ts';
-import { COMPACTION_KEY, type Revision, type Store } from './contract.ts';
+import type { Revision, Store } from './contract.ts';
 import { type Leadership, soleLeadership } from './leadership.ts';
-import { asRead } from './update-key.ts';
 
 export interface CompactorClock {
   /** Milliseconds on a monotonic clock: a wall clock that is set forward would end the retention early. */
@@ -16,10 +15,10 @@ const systemCompactorClock: CompactorClock = {
 };
 
 interface CompactorOptions {
-  readonly store: Pick<Store, 'revision' | 'compact' | 'get' | 'write'>;
+  readonly store: Pick<Store, 'revision' | 'compact'>;
   readonly clock?: CompactorClock;
   /** Only the leader compacts. Default: this process is the leader. */
-  readonly leadership?: Pick<Leadership, 'leads' | 'fence'>;
+  readonly leadership?: Pick<Leadership, 'leads'>;
   /** Revisions younger than this are kept. */
   readonly retainMs: number;
   /** The newest revisions are kept, however old. */
@@ -63,26 +62,10 @@ export function startCompactor({
     // A process that does not lead takes samples too, so that it can take over without a gap.
     if (!leadership.leads()) return;
     const target = Math.min(samples[0]?.revision ?? 0, revision - retainRevisions);
-    if (target <= compacted || !(await recordTarget(target))) return;
+    if (target <= compacted) return;
+    // Without a guard: what was old enough for a leader that has been suspended since is still old enough.
     await store.compact(target);
     compacted = target;
-  }
-
-  /**
-   * A compaction cannot carry a guard, so the target is written first, with the leader's fence. A leader that is
-   * suspended between the two compacts later, but no further than it was allowed to as the leader.
-   */
-  async function recordTarget(target: Revision): Promise<boolean> {
-    const fence = leadership.fence();
-    if (fence === undefined) return leadership.leads();
-    const before = await store.get(COMPACTION_KEY);
-    const { ok } = await store.write({
-      key: COMPACTION_KEY,
-      value: Buffer.from(`${target}`),
-      expect: asRead(before),
-      guards: [fence],
-    });
-    return ok;
   }
 
   async function run(): Promise<void> {

@@ -18,12 +18,10 @@ export type Revision = number;
 export const IMPORT_KEY = '/internal/import';
 /** Held by the leader. */
 export const LEADER_KEY = '/internal/leader';
-/** The revision that the leader has decided to compact to. */
-export const COMPACTION_KEY = '/internal/compaction';
 /** The wall-clock time last stored; detects a clock that was set back on engines without members (SQLite). */
 export const TIME_KEY = '/internal/time';
 /** Keys that belong to one store and are not exported. */
-export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY, COMPACTION_KEY, TIME_KEY];
+export const ENGINE_KEYS: readonly string[] = [IMPORT_KEY, LEADER_KEY, TIME_KEY];
 
 export interface KeyValue {
   readonly key: string;

@@ -57,8 +57,6 @@ describe('B17: a database that is locked', () => {
       store: {
         revision: async () => log.revision,
         compact: async (revision) => compact(revision),
-        get: async () => undefined,
-        write: async () => ({ ok: true, revision: 0 }),
       },
       clock: {
         now: () => now,
