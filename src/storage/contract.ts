@@ -177,13 +177,10 @@ export type StorageErrorCode =
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   readonly code: StorageErrorCode;
-  /** For `future`: the current revision. */
-  readonly revision: Revision | undefined;
 
-  constructor(code: StorageErrorCode, message: string, options: { revision?: Revision; cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: StorageErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
-    this.revision = options.revision;
   }
 }
 
@@ -192,7 +189,5 @@ export const compactedError = (requested: Revision): StorageError =>
   new StorageError('compacted', `revision ${requested} has been compacted`);
 
 /** The error for a revision that has not happened yet. */
-export const futureError = (requested: Revision, current: Revision): StorageError =>
-  new StorageError('future', `revision ${requested} has not happened yet: the store is at ${current}`, {
-    revision: current,
-  });
+export const futureError = (requested: Revision): StorageError =>
+  new StorageError('future', `revision ${requested} has not happened yet`);

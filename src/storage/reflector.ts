@@ -209,10 +209,10 @@ export class Reflector<E extends CacheEntry> implements AppliedRevision {
     }
   }
 
-  #reportUnreadable({ key, modRevision: revision }: Pick<KeyValue, 'key' | 'modRevision'>, cause: unknown): void {
+  #reportUnreadable({ key }: Pick<KeyValue, 'key'>, cause: unknown): void {
     const problem = this.#options.decodeProblem?.(cause);
     const message = `the value of ${key} cannot be decoded${problem === undefined ? '' : `: ${problem}`}`;
-    this.#options.onError(new StorageError('unreadable', message, { revision, cause }));
+    this.#options.onError(new StorageError('unreadable', message, { cause }));
   }
 
   #reset(listener: ReflectorListener<E>): void {

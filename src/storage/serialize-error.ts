@@ -1,23 +1,20 @@
 import type { RpcOptions } from '../lib/worker-rpc.ts';
-import { type Revision, StorageError, type StorageErrorCode } from './contract.ts';
+import { StorageError, type StorageErrorCode } from './contract.ts';
 
 /** An error on its way to another thread or process. */
 export interface SerializedError {
   /** Undefined for an error that is not a StorageError. */
   readonly code: StorageErrorCode | undefined;
   readonly message: string;
-  readonly revision: Revision | undefined;
 }
 
 export function serializeError(error: unknown): SerializedError {
-  if (error instanceof StorageError) return { code: error.code, message: error.message, revision: error.revision };
-  return { code: undefined, message: error instanceof Error ? error.message : String(error), revision: undefined };
+  if (error instanceof StorageError) return { code: error.code, message: error.message };
+  return { code: undefined, message: error instanceof Error ? error.message : String(error) };
 }
 
-export function deserializeError({ code, message, revision }: SerializedError): Error {
-  if (code === undefined) return new Error(message);
-  return new StorageError(code, message, revision === undefined ? {} : { revision });
-}
+export const deserializeError = ({ code, message }: SerializedError): Error =>
+  code === undefined ? new Error(message) : new StorageError(code, message);
 
 /** How errors cross between a store and its callers. */
 export const STORAGE_ERRORS: NonNullable<RpcOptions['errors']> = { pack: serializeError, unpack: deserializeError };

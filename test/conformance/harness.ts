@@ -70,12 +70,12 @@ export async function watchUntil(store: Store, prefix: string, after: Revision, 
   }
 }
 
-/** The code and the revision of the StorageError that a promise rejects with. */
-export async function failure(promise: Promise<unknown>): Promise<{ code: string; revision: Revision | undefined }> {
+/** The code of the StorageError that a promise rejects with. */
+export async function failure(promise: Promise<unknown>): Promise<{ code: string }> {
   try {
     await promise;
   } catch (error) {
-    if (error instanceof StorageError) return { code: error.code, revision: error.revision };
+    if (error instanceof StorageError) return { code: error.code };
     throw error;
   }
   throw new Error('it did not fail');

@@ -188,7 +188,7 @@ export class EtcdStore implements Store {
     try {
       await this.#members.callIdempotent(COMPACT, { revision: at }, COMPACTION_TIMEOUT, { doing: 'be compacted' });
     } catch (error) {
-      if (isFuture(error)) throw futureError(revision, await this.revision());
+      if (isFuture(error)) throw futureError(revision);
       // Another process may have compacted further.
       if (!isCompacted(error)) throw this.#failure(error, 'be compacted');
     }
@@ -231,7 +231,7 @@ export class EtcdStore implements Store {
         prefer: this.#watchMember,
       });
     } catch (error) {
-      if (at !== undefined && isFuture(error)) throw futureError(at, await this.revision());
+      if (at !== undefined && isFuture(error)) throw futureError(at);
       if (at !== undefined && isCompacted(error)) throw compactedError(at);
       throw this.#failure(error, 'be read');
     }

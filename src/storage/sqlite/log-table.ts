@@ -169,7 +169,7 @@ export class LogTable {
 
   #readable(at: Revision | undefined): Revision {
     if (at === undefined) return this.revision;
-    if (at > this.revision) throw futureError(at, this.revision);
+    if (at > this.revision) throw futureError(at);
     const { oldest } = this;
     if (at < oldest) throw compactedError(at);
     return at;

@@ -20,7 +20,7 @@ export class Sweeper {
   }
 
   begin(revision: Revision, newest: Revision): void {
-    if (revision > newest) throw futureError(revision, newest);
+    if (revision > newest) throw futureError(revision);
     this.#db.prepare("UPDATE meta SET value = max(value, ?) WHERE name = 'oldest'").run(revision);
   }
 
