@@ -27,7 +27,7 @@ const json = (value: object): FakeAnswer => ({
 async function review(runner: PageRunner, { headers }: SeenRequest): Promise<FakeAnswer> {
   const file = readFileSync(join(runner.folder, 'authentication-dev-eu-1.yaml'), 'utf8');
   const { url, audiences } = parse(file).jwt[0].issuer as { url: string; audiences: string[] };
-  const { output } = await runner.shell(`curl -sf --cacert tls.crt ${url}/openid/v1/jwks`);
+  const { output } = await runner.shell(`curl -sf --cacert ca.crt ${url}/openid/v1/jwks`);
   const keys = createLocalJWKSet(JSON.parse(output) as JSONWebKeySet);
   const token = headers.authorization?.replace(/^Bearer /, '') ?? '';
   const { payload } = await jwtVerify(token, keys, { issuer: url, audience: audiences });

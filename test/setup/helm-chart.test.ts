@@ -127,6 +127,18 @@ describeWith(go, 'the Helm chart', () => {
       expect(text('Deployment')).toMatch(/"image":"registry.example.org\/clusterpass@sha256:[0-9a-f]{64}"/);
       expect(text('Deployment')).toContain('"failureThreshold":120,"periodSeconds":2,"timeoutSeconds":5');
       expect(text('Deployment')).toContain('"path":"credentials/fleet/beta/tls.key"');
+      // Without a selector a constraint counts no pods, and spreads nothing.
+      expect(found.find(({ kind }) => kind === 'Deployment')).toMatchObject({
+        spec: {
+          template: {
+            spec: {
+              topologySpreadConstraints: [
+                { maxSkew: 2, labelSelector: { matchLabels: { 'app.kubernetes.io/instance': 'passes' } } },
+              ],
+            },
+          },
+        },
+      });
       expect(text('NetworkPolicy')).toContain('{"ports":[{"port":2379},{"port":12379}]},{"ports":[{"port":4318}]}');
       expect(text('PodDisruptionBudget')).toContain('"minAvailable":3');
       expect(text('ServiceMonitor')).toContain('"release":"prometheus"');

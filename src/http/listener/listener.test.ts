@@ -540,6 +540,8 @@ describe('TLS', () => {
     await expect(handshake(port, { ALPNProtocols: ['h2'] })).rejects.toMatchObject({
       code: 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL',
     });
+    // What is recorded today is not to be read with a quantum computer later.
+    (await handshake(port, { ecdhCurve: 'X25519MLKEM768', minVersion: 'TLSv1.3' })).destroy();
     await raw('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await raw(`\x16\x03\x01${'\0'.repeat(300)}`);
     const long = await handshake(port, { servername: `${'a'.repeat(500)}.example` });
