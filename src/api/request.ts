@@ -126,6 +126,8 @@ export interface ListResponse {
   readonly style: BodyStyle;
   /** Of a table; `items` are its rows. */
   readonly columns?: readonly object[];
+  /** The items were made for this list, and are not those of the cache. */
+  readonly ownsItems?: true;
 }
 
 /** A stream of newline-terminated JSON frames. Headers are sent first, then `start` is called. */

@@ -65,6 +65,7 @@ describe('loadServeOptions', () => {
           watchSeatsPerFlow: 1_000,
           watchSeatsWithoutPermission: 20,
         },
+        memory: { total: 256 * 1024 * 1024, perFlow: 64 * 1024 * 1024 },
         shutdownDelayMs: 0,
         tokenAuthFile: undefined,
         manifests: undefined,

@@ -125,7 +125,7 @@ export const OPTIONS = {
     value: 'PERCENT',
     parse: integer(1, 100),
     default: '25',
-    doc: 'How much of each of these three limits one caller may use, and of the 32 seats for request bodies above 64 KiB. The service accounts of one cluster count as one caller.',
+    doc: 'How much of each of these three limits one caller may use. The service accounts of one cluster count as one caller.',
   }),
   queueLengthPerCaller: option({
     parse: integer(0, 100_000),
@@ -146,6 +146,18 @@ export const OPTIONS = {
     parse: integer(0, 1_000_000),
     default: '20',
     doc: 'How many a caller may have that may see no cluster. All such callers together have a tenth of `--max-watches`, besides it.',
+  }),
+  maxRequestMemory: option({
+    value: 'MEGABYTES',
+    parse: integer(1, 1_000_000),
+    default: '256',
+    doc: 'Memory for bodies above 64 KiB, selectors of watches, and what clients have not read. Beyond it requests are answered with 429, and watches of slow clients end with 410, those of the caller first that holds most.',
+  }),
+  maxRequestMemoryPerCaller: option({
+    value: 'MEGABYTES',
+    parse: integer(1, 1_000_000),
+    default: '64',
+    doc: 'The same for one caller.',
   }),
   shutdownDelay: option({
     parse: duration('0s', '10m'),

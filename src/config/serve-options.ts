@@ -56,6 +56,11 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     handshakesPerAddress: values.tlsHandshakesPerAddress,
     keepAliveTimeoutMs: values.keepAliveTimeout,
     flowControl,
+    /** Of what requests and watches hold, in bytes. */
+    memory: {
+      total: values.maxRequestMemory * MEGABYTE,
+      perFlow: values.maxRequestMemoryPerCaller * MEGABYTE,
+    },
     shutdownDelayMs: values.shutdownDelay,
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,

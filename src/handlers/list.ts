@@ -170,11 +170,11 @@ function respond(
   const paging = remaining > 0 ? { continue: token, remainingItemCount: remaining } : {};
   const metadata = { resourceVersion, ...paging };
   if (form === 'table') {
-    return { type: 'list', ...TABLE, metadata, columns: columnsOf(kind), items, style: 'builtin' };
+    return { type: 'list', ...TABLE, metadata, columns: columnsOf(kind), items, style: 'builtin', ownsItems: true };
   }
   if (form === 'partial-object-metadata') {
     const kind = 'PartialObjectMetadataList';
-    return { type: 'list', apiVersion: 'meta.k8s.io/v1', kind, metadata, items, style: 'builtin' };
+    return { type: 'list', apiVersion: 'meta.k8s.io/v1', kind, metadata, items, style: 'builtin', ownsItems: true };
   }
   return {
     type: 'list',

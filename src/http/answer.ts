@@ -1,10 +1,11 @@
 import { internal } from '../api/status.ts';
+import type { MemoryAccount } from '../lib/memory-account.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { Exchange } from './exchange.ts';
+import { bytesOfWatch, type Exchange } from './exchange.ts';
 import { createAuthenticationLog } from './records/authentication-log.ts';
 import { hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
-import { createResponseBuffers } from './response/chunk-pool.ts';
+import { CHUNK_BYTES, createResponseBuffers } from './response/chunk-pool.ts';
 import { type Answer, type Envelope, respond } from './response/respond.ts';
 import type { WatchStream } from './response/watch-response.ts';
 
@@ -17,13 +18,14 @@ export interface AnswerOptions {
   readonly strictTransportSecurity?: string | undefined;
   /** Called when the headers of a watch are sent. */
   readonly observeWatch: (exchange: Exchange) => void;
+  readonly memory: MemoryAccount;
   /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
 }
 
 /** Writes the first answer of a request. Later ones, e.g. after a timeout, are dropped. */
 export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: Answer) => Promise<void> | undefined {
-  const { logger, isDraining, trackWatch, strictTransportSecurity, observeWatch, now } = options;
+  const { logger, isDraining, trackWatch, strictTransportSecurity, observeWatch, memory, now } = options;
   const buffers = createResponseBuffers();
   const logUnauthenticated = createAuthenticationLog(logger, now);
 
@@ -50,11 +52,17 @@ export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: 
       // A revocation of an unknown token is a 404 of the API, and no error of OAuth.
       const isSent = rendered.type !== 'raw' || rendered.code >= 400;
       if (isError && isSent) x.failure = answer.error.status.reason ?? '';
-      await respond(envelopeOf(x, { isError, isEarly }), rendered);
+      const written = respond(envelopeOf(x, { isError, isEarly }), rendered);
+      // What a fast client takes at once is not held.
+      x.hold(memory, written === undefined ? res.writableLength : bytesInPieces(rendered));
       if (answer.type === 'watch') {
         x.started = true;
+        x.hold(memory, bytesOfWatch(x));
         observeWatch(x);
       }
+      if (written === undefined) return;
+      await written;
+      x.hold(memory, res.writableLength);
     } catch (error) {
       logger.error({ auditId: x.auditId, err: error }, 'answer could not be written');
       if (!res.headersSent && !isError) return write(x, { type: 'status', error: internal(error) });
@@ -93,6 +101,12 @@ export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: 
 
   return answerOnce;
 }
+
+/** What an answer holds while it is written in pieces: two of them, and items that were made for it. */
+const bytesInPieces = (answer: Answer): number =>
+  2 * CHUNK_BYTES + (answer.type === 'list' && answer.ownsItems === true ? lengthOf(answer.items) : 0);
+
+const lengthOf = (items: readonly Uint8Array[]): number => items.reduce((sum, { length }) => sum + length, 0);
 
 /** Whether the whole request has arrived. */
 const isWhole = (x: Exchange): boolean => x.hasWholeBody || hasArrived(x.req);

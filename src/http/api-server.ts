@@ -8,11 +8,12 @@ import type { Authenticator } from '../authn/authenticator.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { IssueToken } from '../handlers/token/token-input.ts';
+import type { MemoryAccount } from '../lib/memory-account.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
 import { isLow } from '../observability/audit/audit-file.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
-import { observeFlowControl, observeHandshakes } from '../observability/metrics/observe-parts.ts';
+import { observeFlowControl, observeHandshakes, observeMemory } from '../observability/metrics/observe-parts.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import type { Issuers } from '../tokens/claims.ts';
@@ -72,6 +73,7 @@ interface ApiServerOptions extends ListenerOptions {
   readonly tracer: Pick<Tracer, 'ended'> | undefined;
   /** For all work of this process that takes long. */
   readonly work: WorkQueue;
+  readonly memory: MemoryAccount;
 }
 
 interface ApiServer {
@@ -88,6 +90,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const counts = createRequestMetrics(metrics, (name) => opened?.isCluster(name) === true);
   const flowControl = createFlowControl(listener.flowControl);
   observeFlowControl(metrics, flowControl.usage);
+  observeMemory(metrics, () => listener.memory.usage);
   let opened: ApiParts | undefined;
   const parts = (): ApiParts => {
     if (opened === undefined) throw unavailable('the server is starting, please try again');

@@ -3,6 +3,7 @@ import type { Agent, Caller } from '../api/caller.ts';
 import type { Decision } from '../api/decision.ts';
 import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
+import type { MemoryAccount, MemoryCharge } from '../lib/memory-account.ts';
 import type { Work, WorkQueue } from '../lib/work-queue.ts';
 import type { Secret } from '../observability/secret.ts';
 import type { Seat } from './flow-control/priority-level.ts';
@@ -73,11 +74,11 @@ export class Exchange implements ApiRequest {
   negotiated?: NegotiatedAnswer; //           negotiation, form, content type
   mediaType = ''; //                          content type
   bodyLength: number | undefined = 0; //      form, body length
-  bodySeat?: Seat; //                         form, body flow control, body
+  bodySeat?: Seat; //                         form, body
   body: RequestBody | undefined; //           form, body
   stopReading?: (() => void) | undefined; //  form, body
   hasWholeBody = false; //                    form, body
-  waitedForBody = false; //                   body flow control, body
+  waitedForBody = false; //                   body
   answer?: Answer;
   /** Of a list of passes: what has become of each item. Its audit event says so. */
   items?: { readonly x: Exchange; readonly code: number }[];
@@ -102,6 +103,9 @@ export class Exchange implements ApiRequest {
   #annotations?: Map<string, string>;
   #abort?: AbortController;
   #work?: Work;
+  #charge?: MemoryCharge;
+  #heldBytes = 0;
+  #isClosed = false;
   /** The request that a subrequest belongs to. */
   #parent?: Exchange;
 
@@ -206,6 +210,8 @@ export class Exchange implements ApiRequest {
     this.stopReading = undefined;
     this.body = undefined;
     this.bodySeat?.release();
+    this.#heldBytes = 0;
+    this.#charge?.set(0);
   }
 
   /** Values of `Warning` headers. */
@@ -240,17 +246,38 @@ export class Exchange implements ApiRequest {
   /** For the stages after authentication, and handlers. */
   get work(): Work {
     if (this.#parent !== undefined) return this.#parent.work;
-    this.#work ??= this.#queue.job(this.#flow, this);
+    this.#work ??= this.#queue.job(this.flow, this);
     return this.#work;
   }
 
   /** The turns in which the answer is made. The request has ended, so its signal says nothing any more. */
   answerWork(): Work {
-    return this.#queue.job(this.#flow);
+    return this.#queue.job(this.flow);
   }
 
-  get #flow(): string {
+  /** Whose share of the server it uses. */
+  get flow(): string {
     return this.knownCaller?.flow ?? addressOf(this);
+  }
+
+  /** What it holds in memory for its flow: its body, then its answer. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  hold(memory: MemoryAccount, bytes: number): void {
+    if (this.#isClosed || bytes === this.#heldBytes) return;
+    this.#heldBytes = bytes;
+    this.#charge ??= memory.open(this.flow);
+    this.#charge.set(bytes);
+  }
+
+  /** The connection is finished with it. */
+  closed(): void {
+    this.#isClosed = true;
+    this.releaseBody();
+    this.seat?.release();
+    this.#charge?.close();
   }
 
   abort(): void {
@@ -270,4 +297,8 @@ function setBy<T>(stage: string, value: T | undefined): T {
 
 export const formRouteOf = ({ formRoute }: Exchange): FormRoute => setBy('classify', formRoute);
 export const mcpOf = ({ mcp }: Exchange): McpEndpoint => setBy('classify', mcp);
+/** What an open watch keeps of its request: the selectors as they were sent, decoded, and compiled. */
+const COPIES_OF_SELECTORS = 4;
+export const bytesOfWatch = ({ req }: Exchange): number => (req.url?.length ?? 0) * COPIES_OF_SELECTORS;
+
 export const addressOf = ({ req }: Exchange): string => addressKey(req.socket.remoteAddress);

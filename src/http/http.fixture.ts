@@ -6,6 +6,7 @@ import type { Caller } from '../api/caller.ts';
 import type { FlowControlLimits } from '../api/flow-control-limits.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import { unauthorized } from '../api/status.ts';
+import { MemoryAccount } from '../lib/memory-account.ts';
 import { WorkQueue } from '../lib/work-queue.ts';
 import { createLogger } from '../observability/logger.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
@@ -59,6 +60,9 @@ export const CREATE: Call = {
   body: '{}',
   headers: { 'content-type': 'application/json' },
 };
+
+export const ampleMemory = (): MemoryAccount =>
+  new MemoryAccount({ perFlow: 64 * 1024 * 1024, total: 256 * 1024 * 1024 });
 
 /** Limits that a test only meets when it wants to. */
 export const AMPLE: FlowControlLimits = {
@@ -124,6 +128,7 @@ export async function startFixture(
     paths: { find: () => undefined },
     flowControl: createFlowControl(AMPLE),
     work: new WorkQueue(),
+    memory: ampleMemory(),
     logger: createLogger({ level: 'debug', write: (line) => lines.push(line) }),
     observe: (record) => records.push(record),
     observeArrival: () => {},

@@ -22,7 +22,7 @@ import {
 import { authorize, authorizeCalls, impersonateUser } from './stages/authorization-stages.ts';
 import { checkBodyLength, checkContentType, checkMessageType, receiveBody } from './stages/body-stages.ts';
 import { classify, type PipelineName } from './stages/classify.ts';
-import { takeAddressSeat, takeBodySeat, takeCallerSeat } from './stages/flow-control-stages.ts';
+import { holdBody, takeAddressSeat, takeCallerSeat } from './stages/flow-control-stages.ts';
 import { receiveForm } from './stages/form-stage.ts';
 import { checkEndpoint, serveMcp } from './stages/mcp-stage.ts';
 import { applyTimeout, negotiate } from './stages/request-stages.ts';
@@ -79,7 +79,7 @@ export const PIPELINES: Readonly<Record<PipelineName, Pipeline>> = {
     authorization: authorizeCalls,
     'content type': checkMessageType,
     'body length': checkBodyLength,
-    'body flow control': takeBodySeat,
+    'body flow control': holdBody,
     body: receiveBody,
     'check again': again(takeCallerSeat, requireFreshState, requireLiveCaller),
     handler: serveMcp,
@@ -95,7 +95,7 @@ export const PIPELINES: Readonly<Record<PipelineName, Pipeline>> = {
     negotiation: negotiate,
     'content type': checkContentType,
     'body length': checkBodyLength,
-    'body flow control': takeBodySeat,
+    'body flow control': holdBody,
     body: receiveBody,
     'check again': again(takeCallerSeat, requireFreshState, requireLiveCaller, authorize),
     handler: (x, parts) => (isTokenRequestList(x.target) ? issueTokenList : handle)(x, parts),
@@ -207,8 +207,7 @@ export function createPipeline(options: PipelineOptions): Serve {
     res.on('error', ignore);
     res.on('close', () => {
       deadline.end();
-      x.releaseBody();
-      x.seat?.release();
+      x.closed();
       // The client has left, or got a 504: the record still says what the handler has changed.
       if (x.isWriting) x.onWritten = () => record(x);
       else record(x);

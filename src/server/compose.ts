@@ -13,6 +13,7 @@ import { createViews } from '../handlers/views.ts';
 import { createApiServer } from '../http/api-server.ts';
 import type { Tracer } from '../http/records/tracing/tracer.ts';
 import { readConsoleFiles } from '../http/routes/console-files.ts';
+import { MemoryAccount } from '../lib/memory-account.ts';
 import { interfaceAddresses } from '../lib/network.ts';
 import { programFile } from '../lib/program-files.ts';
 import { every } from '../lib/rounds.ts';
@@ -65,6 +66,7 @@ export async function compose(
     inventory: inventoryOf(options),
   });
   const work = new WorkQueue();
+  const memory = new MemoryAccount(options.memory);
   const closers: (() => Promise<void> | void)[] = [];
   const stopAll = async (): Promise<void> => {
     for (const close of closers.toReversed()) {
@@ -107,6 +109,7 @@ export async function compose(
       tracer,
       logger,
       work,
+      memory,
     });
     closers.push(() => apiServer.server.close());
     // A worker shares its address with others, and listens only when it can serve.
@@ -120,7 +123,7 @@ export async function compose(
     const waiting = options.store.engine === 'etcd' ? waitForStore(logger) : <T>(step: () => Promise<T>) => step();
     const onOpen = (close: () => Promise<void> | void): void => void closers.push(close);
     const { siblings } = joined ?? {};
-    const base: Base = { options, catalog, issuers, audit, metrics, logger, work, onOpen };
+    const base: Base = { options, catalog, issuers, audit, metrics, logger, work, memory, onOpen };
     const state = await openState({ ...base, openStore, waiting, siblings });
     const { store, leadership, clock, objects, signing } = state;
     // A port that the system has chosen is another one at each start.

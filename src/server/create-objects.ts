@@ -9,6 +9,7 @@ import { Policy } from '../authz/policy/policy.ts';
 import { PolicyUpdater, rbacKinds } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
+import type { MemoryAccount } from '../lib/memory-account.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
 import { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { isProjected, ProjectedCache, withProjections } from '../objects/projected-cache.ts';
@@ -34,6 +35,7 @@ interface ObjectsOptions extends PublicViewOptions {
   /** Called when the watch of the store is interrupted, and with each object that cannot be read. */
   readonly onError: (error: unknown) => void;
   readonly work: WorkQueue;
+  readonly memory: MemoryAccount;
 }
 
 export interface Objects {
@@ -96,6 +98,7 @@ export function createObjects(options: ObjectsOptions): Objects {
       return kind !== catalog.fleetRoleBindings || after?.field(GENERATION_FIELD) !== before?.field(GENERATION_FIELD);
     },
     bookmarkIntervalMs: options.bookmarkIntervalMs,
+    memory: options.memory,
     timeOfDay: options.now ?? Date.now,
   });
   // The policy first: an event is filtered by the policy at its revision.

@@ -6,6 +6,7 @@ import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { pause } from '../lib/backoff.ts';
+import type { MemoryAccount } from '../lib/memory-account.ts';
 import { every } from '../lib/rounds.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
 import { auditedWriter } from '../objects/audited-writer.ts';
@@ -38,6 +39,7 @@ export interface Base {
   readonly logger: Logger;
   /** For all work of this process that takes long. */
   readonly work: WorkQueue;
+  readonly memory: MemoryAccount;
   /** Called with how to close each part, as soon as it is open. */
   readonly onOpen: (close: () => Promise<void> | void) => void;
 }
@@ -67,7 +69,8 @@ export interface State {
 
 /** Opens the store, fills the caches, and reads the signing keys and the records of tokens. A part of `compose`. */
 export async function openState(parts: StateParts): Promise<State> {
-  const { options, catalog, issuers, openStore, waiting, siblings, audit, metrics, logger, work, onOpen } = parts;
+  const { options, catalog, issuers, openStore, waiting, siblings, audit, metrics, logger, work, memory, onOpen } =
+    parts;
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const { store: engine, time, certificateExpiry, campaign } = await waiting(openStore);
   if (certificateExpiry !== undefined) metrics.observeCertificate('etcd-certfile', certificateExpiry);
@@ -99,6 +102,7 @@ export async function openState(parts: StateParts): Promise<State> {
     bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
     delay: async (ms) => pause(ms, { ref: false }),
     work,
+    memory,
     onError: (error) => logger.error({ err: error }, storeErrorText(error)),
   });
   const { reader, writer, propagation, reflector, freshness, broadcaster } = objects;

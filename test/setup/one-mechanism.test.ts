@@ -30,6 +30,16 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
       'src/lib/work-queue.ts',
     ],
   ],
+  [
+    'an account of the memory that callers hold',
+    /\bnew SharedBytes\(|\bclass \w*Memory\w*Account\b|\bnew MemoryCharge\(/,
+    ['src/api/shared-frames.ts', 'src/handlers/watch/send-buffer.ts', 'src/lib/memory-account.ts'],
+  ],
+  [
+    'an event of a watch is encoded for all groups that show the same',
+    /\bnew EventFrames\(/,
+    ['src/handlers/watch/broadcaster.ts'],
+  ],
   ['a pause that grows with failures', /\* 2 \*\* [a-z(]/i, ['src/lib/backoff.ts']],
   [
     'a value of JSON is asked, copied and compared; client/ imports nothing of lib/',

@@ -2,6 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
+import type { MemoryAccount } from '../../lib/memory-account.ts';
 import { every } from '../../lib/rounds.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
@@ -55,6 +56,7 @@ interface BroadcasterOptions extends WriteSchedulerOptions {
   /** Whether the event changes the roles and bindings that permissions are made of. */
   readonly isPolicy: (event: ReadableEvent) => boolean;
   readonly bookmarkIntervalMs: number;
+  readonly memory: MemoryAccount;
   /** Epoch milliseconds. */
   readonly timeOfDay: () => number;
 }
@@ -83,9 +85,11 @@ export class Broadcaster implements ProjectionListener {
   #bookmarks = { revision: 0, byForm: new Map<string, Batch>() };
   #labelsChangedAt = 0;
   #lastId = 0;
+  readonly memory: MemoryAccount;
 
   constructor(options: BroadcasterOptions) {
     this.#options = options;
+    this.memory = options.memory;
     this.#writes = new WriteScheduler(options);
     const timers = [
       every(options.bookmarkIntervalMs, () => this.#sendBookmarks()),

@@ -1,6 +1,7 @@
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { Cache } from '../../lib/cache.ts';
+import { type MemoryCharge, SharedBytes } from '../../lib/memory-account.ts';
 
 /** Frames to be written together. They are shared by all watchers that show them, and joined when they are written. */
 export interface Batch {
@@ -10,6 +11,7 @@ export interface Batch {
   readonly bytes: number;
   /** How many events end in it: 0 for a part of a long frame that is not its last. */
   readonly events: number;
+  readonly memory: SharedBytes;
 }
 
 /**
@@ -21,9 +23,12 @@ const WRITE_BYTES = { max: 128 * 1024, min: 16 * 1024, total: 64 * 1024 * 1024 }
 export const writeBytesFor = (watchers: number): number =>
   Math.min(Math.max(Math.floor(WRITE_BYTES.total / watchers), WRITE_BYTES.min), WRITE_BYTES.max);
 
-/** A client that is further behind is disconnected: the server does not wait for slow clients. */
+/**
+ * A client that is further behind is disconnected, and resumes: what it would get is too old to be of use. How much
+ * memory all that wait may take is decided elsewhere (`MemoryAccount`).
+ */
 const MAX_BEHIND = { bytes: 1024 * 1024, events: 1_000 };
-/** The limit while the connection accepts writes: the server is late, not the client. Bounds the memory. */
+/** The limit while the connection accepts writes: the server is late, not the client. */
 const MAX_LATE = { bytes: 8 * 1024 * 1024, events: 8_000 };
 
 export const batchOf = (id: number, frames: readonly SharedFrames[]): Batch => ({
@@ -31,6 +36,10 @@ export const batchOf = (id: number, frames: readonly SharedFrames[]): Batch => (
   frames,
   bytes: frames.reduce((sum, { bytes }) => sum + bytes.length, 0),
   events: frames.reduce((sum, { events }) => sum + events, 0),
+  memory: new SharedBytes(
+    0,
+    frames.map(({ memory }) => memory),
+  ),
 });
 
 /** Batches of at most `maxBytes`. A part of a long frame is alone in its batch. */
@@ -74,6 +83,7 @@ export function createJoinCache(nextId: () => number, maxEntries = 16): JoinBatc
 export class SendBuffer {
   readonly #sink: WatchSink;
   readonly #join: JoinBatches;
+  readonly #charge: MemoryCharge;
   #batches: Batch[] = [];
   #bytes = 0;
   #events = 0;
@@ -86,9 +96,15 @@ export class SendBuffer {
   /** What was written last ends within a frame. */
   #isInFrame = false;
 
-  constructor(sink: WatchSink, join: JoinBatches) {
+  constructor(sink: WatchSink, join: JoinBatches, charge: MemoryCharge) {
     this.#sink = sink;
     this.#join = join;
+    this.#charge = charge;
+  }
+
+  /** What waits for the client, here and in the connection. */
+  get unsentBytes(): number {
+    return this.#bytes + (this.#isFull ? this.#sink.pending : 0);
   }
 
   get isEmpty(): boolean {
@@ -102,6 +118,7 @@ export class SendBuffer {
 
   add(batch: Batch): void {
     this.#batches.push(batch);
+    this.#charge.take(batch.memory);
     this.#bytes += batch.bytes;
     this.#events += batch.events;
     this.#fresh.bytes += batch.bytes;
@@ -110,13 +127,19 @@ export class SendBuffer {
 
   /** Frames of this client only, which are not kept here. The buffer must be empty. */
   writeOwn(pieces: readonly Uint8Array[]): void {
-    this.#isFull = !this.#sink.writeOwn(pieces);
+    this.#accepted(this.#sink.writeOwn(pieces));
   }
 
   /** The connection has accepted everything. */
   drained(): void {
-    this.#isFull = false;
-    this.#writtenEvents = 0;
+    this.#accepted(true);
+  }
+
+  /** Bytes that a connection has taken and not sent are those of this client alone. */
+  #accepted(isDrained: boolean): void {
+    this.#isFull = !isDrained;
+    if (isDrained) this.#writtenEvents = 0;
+    this.#charge.set(isDrained ? 0 : this.#sink.pending);
   }
 
   /**
@@ -156,10 +179,12 @@ export class SendBuffer {
     for (const batch of this.#batches.splice(0)) this.#write([batch]);
   }
 
-  /** Drops what is not written, but for the rest of a frame that has been begun. */
-  clear(): void {
+  /** Drops what is not written, but for the rest of a frame that has been begun. What follows is not charged. */
+  close(): void {
     const end = this.#isInFrame ? this.#batches.findIndex(({ events }) => events > 0) + 1 : 0;
     this.#remove(this.#batches.splice(end));
+    for (const { memory } of this.#batches) this.#charge.drop(memory);
+    this.#charge.close();
     this.#fresh = { bytes: 0, events: 0 };
   }
 
@@ -167,14 +192,14 @@ export class SendBuffer {
     this.#remove(batches);
     for (const { events } of batches) this.#writtenEvents += events;
     this.#isInFrame = batches.at(-1)?.frames.at(-1)?.events === 0;
-    this.#isFull = !this.#sink.writeShared(this.#join(batches));
-    if (!this.#isFull) this.#writtenEvents = 0;
+    this.#accepted(this.#sink.writeShared(this.#join(batches)));
   }
 
   #remove(batches: readonly Batch[]): void {
-    for (const { bytes, events } of batches) {
+    for (const { bytes, events, memory } of batches) {
       this.#bytes -= bytes;
       this.#events -= events;
+      this.#charge.drop(memory);
     }
   }
 }

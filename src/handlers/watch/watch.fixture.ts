@@ -5,6 +5,7 @@ import type { WatchSink } from '../../api/request.ts';
 import type { SharedFrames } from '../../api/shared-frames.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { VisibilityRule } from '../../api/visibility.ts';
+import { MemoryAccount, type MemoryLimits } from '../../lib/memory-account.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
@@ -92,11 +93,15 @@ export class WatchHarness {
   steadyUntil = Number.POSITIVE_INFINITY;
   #revision = 0;
 
-  constructor(bookmarkIntervalMs: number) {
+  readonly memory: MemoryAccount;
+
+  constructor(bookmarkIntervalMs: number, memory: Partial<MemoryLimits> = {}) {
+    this.memory = new MemoryAccount({ perFlow: AMPLE, total: AMPLE, ...memory }, (relieve) => this.defer(relieve));
     this.broadcaster = new Broadcaster({
       clusters: catalog.clusters,
       isPolicy: ({ before, after }) => (after ?? before)?.kind === catalog.clusterRoleBindings,
       bookmarkIntervalMs,
+      memory: this.memory,
       defer: (run) => this.defer(run),
       now: () => this.now(),
       timeOfDay: () => this.time,
@@ -190,6 +195,7 @@ const REPRESENTATION: Representation = {
   now: () => 0,
 };
 
+const AMPLE = 1_000_000_000;
 let rules = 0;
 
 const ruleFor = (admits: (name: string) => boolean): VisibilityRule => ({

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { at, catalog, inFolder, make, openObjects } from '../../../test/objects/object-store.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ALL_VISIBLE } from '../../api/visibility.ts';
+import { MemoryAccount } from '../../lib/memory-account.ts';
 import { parseListOptions } from '../options/list-options.ts';
 import type { Views } from '../views.ts';
 import { Broadcaster } from './broadcaster.ts';
@@ -18,6 +19,7 @@ it('B4: initial events show the state of their bookmark, however slowly the clie
       clusters,
       isPolicy: () => false,
       bookmarkIntervalMs: 3_600_000,
+      memory: new MemoryAccount({ perFlow: 2 ** 26, total: 2 ** 28 }),
       timeOfDay: Date.now,
     });
     objects.reflector.listen(broadcaster);

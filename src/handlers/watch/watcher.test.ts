@@ -3,8 +3,9 @@ import { unauthorized } from '../../api/status.ts';
 import { Client, EVERYTHING, NOTHING, WatchHarness } from './watch.fixture.ts';
 
 let harnesses: WatchHarness[] = [];
-function newHarness(bookmarkIntervalMs = 3_600_000): WatchHarness {
-  const harness = new WatchHarness(bookmarkIntervalMs);
+function newHarness(...options: Partial<ConstructorParameters<typeof WatchHarness>>): WatchHarness {
+  const [bookmarkIntervalMs = 3_600_000, memory] = options;
+  const harness = new WatchHarness(bookmarkIntervalMs, memory);
   harnesses.push(harness);
   return harness;
 }
@@ -246,6 +247,67 @@ describe('B14: a slow client', () => {
     expect(client.events.slice(3)).toEqual(['ADDED f 6', 'DELETED b 6', 'DELETED c 6', 'DELETED d 6', 'DELETED e 6']);
     harness.batch(() => harness.writeAll(names));
     expect(client.events.slice(8)).toEqual(['MODIFIED a 8', 'MODIFIED f 13']);
+  });
+});
+
+describe('FA-3: clients that do not read', () => {
+  /** Each connection takes one of them before it is full. */
+  const note = 'x'.repeat(60_000);
+
+  it('end with 410 beyond the memory of their caller, those first that hold most; watches of others go on', () => {
+    const harness = newHarness(3_600_000, { perFlow: 5 * 60_000 });
+    const clients = Array.from({ length: 8 }, () => new Client());
+    const other = new Client();
+    for (const client of clients) {
+      client.reads = false;
+      harness.watch(client).startAfter(0);
+    }
+    const plain = harness.watch(new Client()).caller;
+    harness.watch(other, { caller: { ...plain, flow: 'another flow' } }).startAfter(0);
+    harness.batch(() => harness.write('a', note));
+    // What waits in a connection is its own: four events of 60 KB are below the limit, the fifth is not.
+    expect(harness.memory.usage.givenUp).toBe(4);
+    for (let count = 0; count < 5; count++) harness.batch(() => harness.write('a'));
+    expect(harness.memory.usage.givenUp).toBe(4);
+    for (const client of clients) client.read();
+    const ends = clients.map(({ events, ending }) => [events.at(-1), ending]);
+    expect(ends.filter(([last]) => last === 'ERROR 410')).toEqual(Array(4).fill(['ERROR 410', 'ended']));
+    expect(ends.filter(([last]) => last === 'MODIFIED a 6')).toEqual(Array(4).fill(['MODIFIED a 6', 'open']));
+    expect([other.events.length, other.ending]).toEqual([6, 'open']);
+    expect(harness.memory.usage.bytes).toBe(0);
+  });
+
+  it('share what waits for them: it counts once', () => {
+    const harness = newHarness(3_600_000, { perFlow: 3_000_000 });
+    const clients = Array.from({ length: 100 }, () => new Client());
+    for (const client of clients) harness.watch(client).startAfter(0);
+    harness.batch(() => harness.write('a'));
+    for (const client of clients) client.reads = false;
+    harness.batch(() => harness.write('a'));
+    for (let count = 0; count < 10; count++) harness.batch(() => harness.write('a', note));
+    expect(harness.memory.usage.bytes).toBeGreaterThan(600_000);
+    expect(harness.memory.usage.bytes).toBeLessThan(700_000);
+    for (const client of clients) client.read();
+    expect([harness.memory.usage.bytes, harness.broadcaster.size]).toEqual([0, 100]);
+  });
+
+  it('give back what they held when they leave, or the server ends', () => {
+    const harness = newHarness();
+    const watchers = Array.from({ length: 4 }, () => {
+      const client = new Client();
+      client.reads = false;
+      const watcher = harness.watch(client);
+      watcher.startAfter(0);
+      return watcher;
+    });
+    for (let count = 0; count < 3; count++) harness.batch(() => harness.write('a', note));
+    expect(harness.memory.usage.bytes).toBeGreaterThan(300_000);
+    watchers[0]?.disconnect();
+    watchers[1]?.expire();
+    watchers[2]?.giveUp();
+    harness.broadcaster.shutDown();
+    for (const watcher of watchers) watcher.disconnect();
+    expect([harness.memory.usage.bytes, harness.memory.size]).toEqual([0, 0]);
   });
 });
 

@@ -2,6 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { type ApiError, gone, unauthorized } from '../../api/status.ts';
+import type { MemoryHolder } from '../../lib/memory-account.ts';
 import type { ReadableCache, ReadableState } from '../../objects/readable.ts';
 import type { Broadcaster, BroadcastWatcher, PermissionChange } from './broadcaster.ts';
 import { framesOfChange, framesOfEvents, framesOfState, withBookmark } from './catch-up.ts';
@@ -42,7 +43,7 @@ const tooOld = (revision: number, why: string): ApiError => gone(`too old resour
  * One open watch. It either catches up, and makes frames as fast as its client reads them, or it is live, in a group of
  * the broadcaster. It goes live only at the broadcaster's revision, so no event is lost or repeated.
  */
-export class Watcher implements BroadcastWatcher {
+export class Watcher implements BroadcastWatcher, MemoryHolder {
   readonly #options: WatcherOptions;
   readonly caller: Caller;
   /** The view of its group; while it catches up, that of the state to which `#position` and `#sources` lead. */
@@ -64,7 +65,7 @@ export class Watcher implements BroadcastWatcher {
     this.caller = options.caller;
     this.#view = options.views.current();
     const { sink, broadcaster } = options;
-    this.#sendBuffer = new SendBuffer(sink, broadcaster.joinBatches);
+    this.#sendBuffer = new SendBuffer(sink, broadcaster.joinBatches, broadcaster.memory.open(this.caller.flow, this));
     broadcaster.add(this);
     this.#startTimers();
     sink.onDrain(() => {
@@ -260,6 +261,17 @@ export class Watcher implements BroadcastWatcher {
     this.#fail(tooOld(revision, ` (${revision + 1})`));
   }
 
+  get unsentBytes(): number {
+    return this.#sendBuffer.unsentBytes;
+  }
+
+  /** There is no more memory for what this client has not read. */
+  giveUp(): void {
+    if (!this.#isOpen) return;
+    this.#sendBuffer.close();
+    this.#fail(gone('too much memory is in use for events that the client has not read'));
+  }
+
   /** Ends the watch when the caller's credential is no longer valid. */
   checkCaller(): void {
     if (this.#isOpen && !this.caller.isLive()) this.#fail(unauthorized());
@@ -334,7 +346,7 @@ export class Watcher implements BroadcastWatcher {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     this.#sources = [];
-    this.#sendBuffer.clear();
+    this.#sendBuffer.close();
     clearTimeout(this.#stallTimer);
     for (const timer of this.#timers) clearTimeout(timer);
     this.#options.broadcaster.remove(this);

@@ -4,6 +4,7 @@ import { type FlowControlLimits, seatsPerFlow } from '../../api/flow-control-lim
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import { type ApiError, tooManyRequests } from '../../api/status.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { MemoryLimitName } from '../../lib/memory-account.ts';
 import type { PathInfo, RequestInfo } from '../request/request-info.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelUsage, type Seat } from './priority-level.ts';
 import { RejectionLimiter } from './rejection-limiter.ts';
@@ -17,7 +18,6 @@ export type PriorityLevelName =
   | 'writes'
   | 'watches'
   | 'watches-without-permission'
-  | 'bodies'
   | 'receiving'
   | 'receiving-address';
 
@@ -29,13 +29,11 @@ const PUBLIC = { seats: 400, seatsPerFlow: 100, queueLengthPerFlow: 1_000 } as c
 const MAX_QUEUE_WAIT_MS = 10_000;
 /** A write is parsed, checked and prepared in one tick. More of them would delay every other request by their sum. */
 const WRITES_PER_TICK = 8;
-/** Each may be 3 MB long, and stays in memory until its handler is done. */
-const LARGE_BODIES = 32;
-/** A longer body needs a seat among the large bodies, besides that of its request. Nearly all bodies are shorter. */
+/** A longer body counts in the account of memory. Nearly all bodies are shorter. */
 const LARGE_BODY_BYTES = 64 * 1024;
 /**
- * Requests with a shorter body of which a part is missing. They have no other seat, so they delay none, but each takes
- * memory and a connection. Nearly all bodies arrive with their headers and do not count.
+ * Requests with a body of which a part is missing. They have no other seat, so they delay none, but each takes memory
+ * and a connection. Nearly all bodies arrive with their headers and do not count.
  */
 const RECEIVING = { seats: 5_000, queueLengthPerFlow: 0 } as const;
 const RECEIVING_PER_FLOW = 100;
@@ -79,7 +77,6 @@ export function createFlowControl(limits: FlowControlLimits, now = performance.n
       watches(seatsWithoutPermission, limits.watchSeatsWithoutPermission),
       RETRY_WATCH_SECONDS,
     ),
-    bodies: shared('bodies', LARGE_BODIES),
     receiving: createLevel('receiving', { ...RECEIVING, seatsPerFlow: RECEIVING_PER_FLOW }),
     'receiving-address': createLevel('receiving-address', { ...RECEIVING, seatsPerFlow: RECEIVING_PER_ADDRESS }),
   };
@@ -108,7 +105,8 @@ export function createFlowControl(limits: FlowControlLimits, now = performance.n
     /** The 429 of a priority level. */
     rejection: (level: PriorityLevelName): ApiError => levels[level].rejection,
     /** To be awaited before a rejection is sent; false when the connection is to be closed instead. */
-    delayRejection: (level: PriorityLevelName, flow: string): MaybePromise<boolean> => callers.wait(`${level} ${flow}`),
+    delayRejection: (level: PriorityLevelName | 'memory', flow: string): MaybePromise<boolean> =>
+      callers.wait(`${level} ${flow}`),
     /** To be awaited before a 401, like `delayRejection`. Many users may share an address, so its delay is shorter. */
     delayUnauthorized: (address: string): MaybePromise<boolean> => addresses.wait(address),
     /** For metrics. */
@@ -119,8 +117,16 @@ export function createFlowControl(limits: FlowControlLimits, now = performance.n
   };
 }
 
-/** Whether a body of this length, undefined if it is chunked, needs a seat among the large bodies. */
-export const isLargeBody = (length: number | undefined): boolean => length === undefined || length > LARGE_BODY_BYTES;
+const tooMuchMemory = (ofWhom: MemoryLimitName): ApiError =>
+  tooManyRequests(`too much memory is in use (memory of the ${ofWhom}), please try again later`, RETRY_SECONDS);
+
+/** The 429 of a limit of memory. */
+export const MEMORY_REJECTIONS: Readonly<Record<MemoryLimitName, ApiError>> = {
+  caller: tooMuchMemory('caller'),
+  server: tooMuchMemory('server'),
+};
+
+export const isLargeBody = (length: number): boolean => length > LARGE_BODY_BYTES;
 
 const HEALTH = /^\/(?:livez|readyz|healthz)(?:\/|$)/;
 

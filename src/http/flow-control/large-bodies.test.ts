@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
+import { MemoryAccount } from '../../lib/memory-account.ts';
 import { AMPLE, type Call, CLUSTERS_PATH, CREATE, closeServersAfterEach, startFixture } from '../http.fixture.ts';
 import type { HttpServerOptions } from '../http-server.ts';
 import { createFlowControl } from './flow-control.ts';
@@ -10,9 +11,11 @@ import { createFlowControl } from './flow-control.ts';
 closeServersAfterEach();
 
 describe('B15: large bodies', () => {
-  /** The seats of one caller: a quarter of all. */
+  /** So many of one caller are in memory at once. */
   const SHARE = 8;
   const LARGE = 100_000;
+  /** A body is in memory as bytes, as text and as values. */
+  const HELD = 3 * LARGE;
   const LENGTH = `Content-Length: ${LARGE}`;
   const CHUNKED = 'Transfer-Encoding: chunked';
   const sockets: Socket[] = [];
@@ -23,80 +26,79 @@ describe('B15: large bodies', () => {
   const headOf = (token: string, header: string): string =>
     `POST ${CLUSTERS_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${header}\r\n\r\n`;
 
-  async function startWith(limits: Partial<typeof AMPLE>, header = LENGTH, overrides: Partial<HttpServerOptions> = {}) {
-    const flowControl = createFlowControl({
-      ...AMPLE,
-      seatPercentPerFlow: 25,
-      queueLengthPerFlow: 0,
-      writeSeats: 400,
-      ...limits,
-    });
-    const fixture = await startFixture(undefined, { flowControl, ...overrides });
-    /** Sends a part of a body. */
+  async function startWith(header = LENGTH, overrides: Partial<HttpServerOptions> = {}, total = 1_000_000_000) {
+    const memory = new MemoryAccount({ perFlow: SHARE * HELD, total });
+    const flowControl = createFlowControl({ ...AMPLE, writeSeats: 400 });
+    const fixture = await startFixture(undefined, { flowControl, memory, ...overrides });
+    /** Sends a part of a body; of one whose length is not said nearly all of it. */
     const begin = (token = 'admin'): Socket => {
       const socket = connect(fixture.port, '127.0.0.1').setEncoding('latin1');
       sockets.push(socket);
       socket.write(headOf(token, header));
+      if (header === CHUNKED) socket.write(`${LARGE.toString(16)}\r\n${'x'.repeat(LARGE)}`);
       return socket;
     };
-    const holding = (executing: number, inQueue = 0): Promise<void> =>
-      expect.poll(() => flowControl.usage().bodies).toMatchObject({ executing, inQueue }) as Promise<void>;
-    return { ...fixture, flowControl, begin, holding };
+    const holding = (bodies: number): Promise<void> =>
+      expect.poll(() => memory.usage.bytes).toBe(bodies * HELD) as Promise<void>;
+    return { ...fixture, memory, begin, holding };
   }
   const large = (token = 'admin'): Call => ({ ...CREATE, token, body: JSON.stringify('x'.repeat(LARGE - 2)) });
 
-  it.each([
-    ['of a length that says so', LENGTH],
-    ['of a length that is not said', CHUNKED],
-  ])(
-    '%s: past its share a caller is rejected, unread; its short bodies are not, nor are those of others',
-    async (_, header) => {
-      const { begin, holding, send, raw, handled } = await startWith({}, header);
-      for (let i = 0; i < SHARE; i += 1) begin();
-      await holding(SHARE);
-      // Without the body: were it read, there would be no answer.
-      const refused = await raw(headOf('admin', `${header}\r\nExpect: 100-continue\r\nConnection: close`));
-      expect(refused).toMatch(/^HTTP\/1\.1 429 /);
-      expect(refused).toContain('too many requests at once (bodies), please try again later');
-      expect(handled).toHaveLength(0);
-      expect((await send(CREATE)).code).toBe(200);
-      expect((await send(large('other'))).code).toBe(200);
-      await holding(SHARE);
-    },
-  );
-
-  it('wait in a queue, and are authorized again when they are read', async () => {
-    let allowed = true;
-    const decide = () => ({ allowed, reason: '' });
-    const authorizer = { decide, decidePath: decide };
-    const { begin, holding, send } = await startWith({ queueLengthPerFlow: 5 }, LENGTH, { authorizer });
-    const [first, second] = [begin(), begin()];
-    for (let i = 2; i < SHARE; i += 1) begin();
+  it('past its share a caller is rejected, unread; its short bodies are not, nor are those of others', async () => {
+    const { begin, holding, send, raw, handled, memory } = await startWith();
+    for (let i = 0; i < SHARE; i += 1) begin();
     await holding(SHARE);
-    const [one, other] = [send(large()), send(large())];
-    await holding(SHARE, 2);
-    first.write(JSON.stringify('x'.repeat(LARGE - 2)));
-    expect([(await one).code, (await other).code]).toEqual([200, 200]);
-    begin();
+    // Without the body: were it read, there would be no answer.
+    const refused = await raw(headOf('admin', `${LENGTH}\r\nExpect: 100-continue\r\nConnection: close`));
+    expect(refused).toMatch(/^HTTP\/1\.1 429 /);
+    expect(refused).toContain('too much memory is in use (memory of the caller), please try again later');
+    expect(handled).toHaveLength(0);
+    expect((await send(CREATE)).code).toBe(200);
+    expect((await send(large('other'))).code).toBe(200);
     await holding(SHARE);
-    const late = send(large());
-    await holding(SHARE, 1);
-    allowed = false;
-    second.destroy();
-    expect((await late).code).toBe(403);
-    await holding(SHARE - 1);
+    expect(memory.usage.refused).toEqual({ caller: 1, server: 0 });
   });
 
-  it('give their seat back when their client leaves, whether they had it or waited for it', async () => {
-    const { begin, holding } = await startWith({ queueLengthPerFlow: 5 });
-    const first = Array.from({ length: SHARE }, () => begin());
+  it('of a length that is not said count as they arrive', async () => {
+    const { begin, holding, send } = await startWith(CHUNKED);
+    for (let i = 0; i < SHARE; i += 1) begin();
     await holding(SHARE);
-    const waiting = begin();
-    await holding(SHARE, 1);
-    waiting.destroy();
-    await holding(SHARE, 0);
-    for (const socket of first) socket.destroy();
+    const [answer] = (await once(begin(), 'data')) as [string];
+    expect(answer).toMatch(/^HTTP\/1\.1 429 [\s\S]*\(memory of the caller\)/);
+    expect(
+      (await send({ ...large('other'), headers: { ...CREATE.headers, 'transfer-encoding': 'chunked' } })).code,
+    ).toBe(200);
+    await holding(SHARE);
+  });
+
+  it('of few callers do not keep out the others when the process is full', async () => {
+    const { begin, holding, send } = await startWith(LENGTH, {}, SHARE * HELD);
+    for (let i = 0; i < SHARE; i += 1) begin();
+    await holding(SHARE);
+    expect((await send(large('other'))).code).toBe(200);
+    expect((await send(CREATE)).code).toBe(200);
+  });
+
+  it('are authorized again when they have arrived', async () => {
+    let allowed = true;
+    const decide = () => ({ allowed, reason: '' });
+    const { begin, holding } = await startWith(LENGTH, { authorizer: { decide, decidePath: decide } });
+    const late = begin();
+    await holding(1);
+    allowed = false;
+    late.write(JSON.stringify('x'.repeat(LARGE - 2)));
+    const [answer] = (await once(late, 'data')) as [string];
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
     await holding(0);
+  });
+
+  it.each([LENGTH, CHUNKED])('give their memory back when their client leaves: %s', async (header) => {
+    const { begin, holding, memory } = await startWith(header);
+    const open = Array.from({ length: SHARE }, () => begin());
+    await holding(SHARE);
+    for (const socket of open) socket.destroy();
+    await holding(0);
+    await expect.poll(() => memory.size).toBe(0);
   });
 
   describe('are let go', () => {
@@ -111,7 +113,8 @@ describe('B15: large bodies', () => {
     const memory = (): number => kept(0);
 
     it('when their time is up before they have come, and the connection is closed', async () => {
-      const { port, flowControl } = await startWith({ seatPercentPerFlow: 100 });
+      const account = new MemoryAccount({ perFlow: 1_000_000_000, total: 1_000_000_000 });
+      const { port } = await startWith(LENGTH, { memory: account });
       const before = memory();
       const open = Array.from({ length: 20 }, async () => {
         const socket = connect(port, '127.0.0.1').setEncoding('latin1');
@@ -129,7 +132,7 @@ describe('B15: large bodies', () => {
       });
       const answered = await Promise.all(open);
       await expect.poll(() => kept(before)).toBeLessThan(10_000_000);
-      expect(flowControl.usage().bodies.executing).toBe(0);
+      await expect.poll(() => account.usage.bytes).toBe(0);
       await expect.poll(() => answered.every(({ readyState }) => readyState !== 'open')).toBe(true);
     });
 
@@ -155,7 +158,7 @@ describe('B15: large bodies', () => {
   });
 
   it('that are too large are rejected with 413, however many there are', async () => {
-    const { begin, holding, raw } = await startWith({});
+    const { begin, holding, raw } = await startWith();
     for (let i = 0; i < SHARE; i += 1) begin();
     await holding(SHARE);
     const answer = await raw(headOf('admin', 'Content-Length: 3145729\r\nExpect: 100-continue\r\nConnection: close'));

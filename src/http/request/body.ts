@@ -63,14 +63,21 @@ export class BodyReader {
    * Waits for the rest of the body, or throws 408 or 413. Nothing acts on a request before this has ended: a body that
    * turns out malformed half-way (chunking, length) must not have had an effect. It never settles when the client
    * leaves first, nor after `stop`, which drops the received part and reads no further. The caller must call `stop`.
+   * `refuses`: why there is no room for a body of this size.
    */
-  read(req: IncomingMessage, limit: number, offerStop: (stop: () => void) => void): Promise<Uint8Array> {
+  read(
+    req: IncomingMessage,
+    limit: number,
+    offerStop: (stop: () => void) => void,
+    refuses: (size: number) => ApiError | undefined = () => undefined,
+  ): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const reading: Reading = { chunks: [], size: 0, sizeBefore: 0, fail: reject };
       const take = (chunk: Buffer): void => {
         reading.size += chunk.length;
         reading.chunks.push(chunk);
-        if (reading.size > limit) this.#stop(reading, tooLarge(limit));
+        const refusal = reading.size > limit ? tooLarge(limit) : refuses(reading.size);
+        if (refusal !== undefined) this.#stop(reading, refusal);
       };
       const end = (): void => {
         resolve(wholeOf(reading.chunks));

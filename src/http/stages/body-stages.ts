@@ -1,11 +1,11 @@
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { addressOf, type Exchange } from '../exchange.ts';
-import { priorityLevelOf } from '../flow-control/flow-control.ts';
+import { isLargeBody, MEMORY_REJECTIONS, priorityLevelOf } from '../flow-control/flow-control.ts';
 import { arrivedBody, bodyLength, checkContentEncoding } from '../request/body.ts';
 import { MEDIA_TYPES, READABLE_NAMES } from '../request/media-types.ts';
 import { negotiateContentType, PLAIN_JSON } from '../request/negotiate.ts';
 import type { Method } from '../request/request-info.ts';
-import { leaveSeat, rejectAt } from './flow-control-stages.ts';
+import { growBody, leaveSeat, rejectAt } from './flow-control-stages.ts';
 import type { Stage, StageParts } from './stage.ts';
 
 /** The stages that check and receive the body of a request. */
@@ -74,25 +74,26 @@ export function receive(x: Exchange, parts: StageParts, flow: string, keep: Keep
   return arrived === undefined ? receiveLater(x, parts, flow, keep) : keep(x, arrived);
 }
 
-async function receiveLater(x: Exchange, { flowControl, bodies }: StageParts, flow: string, keep: Keep): Promise<void> {
+async function receiveLater(x: Exchange, parts: StageParts, flow: string, keep: Keep): Promise<void> {
+  const { flowControl, bodies, memory } = parts;
   // Node hands out a request before it has parsed a body in the same packet, and parses it after this yields.
   await undefined;
   const arrived = arrivedBody(x.req, x.bodyLength, x.maxBodyBytes);
   if (arrived !== undefined) return keep(x, arrived);
   leaveSeat(x);
-  const isLarge = x.bodySeat !== undefined;
-  if (!isLarge) {
-    const seat = flowControl.startReceiving(flow, addressOf(x));
-    if (seat === undefined) return rejectAt(x, flowControl, 'receiving', flow);
-    x.bodySeat = seat;
-  }
+  const seat = flowControl.startReceiving(flow, addressOf(x));
+  if (seat === undefined) return rejectAt(x, flowControl, 'receiving', flow);
+  x.bodySeat = seat;
   const keepStop = (stop: () => void): void => {
     x.stopReading = stop;
   };
-  const bytes = await bodies.read(x.req, x.maxBodyBytes, keepStop);
+  const bytes = await bodies.read(x.req, x.maxBodyBytes, keepStop, (size) => {
+    const exceeded = growBody(x, memory, size);
+    return exceeded && MEMORY_REJECTIONS[exceeded];
+  });
   x.stopReading = undefined;
-  // A large body has its seat for as long as it is in memory. Joining it takes a tick, and decoding it is work.
-  if (isLarge) await x.work.turn();
-  else x.bodySeat?.release();
+  seat.release();
+  // Joining it takes a tick, and decoding it is work.
+  if (isLargeBody(bytes.length)) await x.work.turn();
   return keep(x, bytes);
 }

@@ -2,10 +2,12 @@ import { isFilteredList } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
-import { addressOf, type Exchange } from '../exchange.ts';
+import type { MemoryAccount, MemoryLimitName } from '../../lib/memory-account.ts';
+import { addressOf, bytesOfWatch, type Exchange } from '../exchange.ts';
 import {
   type FlowControl,
   isLargeBody,
+  MEMORY_REJECTIONS,
   type PriorityLevelName,
   priorityLevelOf,
   publicLevelOf,
@@ -19,8 +21,10 @@ export const takeAddressSeat: Stage = (x, { flowControl }) =>
   takeSeat(x, flowControl, publicLevelOf(x.pathInfo), addressOf(x));
 
 /** A caller past its share waits in its queue or is rejected, before its request costs anything more. */
-export const takeCallerSeat: Stage = (x, { flowControl, seesNothing }) => {
+export const takeCallerSeat: Stage = (x, { flowControl, seesNothing, memory }) => {
   const level = priorityLevelOf(x.info);
+  const exceeded = memory.refusal(x.caller.flow, level === 'watches' ? bytesOfWatch(x) : 0);
+  if (exceeded !== undefined) return rejectForMemory(x, flowControl, exceeded);
   // Every caller may watch clusters, and gets the events of those that it may see. Other watches need a permission.
   const isOpenToAll = level === 'watches' && isFilteredList(x.target);
   const isBare = isOpenToAll && seesNothing(x.caller);
@@ -39,16 +43,26 @@ function takeSeat(
   return seat.queued;
 }
 
-/** Bounds the memory of large bodies: one waits unread until there is a seat for it. */
-export const takeBodySeat: Stage = (x, { flowControl }) => {
-  if (!isLargeBody(x.bodyLength)) return undefined;
-  const { flow } = x.caller;
-  const seat = flowControl.takeSeat('bodies', flow, countedCaller(x));
-  if (seat !== undefined) x.bodySeat = seat;
-  const wait = seat === undefined ? rejectAt(x, flowControl, 'bodies', flow) : seat.queued;
-  if (wait !== undefined) leaveSeat(x);
-  return wait;
+/** A body is in memory as bytes, as text and as values. */
+const COPIES_OF_BODY = 3;
+
+/** Bounds the memory of large bodies. One whose length is not said counts as it arrives. */
+export const holdBody: Stage = (x, { flowControl, memory }) => {
+  const exceeded = growBody(x, memory, x.bodyLength ?? 0);
+  return exceeded && rejectForMemory(x, flowControl, exceeded);
 };
+
+/** The limit that a body of this length passes. */
+export function growBody(x: Exchange, memory: MemoryAccount, length: number): MemoryLimitName | undefined {
+  const bytes = length * COPIES_OF_BODY;
+  if (!isLargeBody(length) || bytes <= x.heldBytes) return undefined;
+  const exceeded = memory.refusal(x.flow, bytes - x.heldBytes);
+  if (exceeded === undefined) x.hold(memory, bytes);
+  return exceeded;
+}
+
+const rejectForMemory = (x: Exchange, flowControl: FlowControl, name: MemoryLimitName): Promise<void> | undefined =>
+  reject(x, flowControl.delayRejection('memory', x.flow), MEMORY_REJECTIONS[name]);
 
 /** While a body is received there is no work to do, so the request gives its seat back. */
 export function leaveSeat(x: Exchange): void {

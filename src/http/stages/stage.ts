@@ -4,6 +4,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { ApiError } from '../../api/status.ts';
 import type { IssueToken } from '../../handlers/token/token-input.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { MemoryAccount } from '../../lib/memory-account.ts';
 import type { Secret } from '../../observability/secret.ts';
 import type { Freshness } from '../../storage/freshness.ts';
 import type { Exchange } from '../exchange.ts';
@@ -37,6 +38,7 @@ export interface StageParts {
   readonly issueToken: IssueToken;
   readonly flowControl: FlowControl;
   readonly bodies: BodyReader;
+  readonly memory: MemoryAccount;
   /**
    * Resolves when the audit event of an answer with a credential is durable; rejects when it cannot be. Commits one
    * event for a code, however often it is called.

@@ -268,6 +268,30 @@ export function observeFlowControl(metrics: Metrics, usage: () => Readonly<Recor
   );
 }
 
+/** The account of memory. */
+export function observeMemory(
+  metrics: Metrics,
+  usage: () => { readonly bytes: number; readonly refused: Readonly<Record<string, number>>; readonly givenUp: number },
+): void {
+  const { gauge, counter } = readBy(metrics);
+  gauge(
+    'clusterpass_request_memory_bytes',
+    'Memory for bodies, selectors of open watches, and what clients have not read.',
+    () => usage().bytes,
+  );
+  counter(
+    'clusterpass_request_memory_refused_total',
+    'Requests that were rejected with 429 for their memory, by the limit.',
+    () => by('limit', usage().refused, (count) => count),
+    ['limit'],
+  );
+  counter(
+    'clusterpass_request_memory_ended_watches_total',
+    'Watches that ended with 410 because too much memory waited for their clients.',
+    () => usage().givenUp,
+  );
+}
+
 /** The buffer before standard error. */
 export function observeLog(metrics: Metrics, dropped: () => number): void {
   const { counter } = readBy(metrics);

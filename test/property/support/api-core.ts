@@ -14,6 +14,7 @@ import { createContinueTokens } from '../../../src/handlers/continue-token.ts';
 import { createDispatcher, findResource } from '../../../src/handlers/dispatch.ts';
 import { createViews } from '../../../src/handlers/views.ts';
 import type { Broadcaster } from '../../../src/handlers/watch/broadcaster.ts';
+import { MemoryAccount } from '../../../src/lib/memory-account.ts';
 import { lonelyWork } from '../../../src/lib/work-queue.fixture.ts';
 import { WorkQueue } from '../../../src/lib/work-queue.ts';
 import type { ObjectReader } from '../../../src/objects/reader.ts';
@@ -86,6 +87,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     now,
     onError: (error) => errors.push(error),
     work: new WorkQueue(),
+    memory: new MemoryAccount({ perFlow: 2 ** 26, total: 2 ** 28 }),
   });
   const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);
   const dispatch = createDispatcher({
