@@ -242,7 +242,8 @@ describeWithKubectl('server-side apply', () => {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRole',
       metadata: { name: 'mine', labels },
-      rules: [],
+      // Not an empty list: as in Kubernetes it is stored as null, and differs from the list that is applied.
+      rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }],
     });
   const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/mine';
   const managersOf = async (): Promise<string[]> =>
