@@ -95,6 +95,10 @@ export interface Progress {
 export const optionName = (long: string): string =>
   long.slice('--'.length).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
+/** `--dry-run` for `dryRun`. */
+export const flagNamed = (option: string): string =>
+  `--${option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
 /** The parsed command line. */
 export class Invocation {
   readonly args: readonly string[];
@@ -132,7 +136,7 @@ export class Invocation {
     return value;
   }
 
-  required(name: string, flag: string): string {
+  required(name: string, flag = flagNamed(name)): string {
     const value = this.text(name);
     if (value === undefined || value === '') throw new UsageError(`${flag} is required`);
     return value;
@@ -153,15 +157,16 @@ export class Invocation {
   }
 
   /** A whole number that is not negative, of a flag that has a default. */
-  number(name: string, flag: string): number {
+  number(name: string): number {
     const value = this.value(name);
-    if (!/^\d{1,9}$/.test(value)) throw new UsageError(`${flag}: ${JSON.stringify(value)} is not a whole number`);
+    if (!/^\d{1,9}$/.test(value))
+      throw new UsageError(`${flagNamed(name)}: ${JSON.stringify(value)} is not a whole number`);
     return Number(value);
   }
 
   /** A duration in seconds, rounded up as kubectl does; undefined when it is not given, `0` or `0s`. */
-  seconds(name: string, flag: string): number | undefined {
-    return parseSeconds(this.text(name), flag);
+  seconds(name: string): number | undefined {
+    return parseSeconds(this.text(name), flagNamed(name));
   }
 }
 

@@ -15,9 +15,9 @@ import { parseTokenReference } from '../token-id.ts';
 /** Writes only the token to stdout; messages go to stderr. */
 export const run: Run = async (context, invocation) => {
   const print = await printerFor(invocation);
-  const cluster = invocation.required('cluster', '--cluster');
-  const expirationSeconds = invocation.seconds('duration', '--duration');
-  const minExpirationSeconds = invocation.seconds('minDuration', '--min-duration');
+  const cluster = invocation.required('cluster');
+  const expirationSeconds = invocation.seconds('duration');
+  const minExpirationSeconds = invocation.seconds('minDuration');
   const dryRun = isDryRun(invocation);
   const shared: UserpassOptions = { cluster, dryRun, expirationSeconds, minExpirationSeconds };
   const account = accountOptions(invocation);

@@ -183,7 +183,5 @@ function audiencesOf({ env }: Context, invocation: Invocation): readonly string[
 
 function durationOf({ env }: Context, invocation: Invocation): number | undefined {
   const isGiven = invocation.text('duration') !== undefined || !env.CLUSTERPASS_DURATION;
-  return isGiven
-    ? invocation.seconds('duration', '--duration')
-    : parseSeconds(env.CLUSTERPASS_DURATION, 'CLUSTERPASS_DURATION');
+  return isGiven ? invocation.seconds('duration') : parseSeconds(env.CLUSTERPASS_DURATION, 'CLUSTERPASS_DURATION');
 }

@@ -32,11 +32,11 @@ export const run: Run = async (context, invocation) => {
   const subject = passSubject(invocation);
   if (subject === undefined) throw new CliError('set --as or --as-me');
   const command = invocation.args;
-  const parallel = invocation.number('parallel', '--parallel');
+  const parallel = invocation.number('parallel');
   if (parallel < 1) throw new CliError('--parallel must be at least 1');
-  const timeoutSeconds = invocation.seconds('timeout', '--timeout');
+  const timeoutSeconds = invocation.seconds('timeout');
   const timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
-  const expirationSeconds = invocation.seconds('duration', '--duration');
+  const expirationSeconds = invocation.seconds('duration');
   const labelSelector = checkedSelection(invocation);
   if (invocation.is('stdin') && invocation.text('tokenFile') === '-') {
     throw new CliError('--stdin cannot be used with --token-file -: both read standard input');

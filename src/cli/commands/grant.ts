@@ -11,7 +11,7 @@ import { defined } from '../../lib/json.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { clusterPath } from '../clusters.ts';
-import { type Invocation, type Run, UsageError } from '../command.ts';
+import { flagNamed, type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { absenceOf, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
@@ -53,16 +53,16 @@ export const run: Run = async (context, invocation) => {
 
 export function bindingOf(invocation: Invocation, now: number) {
   const subject = subjectOf(invocation);
-  const role = invocation.required('role', '--role');
+  const role = invocation.required('role');
   const roleRef = role.startsWith('Role/')
     ? { kind: 'Role', name: role.slice('Role/'.length) }
     : { kind: 'ClusterRole', name: role };
   const clusters = clustersField(invocation);
   const namespace = invocation.text('namespace');
   if (roleRef.kind === 'Role' && namespace === undefined) throw new UsageError('a Role needs --namespace');
-  const seconds = secondsOf(invocation, 'for', '--for');
+  const seconds = secondsOf(invocation, 'for');
   const expiresAt = seconds === undefined ? undefined : toTimestamp(now + seconds * 1000);
-  const maxPassSeconds = secondsOf(invocation, 'maxPass', '--max-pass');
+  const maxPassSeconds = secondsOf(invocation, 'maxPass');
   const namespaces = namespace === undefined ? {} : { namespaces: [namespace] };
   const scope = { subjects: [subject] as const, roleRef, clusters, ...namespaces };
   return {
@@ -75,10 +75,10 @@ export function bindingOf(invocation: Invocation, now: number) {
 }
 
 /** A grant for no time must not become one without an end. */
-function secondsOf(invocation: Invocation, name: string, flag: string): number | undefined {
-  const seconds = invocation.seconds(name, flag);
-  if (seconds === undefined && invocation.text(name) !== undefined) throw new UsageError(`${flag} must be above zero`);
-  return seconds;
+function secondsOf(invocation: Invocation, name: string): number | undefined {
+  const seconds = invocation.seconds(name);
+  if (seconds !== undefined || invocation.text(name) === undefined) return seconds;
+  throw new UsageError(`${flagNamed(name)} must be above zero`);
 }
 
 function subjectOf(invocation: Invocation): ClusterGrant['subjects'][number] {

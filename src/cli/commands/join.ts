@@ -25,9 +25,9 @@ const randomName = (): string => Array.from({ length: 10 }, () => ALPHABET[rando
 
 /** Creates the token here: the server gets its digest only. Writes only the token to stdout. */
 export const createBootstrapToken: Run = async (context, invocation) => {
-  const namePattern = invocation.required('namePattern', '--name-pattern');
+  const namePattern = invocation.required('namePattern');
   const labels = labelsFrom(invocation, '--label');
-  const seconds = invocation.seconds('duration', '--duration');
+  const seconds = invocation.seconds('duration');
   const dryRun = isDryRun(invocation);
   const [name = randomName()] = invocation.args;
   const token = bootstrapToken(name, randomBytes(SECRET_BYTES));

@@ -48,11 +48,11 @@ interface Bounds {
 }
 
 function boundsOf(invocation: Invocation): Bounds {
-  const maxResultBytes = invocation.number('maxResultBytes', '--max-result-bytes');
+  const maxResultBytes = invocation.number('maxResultBytes');
   if (maxResultBytes < 8_192 || maxResultBytes > 1_048_576) {
     throw new UsageError('--max-result-bytes: expected a whole number from 8192 to 1048576');
   }
-  const callSeconds = invocation.seconds('callTimeout', '--call-timeout');
+  const callSeconds = invocation.seconds('callTimeout');
   if (callSeconds === undefined || callSeconds > 300) {
     throw new UsageError('--call-timeout: expected a duration from 1s to 5m');
   }

@@ -20,7 +20,7 @@ import { onceFlags, runSync, ServerRequestError, type Sides, type SyncFlags } fr
 
 /** Keeps copies of the namespaces, service accounts and Pods of a cluster. */
 export const run: Run = async (context, invocation) => {
-  const cluster = invocation.required('cluster', '--cluster');
+  const cluster = invocation.required('cluster');
   const kinds = MIRRORED_KINDS.filter(({ resource }) => resource !== 'pods' || !invocation.is('withoutPods'));
   const connection = await resolveConnection(context, invocation);
   const server = connectServer(context, connection);

@@ -26,14 +26,14 @@ import { parseServiceAccount } from '../service-account.ts';
 /** A pass for the person itself: no client is named, so no binding for agents is needed. */
 export const requestPass: Run = async (context, invocation) => {
   const print = await printerFor(invocation);
-  const durationSeconds = invocation.seconds('duration', '--duration');
+  const durationSeconds = invocation.seconds('duration');
   const audiences = invocation.list('audience');
   const spec: PassSpec = {
-    cluster: invocation.required('cluster', '--cluster'),
-    serviceAccount: parseServiceAccount(invocation.required('account', '--account'), '--account'),
+    cluster: invocation.required('cluster'),
+    serviceAccount: parseServiceAccount(invocation.required('account'), '--account'),
     ...(audiences.length === 0 ? {} : { audiences: [...audiences] }),
     ...(durationSeconds === undefined ? {} : { durationSeconds }),
-    purpose: invocation.required('purpose', '--purpose'),
+    purpose: invocation.required('purpose'),
   };
   const connection = await resolveConnection(context, invocation);
   const bound = invocation.is('anyMachine')

@@ -18,9 +18,9 @@ import { parseServiceAccount } from '../service-account.ts';
 
 export const createRequest: Run = async (context, invocation) => {
   const print = await printerFor(invocation);
-  const cluster = invocation.required('cluster', '--cluster');
-  const reason = invocation.required('reason', '--reason');
-  const durationSeconds = invocation.seconds('duration', '--duration');
+  const cluster = invocation.required('cluster');
+  const reason = invocation.required('reason');
+  const durationSeconds = invocation.seconds('duration');
   const client = await connect(context, invocation);
   const spec: AccessRequestSpec = {
     cluster,

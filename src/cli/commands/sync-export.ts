@@ -64,7 +64,7 @@ function settingsFrom(invocation: Invocation, server: string): ExportSettings {
     throw new CliError(`--endpoint-for: ${JSON.stringify(endpointFor)} is not an IP address`);
   }
   return {
-    namespace: invocation.required('namespace', '--namespace'),
+    namespace: invocation.required('namespace'),
     manager,
     provider: invocation.value('provider'),
     properties: invocation.list('property'),

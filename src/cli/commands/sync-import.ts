@@ -15,7 +15,7 @@ import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 /** Registers the clusters of a hub and keeps them up to date (CP-88, CP-89). */
 export const run: Run = async (context, invocation) => {
   const flags = syncFlags(invocation);
-  const from = invocation.required('from', '--from') as ImportFrom;
+  const from = invocation.required('from') as ImportFrom;
   const source = SOURCES[from];
   const hubNamespace = namespaceFrom(invocation, from);
   const hubName = hubNameFrom(context, invocation);

@@ -49,7 +49,7 @@ export async function clientSettings(
 const SIGN_IN_TIMEOUT_MS = 10 * 60_000;
 
 async function requestTokens(context: Context, invocation: Invocation, settings: ClientSettings): Promise<Tokens> {
-  const port = invocation.number('callbackPort', '--callback-port');
+  const port = invocation.number('callbackPort');
   if (port > 65_535) throw new CliError('--callback-port must be at most 65535');
   const stopped = context.stopped();
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(SIGN_IN_TIMEOUT_MS)]);

@@ -23,7 +23,7 @@ export interface SyncFlags {
 /** The flags of both directions of `clusterpass sync`. */
 export const syncFlags = (invocation: Invocation): SyncFlags => ({
   prune: invocation.is('prune'),
-  maxDelete: invocation.number('maxDelete', '--max-delete'),
+  maxDelete: invocation.number('maxDelete'),
   pruneWindow: invocation.value('pruneWindow'),
   ...onceFlags(invocation),
 });
