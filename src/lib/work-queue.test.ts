@@ -152,6 +152,18 @@ describe('the work queue', () => {
     expect(loop.turns.map(({ flow }) => flow)).toEqual(['a', 'b']);
   });
 
+  it('ends a job before the next one of its flow begins', async () => {
+    const loop = fakeLoop();
+    const ended: string[] = [];
+    const jobs = ['first', 'second', 'third'].map(async (name) => {
+      await loop.run('a', [2, 2, 2]);
+      ended.push(`${name} after ${loop.turns.length} turns`);
+    });
+    while (await loop.nextTick());
+    await Promise.all(jobs);
+    expect(ended).toEqual(['first after 3 turns', 'second after 6 turns', 'third after 9 turns']);
+  });
+
   it('shares the wait of loops that run side by side', async () => {
     const loop = fakeLoop();
     void loop.run('b', [6]);

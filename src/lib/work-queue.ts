@@ -15,7 +15,7 @@ interface Flow {
   readonly key: string;
   /** Milliseconds of work that it has had, and what it has missed for want of work. */
   used: number;
-  /** Those that wait, the oldest first. */
+  /** Those that wait: first what has begun, so that it ends before more jobs take memory, then the oldest. */
   readonly turns: (() => void)[];
 }
 
@@ -65,9 +65,9 @@ export class WorkQueue {
 
   /**
    * True when the turn begins at once: no other has its turn, none waits, and this tick has time left. Else `begin`,
-   * which stands for the job, is called later.
+   * which stands for the job, is called later; sooner if the job has had turns before.
    */
-  enter(key: string, begin: () => void): boolean {
+  enter(key: string, begin: () => void, hadTurn: boolean): boolean {
     this.#settle();
     const flow = this.#flows.get(key) ?? { key, used: 0, turns: [] };
     this.#flows.set(key, flow);
@@ -78,7 +78,8 @@ export class WorkQueue {
     if (isFree) this.#run(flow, begin);
     else {
       if (this.#begun === begin) this.#running = undefined;
-      flow.turns.push(begin);
+      if (hadTurn) flow.turns.unshift(begin);
+      else flow.turns.push(begin);
       this.#waiting.add(flow);
       this.#awaitTick();
     }
@@ -190,8 +191,9 @@ export class Work {
    */
   turn(): Promise<void> | undefined {
     if (this.#waiting !== undefined) return this.#waiting.promise;
+    const isAtOnce = this.#queue.enter(this.#flow, this.#begin, this.#hadTurn);
     this.#hadTurn = true;
-    if (this.#queue.enter(this.#flow, this.#begin)) {
+    if (isAtOnce) {
       this.#sliceEnd = this.#queue.now() + SLICE_MS;
       return undefined;
     }
