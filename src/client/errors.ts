@@ -79,6 +79,9 @@ const UNTRUSTED = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
+export const isUntrusted = (error: unknown): boolean =>
+  UNTRUSTED.has(String((innermostCause(error) as { code?: unknown }).code));
+
 /** The peer answered a TLS ClientHello with something else. The code depends on the version of Node. */
 const NOT_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 
@@ -103,7 +106,7 @@ export function requestFailed(server: string, error: unknown): ConnectionError {
   if (isPlain && (cause.name === 'HTTPParserError' || `${code}`.startsWith('HPE_'))) {
     return new ConnectionError(`${server} does not answer in HTTP; does it want https://?`, { cause: error });
   }
-  if (UNTRUSTED.has(code)) {
+  if (isUntrusted(error)) {
     const text = `${server} cannot be reached${through}: no trusted authority has signed its certificate`;
     return new ConnectionError(text, { cause: error, isUntrusted: true });
   }

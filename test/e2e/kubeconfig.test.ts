@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -343,6 +343,15 @@ describe('clusterpass kubeconfig', () => {
       // A command that works, and a default context that works.
       expect(await said('--output', 'none')).not.toContain('Next:');
       await addTo('dev-2');
+      // kubectl with an allow-list does not run the plugin before it is on it.
+      const list = join(jane.home, 'kuberc');
+      await writeFile(list, 'kind: Preference\ncredentialPluginPolicy: Allowlist\n');
+      const listed = { env: { KUBERC: list } };
+      const asked = (await jane.run(['kubeconfig', '--as', 'ops/next', '--output', 'listed'], listed)).stderr;
+      const [, entry = ''] = /add to credentialPluginAllowlist\n\n(- command: \/.+)\n/.exec(asked) ?? [];
+      await appendFile(list, `credentialPluginAllowlist:\n${entry}\n`);
+      const added = (await jane.run(['kubeconfig', '--as', 'ops/next', '--output', 'listed'], listed)).stderr;
+      expect([entry, added]).toEqual([expect.stringContaining('clusterpass'), expect.not.stringContaining('kuberc')]);
       const partly = await said('--output', 'partly');
       expect(partly).toMatch(/^Warning: there is no service account ops\/next in dev-1: /m);
       expect(partly).toContain('kubectl uses dev-2 by default');

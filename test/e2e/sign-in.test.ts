@@ -187,9 +187,18 @@ describe('clusterpass login with the provider that the server names', () => {
     const running = person.start(AT_SERVER());
     const address = await addressFrom(running);
     expect(running.stderr.startsWith(FOUND())).toBe(true);
+    const [, port] =
+      /^If the provider refuses .* register http:\/\/127\.0\.0\.1:(\d+)\/callback /m.exec(running.stderr) ?? [];
+    expect(running.stderr).toContain(`--callback-port ${port}`);
     await provider.visit(address, 'jane');
     expect(await running.ended).toMatchObject({ code: 0, stdout: `Logged in to ${server.url} as "id:jane".\n` });
     expect(await sessionOf()).toMatchObject({ issuerUrl: provider.url, clientId: CLIENT_ID });
+  });
+
+  it('has a private CA: the error names its flag', async () => {
+    expect(await person.fails(['login', '--server', server.url], { inProcess: false })).toContain(
+      'no trusted authority has signed its certificate; if you trust it, pass its CA with --issuer-certificate-authority',
+    );
   });
 
   it('is named as such if it cannot be used', async () => {

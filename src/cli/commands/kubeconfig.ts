@@ -10,7 +10,7 @@ import {
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, isForAllLogins, type NamedServer } from '../connection/all-servers.ts';
 import { readLogins } from '../connection/logins.ts';
-import { execCommand } from '../kubeconfig/exec-command.ts';
+import { execCommand, sayAllowListEntry } from '../kubeconfig/exec-command.ts';
 import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { watchContexts } from '../kubeconfig/watch-contexts.ts';
@@ -74,7 +74,10 @@ async function write(context: Context, invocation: Invocation, settings: WriteSe
     const problem = `there is no such cluster that you may see${orMeant(meant.get(reference))}`;
     context.err.write(`error: ${label}: ${problem}\n`);
   }
-  if (!settings.isRepeated) printNextStep(context, invocation, result);
+  if (!settings.isRepeated) {
+    printNextStep(context, invocation, result);
+    await sayAllowListEntry(context);
+  }
   const isWhole = failed.length === 0 && missing.length === 0 && result.collisions.length === 0;
   return isWhole && !hasUnacceptedChanges(settings, result) ? 0 : 1;
 }

@@ -9,6 +9,7 @@ import { deleteCredentials } from '../connection/credential-cache.ts';
 import { changeLogins, type Login, type Logins, loginFor, readLogins } from '../connection/logins.ts';
 import { checkedName } from '../connection/server-names.ts';
 import { describeError } from '../describe-error.ts';
+import { sayAllowListEntry } from '../kubeconfig/exec-command.ts';
 import { revokeSession } from '../oidc/revoke-session.ts';
 import { settingsFromServer } from '../oidc/server-provider.ts';
 import { clientSettings, signIn } from '../oidc/sign-in.ts';
@@ -60,6 +61,7 @@ const logIn: Run = async (context, invocation) => {
   await deleteCredentials(context, server);
   await revokeSession(context, replaced?.session, session);
   context.out.write(`Logged in to ${server} as ${JSON.stringify(terminalSafe(user))}.\n`);
+  await sayAllowListEntry(context);
   return undefined;
 };
 

@@ -14,6 +14,7 @@ import {
   type TokenEndpointResponseHelpers,
   tokenRevocation,
 } from 'openid-client';
+import { isUntrusted } from '../../client/errors.ts';
 import { throughProxy } from '../../client/proxy.ts';
 import { boundedText, type Fetch } from '../../client/transport.ts';
 import { terminalSafe } from '../../lib/text.ts';
@@ -118,6 +119,10 @@ export async function callProvider<T>(issuerUrl: string, task: () => Promise<T>)
       throw new Kind(`${host} refused: ${terminalSafe(description ?? code)}`);
     }
     if (isTimeout(error)) throw new CliError(`${host}: no answer${throughProxy(error)} in time`);
+    if (isUntrusted(error)) {
+      const how = 'if you trust it, pass its CA with --issuer-certificate-authority FILE';
+      throw new CliError(`${host}: no trusted authority has signed its certificate; ${how}`);
+    }
     if (error instanceof ClientError || error instanceof TypeError) {
       throw new CliError(`${host}${throughProxy(error)}: ${terminalSafe(reasonOf(error))}`);
     }

@@ -47,7 +47,10 @@ export async function signInWithBrowser(
       code_challenge: await calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
     });
-    context.err.write(`Open this address in a browser on this machine to sign in:\n\n  ${address.href}\n\n`);
+    context.err.write(
+      `Open this address in a browser on this machine to sign in:\n\n  ${address.href}\n\nIf the provider refuses the redirect URI, register ${listener.redirectUri} there, and repeat this with ` +
+        `--callback-port ${new URL(listener.redirectUri).port}.\n`,
+    );
     if (browser) openBrowser(address, context.env);
     const { url, respond } = await listener.redirect;
     try {

@@ -66,7 +66,11 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
     return await signInWithBrowser(context, client, { port, browser, prompt: invocation.text('prompt'), signal });
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new CliError(stopped.aborted ? 'interrupted before the sign-in' : 'no sign-in within ten minutes');
+    throw new CliError(
+      stopped.aborted
+        ? 'interrupted before the sign-in'
+        : 'no sign-in within ten minutes: did the provider show an error, about the redirect URI for example?',
+    );
   }
 
   /** What names the provider. Without a flag or a variable it is the last login or the server. */
