@@ -8,6 +8,7 @@ import type { FloodOutcome } from '../support/flood.ts';
 import { type Figure, percentile, type Settings } from '../support/measure.ts';
 import { tokenPath } from '../support/objects.ts';
 import { atEnd } from '../support/processes.ts';
+import { watchFloods } from '../support/watch-floods.ts';
 
 const GROWTH_GOAL = 1.2;
 const P99_GOAL = 2;
@@ -51,7 +52,13 @@ interface Slices {
  *
  * Each flood takes ten times `--seconds`. `--rows WORD`: only those whose name contains the word.
  */
-export async function run({ seconds, rows, progress }: Settings): Promise<Figure[]> {
+export async function run(settings: Settings): Promise<Figure[]> {
+  return [...(await watchFloods(settings)), ...(await requestFloods(settings))];
+}
+
+async function requestFloods({ seconds, rows, progress }: Settings): Promise<Figure[]> {
+  const chosen = [...createFloods('').entries()].filter(([, { name }]) => name.includes(rows));
+  if (chosen.length === 0) return [];
   const [server, other] = [await startTarget(), await startTarget()];
   const [client, flooder] = [new Driver(), new Driver()];
   for (const { pid } of [other, flooder]) lowerPriority(pid);
@@ -72,7 +79,6 @@ export async function run({ seconds, rows, progress }: Settings): Promise<Figure
     return (await flooding) as FloodOutcome;
   };
 
-  const chosen = [...createFloods('').entries()].filter(([, { name }]) => name.includes(rows));
   // A warm-up for the compiler and the size of the heap.
   for (const [index] of chosen) {
     for (const target of [server, other]) await sendDuring(target, index, WARM_UP_SECONDS, { times: [], failed: 0 });
