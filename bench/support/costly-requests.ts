@@ -194,7 +194,7 @@ const reads: readonly CostlyRow[] = [
   ...after(times(300, annotatedCluster), [
     row('L-01: 300 clusters, as YAML', get(CLUSTERS, AS_YAML), 200),
     row('F-13: 300 clusters, indented', get(`${CLUSTERS}?pretty=1`), 200),
-    row('CP-01: 300 clusters, as profiles', get('/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles'), 200),
+    row('L-01: 300 clusters, as profiles', get('/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles'), 200),
     row('B-01: 300 clusters, as a table', get(CLUSTERS, AS_TABLE), 200),
   ]),
   row('C-G: a selector of 2,500 conditions', get(`${CLUSTERS}?labelSelector=${'a!=b,'.repeat(2_500)}a`), 200, 400),
