@@ -8,8 +8,8 @@ const HEAD = `# Commands of \`clusterpass\`
 <!-- Generated from src/cli/command-table/ by \`npm run generate\`; edit the tables there. -->
 
 For people and scripts that use the command line: every command with its flags and examples. Flags that kubectl has,
-too, have the same name and meaning here, except \`--as\`: in kubectl it impersonates a user, here it names the
-service account of the passes. The exit code is 0 on success and 1 on failure; only \`credential\` and \`serve\` exit
+too, have the same name and meaning here, except \`--as\`: in kubectl and \`auth can-i\` it impersonates a user, elsewhere
+it names the service account of the passes. The exit code is 0 on success and 1 on failure; only \`credential\` and \`serve\` exit
 with 2 for wrong usage. Results are written to stdout, messages to stderr. No command prompts. With
 \`kubectl-clusterpass\` on the PATH, the same commands run as \`kubectl clusterpass\`.
 

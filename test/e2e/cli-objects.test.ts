@@ -39,6 +39,10 @@ describe('clusterpass auth can-i', () => {
     expect((await jane.run(['auth', 'can-i', 'get', 'clusters', 'alpha'])).code).toBe(1);
     expect((await admin.run(['auth', 'can-i', 'get', 'clusters', 'alpha'])).code).toBe(0);
     expect((await admin.run(['auth', 'can-i', 'get', '/metrics'])).code).toBe(0);
+    // For others, as far as the caller may impersonate them.
+    const asJane = ['auth', 'can-i', 'get', '/metrics', '--as', 'jane'];
+    expect((await admin.run(asJane)).code).toBe(1);
+    expect(await jane.fails([...asJane.slice(0, -1), 'admin'])).toContain('cannot impersonate resource "users"');
   });
 
   it.each([[['auth', 'can-i']], [['auth', 'why']], [['auth', 'who-can']]])(

@@ -28,6 +28,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       { ...namespace, default: 'default' },
       { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
       cluster('Check in this cluster. Required for objects inside clusters.'),
+      { flags: '--as <user>', doc: 'Check for this user, whom you must be allowed to impersonate.' },
       {
         flags: '--list',
         doc: 'Print all allowed actions in a namespace.',

@@ -15,12 +15,13 @@ import {
   reviewSubjectAccess,
   type SubjectAccessReviewStatus,
 } from '../../client/access-reviews.ts';
-import type { Client } from '../../client/create-client.ts';
+import { type Client, createClient } from '../../client/create-client.ts';
 import type { StatusError } from '../../client/errors.ts';
+import type { Fetch } from '../../client/transport.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { connect } from '../connection/connection.ts';
+import { clientOptions, connect, resolveConnection } from '../connection/connection.ts';
 import { absenceOf, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
@@ -32,12 +33,12 @@ import { whyAllowed } from '../why-allowed.ts';
 export const canI: Run = async (context, invocation) => {
   if (invocation.is('list')) {
     if (invocation.args.length > 0) throw new CliError('VERB and TYPE cannot be used with --list');
-    return printRules(context, invocation, await connect(context, invocation));
+    return printRules(context, invocation, await connectAs(context, invocation));
   }
   if (invocation.isOff('headers')) throw new CliError('--no-headers cannot be set without --list');
   const [verb, type, name] = invocation.args;
   if (verb === undefined || type === undefined) throw new CliError('you must specify VERB and TYPE, or --list');
-  const client = await connect(context, invocation);
+  const client = await connectAs(context, invocation);
   checkCluster(invocation, client, type);
   const asked = askedAction(context, invocation, client, verb, type, name);
   const status = await reviewAccess(client, invocation.text('cluster'), asked);
@@ -49,6 +50,19 @@ export const canI: Run = async (context, invocation) => {
   }
   return allowed ? 0 : 1;
 };
+
+/** The client of the caller, or of the user of `--as`: the server checks the permission to impersonate it. */
+async function connectAs(context: Context, invocation: Invocation): Promise<Client> {
+  const user = invocation.text('as');
+  if (user === undefined) return connect(context, invocation);
+  const options = clientOptions(context, await resolveConnection(context, invocation));
+  const fetch: Fetch = (input, init) =>
+    options.fetch(input, {
+      ...init,
+      headers: { ...(init?.headers as Record<string, string>), 'Impersonate-User': user },
+    });
+  return createClient({ ...options, fetch });
+}
 
 async function printRules(context: Context, invocation: Invocation, client: Client): Promise<number> {
   const rules = await reviewRules(client, invocation.text('cluster'), invocation.value('namespace'));
