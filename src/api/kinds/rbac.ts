@@ -1,3 +1,4 @@
+import { type Static, Type } from 'typebox';
 import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, subjectColumns, textColumn } from './columns.ts';
@@ -8,57 +9,30 @@ import { kindSchema, list, part, struct, text, texts } from './meta.ts';
 
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-export interface PolicyRule {
-  verbs?: string[];
-  apiGroups?: string[];
-  resources?: string[];
-  resourceNames?: string[];
-  nonResourceURLs?: string[];
-}
-
-interface RbacSubject {
-  kind?: string;
-  apiGroup?: string;
-  name?: string;
-  namespace?: string;
-}
-
-interface RoleRef {
-  apiGroup?: string;
-  kind?: string;
-  name?: string;
-}
-
 /** Of one role. Each is compared with the rules that the writer holds. */
 const MAX_RULES = 1_000;
 
-const RulesSchema = list(
-  struct('PolicyRule', 'Some verbs on some resources.', {
-    verbs: texts('The allowed verbs, e.g. `get`; `*` for all.'),
-    apiGroups: texts('The groups of the resources; an empty string for the core group.'),
-    resources: texts('The resources, as in `serviceaccounts` or `serviceaccounts/token`.'),
-    resourceNames: texts('Only objects with these names; empty means all.'),
-    nonResourceURLs: texts('Non-resource paths; a `*` at the end matches any suffix.'),
-  }),
-  { maxItems: MAX_RULES, keepNull: true, description: 'What is allowed; there are no rules that deny.' },
+const RuleSchema = struct('PolicyRule', 'Some verbs on some resources.', {
+  verbs: texts('The allowed verbs, e.g. `get`; `*` for all.'),
+  apiGroups: texts('The groups of the resources; an empty string for the core group.'),
+  resources: texts('The resources, as in `serviceaccounts` or `serviceaccounts/token`.'),
+  resourceNames: texts('Only objects with these names; empty means all.'),
+  nonResourceURLs: texts('Non-resource paths; a `*` at the end matches any suffix.'),
+});
+
+const SubjectSchema = struct(
+  'Subject',
+  'A user, group or service account.',
+  {
+    kind: text('`User`, `Group` or `ServiceAccount`.'),
+    apiGroup: text('The group of the kind; empty for a service account.'),
+    name: text('The name of the user, group or service account.'),
+    namespace: text('The namespace of a service account.'),
+  },
+  { mapType: 'atomic' },
 );
 
-const SubjectsSchema = list(
-  struct(
-    'Subject',
-    'A user, group or service account.',
-    {
-      kind: text('`User`, `Group` or `ServiceAccount`.'),
-      apiGroup: text('The group of the kind; empty for a service account.'),
-      name: text('The name of the user, group or service account.'),
-      namespace: text('The namespace of a service account.'),
-    },
-    { mapType: 'atomic' },
-  ),
-  { description: 'The subjects that the role is granted to.' },
-);
-
-const RoleRefSchema = part(
+const RoleRefSchema = struct(
   'RoleRef',
   'The role that is granted. Cannot be changed.',
   {
@@ -68,6 +42,15 @@ const RoleRefSchema = part(
   },
   { mapType: 'atomic' },
 );
+
+export type PolicyRule = Static<typeof RuleSchema>;
+type RbacSubject = Static<typeof SubjectSchema>;
+type RoleRef = Static<typeof RoleRefSchema>;
+
+const RulesSchema = list(RuleSchema, {
+  maxItems: MAX_RULES,
+  description: 'What is allowed; there are no rules that deny.',
+});
 
 const rbac = {
   group: RBAC_GROUP,
@@ -174,8 +157,8 @@ const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]
   ...rbac,
   namespaced,
   ...kindSchema(kind, `Grants a role to subjects${namespaced ? ', within a namespace' : ''}.`, {
-    subjects: SubjectsSchema,
-    roleRef: RoleRefSchema,
+    subjects: list(SubjectSchema, { description: 'The subjects that the role is granted to.' }),
+    roleRef: Type.Optional(RoleRefSchema),
   }),
   columns: bindingColumns,
   applyDefaults: defaultBinding,
