@@ -51,7 +51,8 @@ function scalar(text: string, indent: string, implicitKey: boolean): string {
   if (QUOTED.test(text)) return `"${text}"`;
   const type = needsQuotes(text) ? ('QUOTE_DOUBLE' as const) : undefined;
   // The rules for the rest are the library's.
-  return stringifyString({ value: text, ...(type && { type }) }, { ...CONTEXT, indent, implicitKey });
+  const written = stringifyString({ value: text, ...(type && { type }) }, { ...CONTEXT, indent, implicitKey });
+  return written.replace(UNREADABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const { schema } = new Document(null, {
@@ -80,3 +81,9 @@ function needsQuotes(text: string): boolean {
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
 const UNSAFE = /[\u0000-\u0009\u000b-\u001f\u007f-\u00a0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]/;
+
+/**
+ * Those that the library leaves as they are within quotes, too. A parser of YAML 1.1 ends a line at some of them, and
+ * refuses a document with one of the others.
+ */
+const UNREADABLE = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
