@@ -3,7 +3,7 @@ import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/field-error.ts';
 import type { Query } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
-import { cached } from '../../lib/cache.ts';
+import { Cache, cached } from '../../lib/cache.ts';
 import { type FieldSelector, parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { type LabelSelector, parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { SelectorSyntaxError } from '../../objects/selectors/selector-syntax-error.ts';
@@ -56,8 +56,15 @@ export function parseListOptions(query: Query): ListOptions {
  * its text, so an entry is never stale: it dies by eviction.
  */
 const SELECTOR_CACHE = { maxEntries: 256, maxKeyLength: 256 };
-const labelSelectorOf = cached(parseLabelSelector, SELECTOR_CACHE);
+const labelSelectorOf = cached((text) => shared(parseLabelSelector(text)), SELECTOR_CACHE);
 const fieldSelectorOf = cached(parseFieldSelector, SELECTOR_CACHE);
+
+/**
+ * The last ones by what they say, which watches keep for as long as they last: many watches with one long selector, in
+ * whatever order, have it once.
+ */
+const canonical = new Cache<string, LabelSelector>({ maxEntries: 64 });
+const shared = (selector: LabelSelector): LabelSelector => canonical.getOrCompute(String(selector), () => selector);
 
 function read(query: Query): RawOptions {
   const timeoutSeconds = countParameter(query, 'timeoutSeconds') ?? 0;
