@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { request } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
+import { WorkQueue } from '../../lib/work-queue.ts';
 import { closeServersAfterEach, startFixture } from '../http.fixture.ts';
 import type { ResourceRoutes } from '../routes/routes.ts';
 
@@ -49,6 +52,41 @@ test('A9: a credential that is revoked while a list is issued gets none of the t
   expect(items[0]).toMatchObject({ ...item, token: 'issued' });
   expect(items[99]).toMatchObject({ ...item, error: { code: 401 } });
   expect(records.filter((record) => record.code === 401).length).toBeGreaterThan(0);
+});
+
+test('A9: the audit event of a list whose client leaves has the items that were begun', async () => {
+  let begun = 0;
+  const { promise: client, resolve: leaves } = Promise.withResolvers<void>();
+  const { promise: end, resolve: endItems } = Promise.withResolvers<void>();
+  let time = 0;
+  const { port, records } = await startFixture(undefined, {
+    resources,
+    // Each item waits for a turn.
+    work: new WorkQueue({ now: () => ++time }),
+    issueToken: async () => {
+      begun += 1;
+      leaves();
+      await end;
+      return ISSUED;
+    },
+  });
+  const body = JSON.stringify({ items: Array(500).fill(item) });
+  const headers = { authorization: 'Bearer admin', 'content-type': 'application/json' };
+  const sent = request({ port, method: 'POST', path: '/auth/v1/passes', headers });
+  sent.on('error', () => {});
+  sent.end(body);
+  await client;
+  sent.destroy();
+  // No item is begun any more.
+  await vi.waitUntil(async () => {
+    const before = begun;
+    await setTimeout(50);
+    return begun === before;
+  });
+  endItems();
+  await vi.waitUntil(() => records.some(({ items }) => items !== undefined));
+  expect(begun).toBeLessThan(500);
+  expect(records.find(({ items }) => items !== undefined)?.items).toHaveLength(begun);
 });
 
 test('A19: a list with long wrong names gets a short response', async () => {

@@ -57,6 +57,8 @@ async function issueAll(
     }
     return await Promise.all(issuing);
   } finally {
+    // A turn is refused when the client has left. What was begun goes on, and may have been recorded.
+    await Promise.all(issuing);
     x.isWriting = false;
     x.onWritten?.();
   }
