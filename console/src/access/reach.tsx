@@ -1,8 +1,8 @@
-import { useState } from 'react';
 import type { GrantPath, ReachedCluster } from '../../../src/api/kinds/grant-reviews.ts';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
-import { type Column, ListTable } from '../components/list-table.tsx';
-import { TextField } from '../components/text-field.tsx';
+import { ClusterList } from '../components/cluster-list.tsx';
+import type { Column } from '../components/list-table.tsx';
+import { Loaded } from '../components/loaded.tsx';
 import { bindingText } from '../grants/grant-changes.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
@@ -19,34 +19,30 @@ const AUTHENTICATED = 'system:authenticated';
 /** May do everything, without a binding. */
 const MASTERS = 'system:masters';
 
-/** More rows than a person reads. */
-const MAX_SHOWN = 50;
-
 /** The clusters that a person sees, and the passes that the person gets: as a person, and of accounts. */
 export function Reach({ user, groups }: ReachProps) {
   const { client } = useSession();
-  const [search, setSearch] = useState('');
   const query = useQuery(JSON.stringify([user, groups]), async () =>
     reviewReach(client, undefined, { user, groups: [...new Set([...groups, AUTHENTICATED])] }),
   );
-  if (query.status === 'loading') return <p className="muted">Loading…</p>;
-  if (query.status === 'failed') return <p className="problem">{query.message}</p>;
-  const clusters = query.value;
-  if (clusters.length === 0) return <p>Reaches no cluster.</p>;
-  const found = clusters.filter(({ name }) => name.includes(search));
   const pathText = (path: GrantPath): string =>
     path.binding === undefined && groups.includes(MASTERS) ? `${MASTERS}, without a binding` : bindingText(path);
   return (
-    <>
-      <p className="muted" role="status">
-        {clusters.length === 1 ? 'Reaches 1 cluster.' : `Reaches ${clusters.length.toLocaleString()} clusters.`}
-      </p>
-      {clusters.length > MAX_SHOWN && <TextField label="Search clusters" value={search} onChange={setSearch} />}
-      <ListTable columns={columns(pathText)} rows={found.slice(0, MAX_SHOWN)} keyOf={({ name }) => name} />
-      {found.length > MAX_SHOWN && (
-        <p className="muted">{(found.length - MAX_SHOWN).toLocaleString()} more: search for the cluster.</p>
+    <Loaded query={query}>
+      {(clusters) => (
+        <>
+          <p className="muted" role="status">
+            {clusters.length === 1 ? 'Reaches 1 cluster.' : `Reaches ${clusters.length.toLocaleString()} clusters.`}
+          </p>
+          <ClusterList
+            label="Search clusters"
+            columns={columns(pathText)}
+            rows={clusters}
+            clusterOf={({ name }) => name}
+          />
+        </>
       )}
-    </>
+    </Loaded>
   );
 }
 

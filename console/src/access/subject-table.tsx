@@ -2,6 +2,7 @@ import type { GrantedSubject } from '../../../src/api/kinds/grant-reviews.ts';
 import type { ResourceAccessReviewStatus } from '../../../src/client/access-reviews.ts';
 import { visibleName } from '../../../src/lib/text.ts';
 import { type Column, ListTable } from '../components/list-table.tsx';
+import { Loaded } from '../components/loaded.tsx';
 import { bindingText } from '../grants/grant-changes.tsx';
 import type { Query } from '../hooks/use-query.ts';
 import { linkTo } from '../router.ts';
@@ -16,17 +17,16 @@ const COLUMNS: readonly Column<GrantedSubject>[] = [
 ];
 
 /** Who may do something, with the binding and the role behind each. */
-export function SubjectTable({ query }: { readonly query: Query<ResourceAccessReviewStatus | undefined> }) {
-  if (query.status === 'loading') return <p className="muted">Loading…</p>;
-  if (query.status === 'failed') return <p className="problem">{query.message}</p>;
-  const { subjects = [], evaluationError = '' } = query.value ?? {};
-  return (
-    <>
-      <ListTable columns={COLUMNS} rows={subjects} keyOf={keyOf} />
-      {evaluationError !== '' && <p className="muted hint">This list is incomplete: {evaluationError}.</p>}
-    </>
-  );
-}
+export const SubjectTable = ({ query }: { readonly query: Query<ResourceAccessReviewStatus | undefined> }) => (
+  <Loaded query={query}>
+    {(review) => (
+      <>
+        <ListTable columns={COLUMNS} rows={review?.subjects ?? []} keyOf={keyOf} />
+        {review?.evaluationError && <p className="muted hint">This list is incomplete: {review.evaluationError}.</p>}
+      </>
+    )}
+  </Loaded>
+);
 
 const keyOf = ({ kind, namespace, name, binding }: GrantedSubject): string =>
   JSON.stringify([kind, namespace, name, binding]);

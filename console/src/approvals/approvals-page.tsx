@@ -1,4 +1,5 @@
 import { memo, useState } from 'react';
+import { Loaded } from '../components/loaded.tsx';
 import { Segments } from '../components/text-field.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { useNow } from '../hooks/use-now.ts';
@@ -27,13 +28,13 @@ interface CardsProps {
 }
 
 const Cards = ({ query, approvals, reload }: CardsProps) => (
-  <>
-    {query.status === 'failed' && <p className="problem">{query.message}</p>}
-    {query.status === 'loading' && <p className="muted">Loading…</p>}
-    {approvals.map((approval) => (
-      <ApprovalCard key={`${approval.resource} ${approval.metadata.name}`} approval={approval} onDecided={reload} />
-    ))}
-  </>
+  <Loaded query={query}>
+    {() =>
+      approvals.map((approval) => (
+        <ApprovalCard key={`${approval.resource} ${approval.metadata.name}`} approval={approval} onDecided={reload} />
+      ))
+    }
+  </Loaded>
 );
 
 /** For both sides: people and agents ask for access and passes, and people decide. */

@@ -7,21 +7,25 @@ import { useFields } from '../hooks/use-fields.ts';
 import { EventTable } from './event-table.tsx';
 import { useEventFeed } from './use-event-feed.ts';
 
+/** A field of the URL that is there if the box is not as it is by default. */
+const CHECKS: readonly (readonly [field: string, text: string, isCheckedByDefault: boolean])[] = [
+  ['reads', 'Also reads', false],
+  ['failures', 'Only failures', false],
+  ['paused', 'Follow', true],
+];
+
 /** The last events of a cluster, a person or a pass, as they happen. */
 export const AuditPage = memo(function AuditPage({ query }: { readonly query: string }) {
   const fields = useFields('audit', query);
-  const isPaused = fields.get('paused') === 'true';
-  const showsReads = fields.get('reads') === 'true';
-  const showsFailuresOnly = fields.get('failures') === 'true';
   const { feed, isLoaded, problem } = useEventFeed({
     filter: {
       cluster: fields.get('cluster'),
       user: fields.get('user'),
       credentialID: fields.get('pass').toLowerCase(),
-      changesOnly: !showsReads,
-      failuresOnly: showsFailuresOnly,
+      changesOnly: fields.get('reads') === '',
+      failuresOnly: fields.get('failures') !== '',
     },
-    isLive: !isPaused,
+    isLive: fields.get('paused') === '',
   });
   return (
     <div className="page-body stack">
@@ -64,30 +68,16 @@ export const AuditPage = memo(function AuditPage({ query }: { readonly query: st
           placeholder="ID (claim jti)"
           onChange={(pass) => fields.set({ pass })}
         />
-        <label className="check filter-check">
-          <input
-            type="checkbox"
-            checked={showsReads}
-            onChange={(event) => fields.set({ reads: event.target.checked ? 'true' : '' })}
-          />
-          <span>Also reads</span>
-        </label>
-        <label className="check filter-check">
-          <input
-            type="checkbox"
-            checked={showsFailuresOnly}
-            onChange={(event) => fields.set({ failures: event.target.checked ? 'true' : '' })}
-          />
-          <span>Only failures</span>
-        </label>
-        <label className="check filter-check">
-          <input
-            type="checkbox"
-            checked={!isPaused}
-            onChange={(event) => fields.set({ paused: event.target.checked ? '' : 'true' })}
-          />
-          <span>Follow</span>
-        </label>
+        {CHECKS.map(([field, text, byDefault]) => (
+          <label key={field} className="check filter-check">
+            <input
+              type="checkbox"
+              checked={(fields.get(field) === 'true') !== byDefault}
+              onChange={({ target }) => fields.set({ [field]: target.checked === byDefault ? '' : 'true' })}
+            />
+            <span>{text}</span>
+          </label>
+        ))}
       </search>
       <Problem text={problem} />
       {!isLoaded && <p className="muted">Loading…</p>}

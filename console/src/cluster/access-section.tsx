@@ -1,5 +1,6 @@
 import { type AccessResult, checkAccess, toViewCluster } from '../access/access-review.ts';
 import { GrantPath } from '../access/grant-path.tsx';
+import { Loaded } from '../components/loaded.tsx';
 import { Section } from '../components/section.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
@@ -16,9 +17,7 @@ export function AccessSection({ name, resourceVersion }: AccessSectionProps) {
   const query = useQuery(`${name} ${resourceVersion}`, () => checkAccess(client, toViewCluster(name)));
   return (
     <Section title="Your access">
-      {query.status === 'loading' && <p className="muted">Loading…</p>}
-      {query.status === 'failed' && <p className="problem">{query.message}</p>}
-      {query.status === 'loaded' && <Access result={query.value} />}
+      <Loaded query={query}>{(result) => <Access result={result} />}</Loaded>
     </Section>
   );
 }

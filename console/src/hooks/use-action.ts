@@ -11,9 +11,9 @@ export interface Action {
   readonly run: (work: () => Promise<void>) => Promise<void>;
 }
 
-export function useAction(): Action {
+export function useAction(initialProblem = ''): Action {
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState('');
+  const [problem, setProblem] = useState(initialProblem);
   const run = async (work: () => Promise<void>): Promise<void> => {
     if (busy) return;
     setBusy(true);

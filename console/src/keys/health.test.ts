@@ -1,14 +1,13 @@
 import { expect, it } from 'vitest';
 import { metricFacts, proberFacts, readinessFacts } from './health.ts';
-import { parseMetrics } from './metrics-text.ts';
+import { sumsIn } from './metrics-text.ts';
 
-it('parses names, labels and values of the text format', () => {
-  const text = '# HELP a x\na 1\nb{x="1",y="a\\"b\\\\\\n"} 2.5e3\nb{x="2"} 3\nother 4\n';
-  const parsed = parseMetrics(text, new Set(['a', 'b']));
-  expect([...parsed.keys()]).toEqual(['a', 'b']);
-  expect(parsed.get('b')).toEqual([
-    { labels: { x: '1', y: 'a"b\\\n' }, value: 2_500 },
-    { labels: { x: '2' }, value: 3 },
+it('adds the values of a metric over its labels', () => {
+  const text = '# HELP a x\na 1\nb{x="1",y="a\\"b\\\\\\n} 7"} 2.5e3\nb{x="2"} 3\nother 4\n';
+  expect([...sumsIn(text)]).toEqual([
+    ['a', 1],
+    ['b', 2_503],
+    ['other', 4],
   ]);
 });
 

@@ -1,6 +1,6 @@
 import { isProbeReason } from '../../../src/api/clusters/conditions.ts';
 import type { ClusterCondition } from '../../../src/client/index.ts';
-import { parseMetrics, type Sample } from './metrics-text.ts';
+import { sumsIn } from './metrics-text.ts';
 
 export interface HealthFact {
   readonly name: string;
@@ -29,27 +29,12 @@ const CHECK_NAMES: Readonly<Record<string, string>> = {
   shutdown: 'Not shutting down',
 };
 
-const LEADER = 'clusterpass_leader';
-const LAG = 'clusterpass_cache_lag_seconds';
-const SKEW = 'clusterpass_clock_skew_seconds';
-const AUDIT_FAILING = 'clusterpass_audit_log_failing';
-const AUDIT_LOST = 'apiserver_audit_error_total';
-const STORE_ERRORS = 'clusterpass_store_errors_total';
-const STORE_SUM = 'clusterpass_store_request_duration_seconds_sum';
-const STORE_COUNT = 'clusterpass_store_request_duration_seconds_count';
-const WATCHES = 'apiserver_longrunning_requests';
-const REJECTED = 'apiserver_flowcontrol_rejected_requests_total';
-
-const NAMES: ReadonlySet<string> = new Set([
-  ...[LEADER, LAG, SKEW, AUDIT_FAILING, AUDIT_LOST, STORE_ERRORS, STORE_SUM, STORE_COUNT, WATCHES, REJECTED],
-]);
-
 const seconds = (value: number): string => (value < 1 ? `${Math.round(value * 1_000)} ms` : `${value.toFixed(1)} s`);
 
 /** What `/metrics` says about the replica that answers. */
 export function metricFacts(text: string): HealthFact[] {
-  const samples = parseMetrics(text, NAMES);
-  const sum = (name: string): number | undefined => total(samples.get(name));
+  const sums = sumsIn(text);
+  const sum = (name: string): number | undefined => sums.get(name);
   const fact = (
     name: string,
     value: number | undefined,
@@ -59,37 +44,40 @@ export function metricFacts(text: string): HealthFact[] {
     value === undefined
       ? []
       : [{ name, text: show(value), state: isBad === undefined ? 'plain' : isBad(value) ? 'bad' : 'good' }];
-  const count = sum(STORE_COUNT);
+  const count = sum('clusterpass_store_request_duration_seconds_count');
   return [
-    ...fact('Leader', sum(LEADER), (value) => (value > 0 ? 'this replica' : 'another replica')),
-    ...fact('Store, mean response', count ? (sum(STORE_SUM) ?? 0) / count : undefined, seconds),
+    ...fact('Leader', sum('clusterpass_leader'), (value) => (value > 0 ? 'this replica' : 'another replica')),
+    ...fact(
+      'Store, mean response',
+      count ? (sum('clusterpass_store_request_duration_seconds_sum') ?? 0) / count : undefined,
+      seconds,
+    ),
     ...fact(
       'Store, failed requests',
-      sum(STORE_ERRORS) ?? 0,
+      sum('clusterpass_store_errors_total') ?? 0,
       (value) => value.toLocaleString(),
       (value) => value > 0,
     ),
-    ...fact('Watch cache, lag', sum(LAG), seconds, (value) => value >= 1),
-    ...fact('Clock, distance from the store', sum(SKEW), seconds, (value) => value >= 1),
+    ...fact('Watch cache, lag', sum('clusterpass_cache_lag_seconds'), seconds, (value) => value >= 1),
+    ...fact('Clock, distance from the store', sum('clusterpass_clock_skew_seconds'), seconds, (value) => value >= 1),
     ...fact(
       'Audit log',
-      sum(AUDIT_FAILING),
+      sum('clusterpass_audit_log_failing'),
       (value) => (value > 0 ? 'cannot be written: no passes are issued' : 'is written'),
       (value) => value > 0,
     ),
     ...fact(
       'Audit events lost',
-      sum(AUDIT_LOST),
+      sum('apiserver_audit_error_total'),
       (value) => value.toLocaleString(),
       (value) => value > 0,
     ),
-    ...fact('Open watches', sum(WATCHES) ?? 0, (value) => value.toLocaleString()),
-    ...fact('Requests rejected (429)', sum(REJECTED) ?? 0, (value) => value.toLocaleString()),
+    ...fact('Open watches', sum('apiserver_longrunning_requests') ?? 0, (value) => value.toLocaleString()),
+    ...fact('Requests rejected (429)', sum('apiserver_flowcontrol_rejected_requests_total') ?? 0, (value) =>
+      value.toLocaleString(),
+    ),
   ];
 }
-
-const total = (samples: readonly Sample[] | undefined): number | undefined =>
-  samples?.reduce((sum, { value }) => sum + value, 0);
 
 /** An unchanged condition is written every five minutes at most. */
 const OVERDUE_MS = 15 * 60_000;

@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { ListTable } from '../components/list-table.tsx';
+import { Loaded } from '../components/loaded.tsx';
 import { Section } from '../components/section.tsx';
 import { Age, Time } from '../components/time.tsx';
 import { ServerControls } from '../hooks/use-connected.tsx';
@@ -53,11 +54,9 @@ export function KeysSection() {
           {outcome}
         </p>
       )}
-      {keys.status === 'loading' && <p className="muted">Loading…</p>}
-      {keys.status === 'failed' && <p className="problem">{keys.message}</p>}
-      {keys.status === 'loaded' && (
-        <KeyTable keys={keys.value} published={published.status === 'loaded' ? published.value : undefined} />
-      )}
+      <Loaded query={keys}>
+        {(value) => <KeyTable keys={value} published={published.status === 'loaded' ? published.value : undefined} />}
+      </Loaded>
     </Section>
   );
 }

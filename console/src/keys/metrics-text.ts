@@ -1,28 +1,11 @@
-export interface Sample {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{.*\})? (\S+)/;
 
-const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
-const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
-
-/** The samples of the text format of Prometheus, by the name of the metric. */
-export function parseMetrics(text: string, names: ReadonlySet<string>): ReadonlyMap<string, readonly Sample[]> {
-  const samples = new Map<string, Sample[]>();
+/** The sum of each metric over its labels, from the text format of Prometheus. */
+export function sumsIn(text: string): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
   for (const line of text.split('\n')) {
-    const [, name = '', labels = '', value = ''] = line.startsWith('#') ? [] : (LINE.exec(line) ?? []);
-    if (!names.has(name)) continue;
-    const list = samples.get(name) ?? [];
-    samples.set(name, list);
-    list.push({ labels: labelsOf(labels), value: Number(value) });
+    const [, name = '', value = ''] = LINE.exec(line) ?? [];
+    if (name !== '') sums.set(name, (sums.get(name) ?? 0) + Number(value));
   }
-  return samples;
+  return sums;
 }
-
-const labelsOf = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    [...text.matchAll(LABEL)].map(([, name = '', value = '']) => [
-      name,
-      value.replaceAll(/\\(.)/g, (_, char) => (char === 'n' ? '\n' : char)),
-    ]),
-  );

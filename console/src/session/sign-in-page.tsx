@@ -1,7 +1,7 @@
 import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { isStatus } from '../../../src/client/index.ts';
 import { Logo } from '../components/icons.tsx';
-import { errorMessage } from '../error-message.ts';
+import { useAction } from '../hooks/use-action.ts';
 import type { Provider } from './oidc-client.ts';
 import { startSignIn } from './oidc-sign-in.ts';
 import type { Session } from './session.ts';
@@ -22,41 +22,23 @@ export function SignInPage({ session, provider, expired, unrevoked, problem: ini
   const tokenField = useRef<HTMLInputElement>(null);
   const providerButton = useRef<HTMLButtonElement>(null);
   const [keepForTab, setKeepForTab] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState(initialProblem);
+  const { busy, problem, run } = useAction(initialProblem);
   // With a provider, Enter is enough to sign in.
   useEffect(() => (providerButton.current ?? tokenField.current)?.focus(), []);
 
   const submitToken = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     const text = tokenField.current?.value ?? '';
-    if (text.trim() === '') {
-      setProblem('Paste a token.');
-      tokenField.current?.focus();
-      return;
-    }
-    setBusy(true);
-    setProblem('');
-    try {
-      await session.signIn(text, { keepForTab });
-    } catch (error) {
-      setBusy(false);
-      setProblem(isStatus(error, 401) ? 'The server rejected this token: unknown or expired.' : errorMessage(error));
-      tokenField.current?.select();
-    }
+    await run(async () => {
+      if (text.trim() === '') throw new Error('Paste a token.');
+      await session.signIn(text, { keepForTab }).catch((error: unknown) => {
+        throw isStatus(error, 401) ? new Error('The server rejected this token: unknown or expired.') : error;
+      });
+    });
+    tokenField.current?.select();
   };
 
-  const redirectToProvider = async (): Promise<void> => {
-    if (provider === undefined) return;
-    setBusy(true);
-    setProblem('');
-    try {
-      await startSignIn(provider, { keepForTab });
-    } catch (error) {
-      setBusy(false);
-      setProblem(errorMessage(error));
-    }
-  };
+  const redirectToProvider = (to: Provider): Promise<void> => run(() => startSignIn(to, { keepForTab }));
 
   return (
     <main className="sign-in">
@@ -85,7 +67,7 @@ export function SignInPage({ session, provider, expired, unrevoked, problem: ini
               type="button"
               className="button primary wide"
               disabled={busy}
-              onClick={redirectToProvider}
+              onClick={() => redirectToProvider(provider)}
             >
               Continue with {new URL(provider.issuer).host}
             </button>
