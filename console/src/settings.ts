@@ -4,6 +4,8 @@ import type { Provider } from './session/oidc-client.ts';
 export interface Settings {
   readonly productName: string;
   readonly version: string;
+  /** For how long people may ask for access. */
+  readonly maxRequestSeconds: number;
   /** Undefined if users can sign in only with a token. */
   readonly provider?: Provider;
 }

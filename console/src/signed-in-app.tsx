@@ -58,10 +58,9 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
   const hasRequests = useHasRequests(client, reconnections);
   const fleetQuery = queryOf(filter);
   const { username = '' } = user;
-  const { provider } = settings;
   const session = useMemo<SessionParts>(
-    () => ({ client, username, permissions, fleet, fleetQuery, revocations, provider }),
-    [client, username, permissions, fleet, fleetQuery, revocations, provider],
+    () => ({ client, username, permissions, fleet, fleetQuery, revocations, settings }),
+    [client, username, permissions, fleet, fleetQuery, revocations, settings],
   );
   const navigation = useMemo(
     () => navigationFor({ permissions, hasRequests }, fleetQuery),

@@ -22,19 +22,13 @@ interface TopBarProps {
 
 export function TopBar({ connection, navigation, page, version, onRetry, ...userMenu }: TopBarProps) {
   const { theme, toggle } = useTheme();
-  const entries = useRef<HTMLElement>(null);
-  // On a phone the entries scroll.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: they say when another entry is current
-  useEffect(() => {
-    entries.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
-  }, [page, navigation]);
   return (
     <header className="top">
       <a className="brand" href={hrefOf({ page: 'fleet', query: '' })} title={`Clusterpass ${version}`}>
         <Logo />
         <span>Clusterpass</span>
       </a>
-      <nav aria-label="Main" ref={entries}>
+      <nav aria-label="Main">
         {navigation.map(({ title, href, pages }) => (
           <a key={title} href={href} {...(pages.includes(page) ? { 'aria-current': 'page' as const } : {})}>
             {title}

@@ -103,7 +103,11 @@ export async function compose(
       version,
       catalog,
       audit,
-      console: { files: await readConsoleFiles(CONSOLE_FOLDER), provider: options.consoleProvider },
+      console: {
+        files: await readConsoleFiles(CONSOLE_FOLDER),
+        provider: options.consoleProvider,
+        maxRequestSeconds: options.accessRequests.maxDurationSeconds,
+      },
       mcp: options.mcp,
       metrics,
       tracer,

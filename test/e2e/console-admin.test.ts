@@ -219,6 +219,14 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await expect.poll(hasFocus).toBe(true);
     });
 
+    it('shows every entry of the navigation on a phone', async () => {
+      const page = await visitAs('administrator', '#/keys', { width: 360, height: 640 });
+      const entries = page.getByRole('navigation').getByRole('link');
+      await entries.filter({ hasText: 'Audit' }).waitFor();
+      const ends = await entries.evaluateAll((links) => links.map((link) => link.getBoundingClientRect().right));
+      expect(Math.max(...ends)).toBeLessThanOrEqual(360);
+    });
+
     it('shows an issued pass on a phone, focused, with one form of time and its JSON behind a disclosure', async () => {
       const page = await visitAs('carl', '#/clusters/prod-eu-1', { width: 360, height: 640 });
       await page.getByText('Valid for 1 hour').waitFor();
@@ -525,6 +533,9 @@ describeWithBrowser('the console for those who run the fleet', () => {
     it('an administrator asks who reaches a cluster, what a person reaches, and which bindings hold', async () => {
       const page = await visitAs('administrator');
       await page.getByRole('link', { name: 'Access' }).click();
+      // The page opens with content.
+      await page.getByRole('row', { name: /demo-carl-view/ }).waitFor();
+      await page.getByRole('radio', { name: 'A cluster' }).check();
       // Bindings by label hold in no cluster that does not exist: the answer would be too short.
       await page.getByRole('combobox', { name: 'Cluster', exact: true }).fill('prod-eu-l');
       await page.getByText('You see no cluster prod-eu-l').waitFor();
@@ -671,6 +682,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       ).json.items;
       await pressEnter(keys.getByRole('button', { name: 'Rotate…' }), keys);
       await keys.getByText('The next key signs from').waitFor();
+      await keys.getByRole('button', { name: 'Schedule the rotation' }).waitFor();
       await keys.getByLabel('Sign with the new key at once').check();
       await keys.getByText('A new key signs from now on').waitFor();
       await pressEnter(keys.getByRole('button', { name: 'Rotate now' }), keys);

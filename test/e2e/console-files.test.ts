@@ -23,7 +23,11 @@ describe('the files of the console', () => {
   it('decision 8: are public, and nothing beside them is', async () => {
     expect((await page()).code).toBe(200);
     expect((await get(script)).code).toBe(200);
-    expect((await get('settings.json')).json).toEqual({ productName: 'orchestrator', version: expect.any(String) });
+    expect((await get('settings.json')).json).toEqual({
+      productName: 'orchestrator',
+      version: expect.any(String),
+      maxRequestSeconds: 43_200,
+    });
     for (const path of ['nothing.js', 'assets', 'sources.txt', 'index.html.br', 'assets/../index.html.gz']) {
       expect([400, 401], path).toContain((await get(path)).code);
     }

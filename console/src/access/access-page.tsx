@@ -15,13 +15,14 @@ import { WhoCan } from './who-can.tsx';
 
 type View = 'cluster' | 'person' | 'bindings' | 'grant';
 
+/** The page opens with the first. Bindings are there without a question. */
 function viewsFor({ can }: Permissions): (readonly [View, string])[] {
   const kinds = Object.entries(BINDING_GROUPS) as [keyof typeof BINDING_GROUPS, string][];
   const mayList = kinds.some(([kind, group]) => can('list', group, resourceOf(kind)));
   return [
+    ...(mayList ? [['bindings', 'Bindings'] as const] : []),
     ...(can('create', CLUSTERPASS, 'resourceaccessreviews') ? [['cluster', 'A cluster'] as const] : []),
     ...(can('create', CLUSTERPASS, 'subjectreachreviews') ? [['person', 'A person'] as const] : []),
-    ...(mayList ? [['bindings', 'Bindings'] as const] : []),
     ...(can('create', CLUSTERPASS, 'fleetrolebindings') ? [['grant', 'New grant'] as const] : []),
   ];
 }

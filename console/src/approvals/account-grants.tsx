@@ -1,6 +1,8 @@
 import { accountUserName } from '../../../src/api/caller.ts';
 import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
+import { type Client, isStatus } from '../../../src/client/index.ts';
+import { Loaded } from '../components/loaded.tsx';
 import { bindingText } from '../grants/grant-changes.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
@@ -13,37 +15,40 @@ interface AccountGrantsProps {
 /** MC-93: what the account may do, as far as Clusterpass knows. Inside the cluster its own RBAC decides. */
 export function AccountGrants({ cluster, account }: AccountGrantsProps) {
   const { client } = useSession();
-  const query = useQuery(JSON.stringify([cluster, account]), async () => {
-    const { grants = [], incomplete = false } = await reviewClusterGrants(client, cluster);
-    return { grants: grantsTo(account, grants), incomplete };
-  });
+  const query = useQuery(JSON.stringify([cluster, account]), () => readGrants(client, cluster, account));
   return (
     <section aria-label="What the account may do">
       <p className="muted">
         Inside {cluster}, the cluster decides what the account may do; Clusterpass does not know it. At Clusterpass:
       </p>
-      {query.status === 'loading' && <p className="muted">Loading…</p>}
-      {query.status === 'failed' && (
-        <p className="problem">The bindings of this cluster cannot be listed: {query.message}</p>
-      )}
-      {query.status === 'loaded' && (
-        <>
-          {query.value.grants.length === 0 ? (
-            <p>No binding that you may read gives it anything.</p>
-          ) : (
+      <Loaded query={query}>
+        {({ grants, incomplete }) => (
+          <>
+            {grants.length === 0 && <p>No binding that you may read gives it anything.</p>}
             <ul>
-              {query.value.grants.map((grant) => (
+              {grants.map((grant) => (
                 <li key={bindingText(grant)} className="wrap-anywhere">
                   {bindingText(grant)}
                 </li>
               ))}
             </ul>
-          )}
-          {query.value.incomplete && <p className="muted">Bindings that you may not read are left out.</p>}
-        </>
-      )}
+            {incomplete && <p className="muted">Bindings that you may not read are left out.</p>}
+          </>
+        )}
+      </Loaded>
     </section>
   );
+}
+
+/** Who may decide about passes need not be allowed to read bindings. */
+export async function readGrants(client: Client, cluster: string, account: AccountGrantsProps['account']) {
+  try {
+    const { grants = [], incomplete = false } = await reviewClusterGrants(client, cluster);
+    return { grants: grantsTo(account, grants), incomplete };
+  } catch (error) {
+    if (!isStatus(error, 403)) throw error;
+    return { grants: [], incomplete: true };
+  }
 }
 
 /** The bindings of a cluster that name the account, or a group that it is in there. */

@@ -39,7 +39,7 @@ export function ApprovalCard({ approval, onDecided }: ApprovalCardProps) {
         <DetailList details={passDetails(approval)} />
       ) : (
         <>
-          <p className="wrap-anywhere">{spec.reason}</p>
+          <p className="wrap-anywhere">{visibleName(spec.reason ?? '')}</p>
           <p className="muted mono">{metadata.name}</p>
         </>
       )}
@@ -56,7 +56,7 @@ export function ApprovalCard({ approval, onDecided }: ApprovalCardProps) {
       {(status.conditions ?? []).map(({ type = '', message: text = '' }) =>
         text === '' ? null : (
           <p key={type} className="muted wrap-anywhere">
-            {type}: {text}
+            {type}: {visibleName(text)}
           </p>
         ),
       )}
@@ -74,19 +74,19 @@ export function ApprovalCard({ approval, onDecided }: ApprovalCardProps) {
   );
 }
 
-/** The texts are those of others, and are shown as they are. What the client calls itself is not verified. */
+/** The texts are those of others. What the client calls itself is not verified. */
 function passDetails({ metadata: { name }, spec, status }: Approval): Detail[] {
   const { requestedBy, client, purpose = '', audiences } = spec;
   const texts: (readonly [string, string | undefined])[] = [
-    ['Requester', visibleName(requestedBy?.username ?? '')],
-    ['Client', visibleName(client?.id ?? 'none: a person asks')],
+    ['Requester', requestedBy?.username ?? ''],
+    ['Client', client?.id ?? 'none: a person asks'],
     ['Calls itself', client?.name],
     ['Purpose', purpose],
     ['Audiences', audiences?.join(', ') ?? 'the API of the cluster'],
     ['Tokens issued', String(status?.tokens?.length ?? 0)],
   ];
   const details = texts.flatMap(([title, text]) =>
-    text === undefined ? [] : [{ name: title, value: <span className="wrap-anywhere">{text}</span> }],
+    text === undefined ? [] : [{ name: title, value: <span className="wrap-anywhere">{visibleName(text)}</span> }],
   );
   return [...details, { name: 'Handle', value: <a href={hrefOf({ page: 'pass', name })}>{name}</a> }];
 }

@@ -1,8 +1,10 @@
-import { expect, it } from 'vitest';
-import type { Client } from '../../../src/client/index.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { type Client, createClient } from '../../../src/client/index.ts';
+import { scriptServer, status } from '../../../src/client/script-server.fixture.ts';
 import { servePages } from '../paged-server.fixture.ts';
-import { grantsTo } from './account-grants.tsx';
+import { grantsTo, readGrants } from './account-grants.tsx';
 import { type Approval, accessOf, decide, decisionsFor, listApprovals } from './approvals.ts';
+import { durationsUpTo } from './request-form.tsx';
 
 it.each([
   [{ cluster: 'a' }, 'permission to see the cluster a'],
@@ -91,3 +93,20 @@ it('MC-93: the grants of an account are those of itself and of its groups', () =
   const names = grantsTo({ namespace: 'ci', name: 'builder' }, grants).map(({ binding }) => binding?.name);
   expect(names).toEqual(['account', 'user', 'all', 'namespace', 'everyone']);
 });
+
+it('MC-93: a person who may not read bindings sees that they are left out, and no error', async () => {
+  const server = await scriptServer([status(403, 'Forbidden'), status(500, 'InternalError')]);
+  onTestFinished(server.close);
+  const client = createClient({ server: server.url, token: 'token' });
+  const read = () => readGrants(client, 'prod-1', { namespace: 'ci', name: 'builder' });
+  expect(await read()).toEqual({ grants: [], incomplete: true });
+  await expect(read()).rejects.toMatchObject({ code: 500 });
+});
+
+it.each([
+  [43_200, ['1 hour', '4 hours', '8 hours', '12 hours']],
+  [3_600, ['1 hour']],
+  [1_800, ['30 minutes']],
+])('offers no more than the maximum of %i seconds: %j', (max, texts) =>
+  expect(durationsUpTo(max).map(([, text]) => text)).toEqual(texts),
+);

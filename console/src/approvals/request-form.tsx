@@ -10,6 +10,7 @@ import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDebouncedQuery } from '../hooks/use-debounced-query.ts';
 import type { Fields } from '../hooks/use-fields.ts';
 import { useSession } from '../hooks/use-session.ts';
+import { formatDuration } from '../pass/lifetime.ts';
 import { createRequest } from './approvals.ts';
 
 interface RequestFormProps {
@@ -19,9 +20,12 @@ interface RequestFormProps {
 }
 
 const HOUR = 3_600;
-const DURATIONS = [1, 4, 8, 24].map(
-  (hours) => [String(hours * HOUR), hours === 1 ? '1 hour' : `${hours} hours`] as const,
-);
+
+/** The usual ones below the maximum of the server, and the maximum. */
+export const durationsUpTo = (max: number): readonly (readonly [seconds: string, text: string])[] =>
+  [...[HOUR, 4 * HOUR, 8 * HOUR, 24 * HOUR].filter((seconds) => seconds < max), max].map(
+    (seconds) => [String(seconds), formatDuration(seconds)] as const,
+  );
 
 /** A binding can allow it in some clusters, and a namespace, only. */
 function useIsDenied(cluster: string, namespace: string): boolean {
@@ -35,11 +39,12 @@ function useIsDenied(cluster: string, namespace: string): boolean {
 
 /** Asks for access to a cluster, or for passes of an account in it. */
 export function RequestForm({ fields, onCreated }: RequestFormProps) {
-  const { client, username } = useSession();
+  const { client, username, settings } = useSession();
+  const durations = durationsUpTo(settings.maxRequestSeconds);
   const [cluster, setCluster] = useState(fields.get('cluster'));
   const [account, setAccount] = useState(fields.get('account'));
   const [reason, setReason] = useState('');
-  const [seconds, setSeconds] = useState(String(HOUR));
+  const [seconds, setSeconds] = useState(durations[0]?.[0] ?? '');
   const { busy, problem, run } = useAction();
   const [outcome, setOutcome] = useState('');
   const [namespace = '', name = ''] = account.split('/', 2);
@@ -71,7 +76,7 @@ export function RequestForm({ fields, onCreated }: RequestFormProps) {
             placeholder="namespace/name; empty to see the cluster"
             onChange={setAccount}
           />
-          <SelectField label="For" value={seconds} options={DURATIONS} onChange={setSeconds} />
+          <SelectField label="For" value={seconds} options={durations} onChange={setSeconds} />
           <TextField
             label="Reason"
             value={reason}

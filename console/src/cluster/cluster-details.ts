@@ -10,8 +10,6 @@ export interface ClusterDetails {
   readonly audience: string;
   /** The maximum lifetime of a pass. */
   readonly maxSeconds: number;
-  /** Its API server asks Clusterpass for each pass, so that a revocation reaches it. */
-  readonly asksForPasses: boolean;
   readonly endpoints: readonly ServerEndpoint[];
   /** PEM in base64. */
   readonly caBundle: string | undefined;
@@ -25,7 +23,6 @@ export function detailsOf(cluster: Cluster): ClusterDetails {
     issuer: annotations[`${PREFIX}issuer`] ?? '',
     audience: annotations[`${PREFIX}audience`] ?? '',
     maxSeconds: Number.isInteger(seconds) && seconds > 0 ? seconds : DEFAULT_MAX_SECONDS,
-    asksForPasses: annotations[`${PREFIX}token-checks`] === 'webhook',
     endpoints: serverEndpoints,
     caBundle,
   };

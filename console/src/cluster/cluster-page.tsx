@@ -1,6 +1,7 @@
 import { memo, useEffect, useState, useSyncExternalStore } from 'react';
 import { conditionOf, isBadCondition } from '../../../src/api/clusters/conditions.ts';
 import type { Cluster } from '../../../src/client/index.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { BackLink } from '../components/back-link.tsx';
 import { EmptyState } from '../components/empty-state.tsx';
 import { ReadinessBadge } from '../fleet/readiness-badge.tsx';
@@ -63,6 +64,7 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
         <h1 className="wrap-anywhere">{name}</h1>
         <ReadinessBadge readiness={row.readiness} />
         {row.isTerminating && <p>Terminating</p>}
+        {row.readiness === 'not-ready' && <p className="problem wrap-anywhere">{causeOf(cluster)}</p>}
         <p className="muted">{[row.type, row.version].filter(Boolean).join(' ')}</p>
         <ul className="chips" aria-label="Labels">
           {row.labelTexts.map((label) => (
@@ -106,6 +108,12 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
     </div>
   );
 });
+
+/** Why it is not ready. On a phone the conditions are below the forms. */
+function causeOf({ status }: Cluster): string {
+  const { reason = '', message = '' } = conditionOf(status ?? {}, 'Ready') ?? {};
+  return visibleName([reason, message].filter(Boolean).join(': '));
+}
 
 /** A changed address or CA waits for confirmation. */
 const isWaiting = ({ status }: Cluster): boolean =>

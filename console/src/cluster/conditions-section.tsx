@@ -1,4 +1,5 @@
 import type { ClusterCondition } from '../../../src/client/index.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { Section } from '../components/section.tsx';
 import { Age } from '../components/time.tsx';
 import { type Readiness, readinessOf } from '../fleet/cluster-row.ts';
@@ -53,12 +54,12 @@ export function ConditionsSection({ conditions, transitions, createdAt }: Condit
           {conditions.map((condition) => (
             <li key={condition.type}>
               <ReadinessIcon readiness={readinessOf(condition)} />
-              <div>
+              <div className="wrap-anywhere">
                 <p>
-                  <strong>{condition.type}</strong> {condition.status}
-                  {condition.reason && <span className="mono"> {condition.reason}</span>}
+                  <strong>{visibleName(condition.type ?? '')}</strong> {condition.status}
+                  {condition.reason && <span className="mono"> {visibleName(condition.reason)}</span>}
                 </p>
-                <p className="muted">{condition.message}</p>
+                <p className="muted">{visibleName(condition.message ?? '')}</p>
               </div>
               <p className="muted end">
                 {condition.lastHeartbeatTime === undefined ? (
@@ -82,9 +83,9 @@ export function ConditionsSection({ conditions, transitions, createdAt }: Condit
             ) : (
               <ReadinessIcon readiness={entry.readiness} />
             )}
-            <span>
-              {entry.title}
-              {entry.detail !== '' && <span className="mono muted"> {entry.detail}</span>}
+            <span className="wrap-anywhere">
+              {visibleName(entry.title)}
+              {entry.detail !== '' && <span className="mono muted"> {visibleName(entry.detail)}</span>}
             </span>
             <span className="muted">
               <Age at={entry.at} />

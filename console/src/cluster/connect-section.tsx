@@ -3,6 +3,7 @@ import { CodeBlock } from '../components/code-block.tsx';
 import { DownloadIcon } from '../components/icons.tsx';
 import { Problem } from '../components/problem.tsx';
 import { Section } from '../components/section.tsx';
+import { Segments } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useSession } from '../hooks/use-session.ts';
 import type { AccountRef } from '../pass/pass-request.ts';
@@ -16,13 +17,13 @@ interface ConnectSectionProps {
 
 /** The kubeconfig and the commands for the chosen service account. */
 export function ConnectSection({ cluster, account }: ConnectSectionProps) {
-  const { client, provider } = useSession();
-  const [selected, setSelected] = useState(0);
+  const { client, settings } = useSession();
+  const [selected, setSelected] = useState('clusterpass');
   const { problem, run } = useAction();
   const isChosen = account.namespace !== '' && account.name !== '';
   const chosen = { namespace: account.namespace || 'NAMESPACE', name: account.name || 'SERVICE_ACCOUNT' };
-  const commands = commandsFor(client.productName, cluster, chosen, provider);
-  const command = commands[selected];
+  const commands = commandsFor(client.productName, cluster, chosen, settings.provider);
+  const command = commands.find(({ title }) => title === selected);
   const download = (): Promise<void> =>
     run(async () => saveFile(kubeconfigName(cluster), await client.kubeconfig({ cluster, ...account })));
   return (
@@ -45,34 +46,17 @@ export function ConnectSection({ cluster, account }: ConnectSectionProps) {
         )}
       </p>
       <Problem text={problem} />
-      <div className="tabs" role="tablist" aria-label="Commands">
-        {commands.map(({ title }, index) => (
-          <button
-            key={title}
-            type="button"
-            role="tab"
-            id={`tab-${title}`}
-            aria-selected={index === selected}
-            aria-controls="tab-panel"
-            tabIndex={index === selected ? 0 : -1}
-            onClick={() => setSelected(index)}
-            onKeyDown={(event) => {
-              const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-              if (step === undefined) return;
-              const next = (index + step + commands.length) % commands.length;
-              setSelected(next);
-              document.getElementById(`tab-${commands[next]?.title}`)?.focus();
-            }}
-          >
-            {title}
-          </button>
-        ))}
-      </div>
+      <Segments
+        legend="Commands"
+        value={selected}
+        options={commands.map(({ title }) => [title, title] as const)}
+        onChange={setSelected}
+      />
       {command !== undefined && (
-        <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${command.title}`}>
+        <>
           <CodeBlock text={command.text} label={`the ${command.title} commands`} />
           <p className="muted hint">{command.note}</p>
-        </div>
+        </>
       )}
     </Section>
   );

@@ -1,5 +1,6 @@
 import { conditionOf, isBadCondition } from '../../../src/api/clusters/conditions.ts';
 import { type Cluster, type ClusterCondition, endpointsInForce } from '../../../src/client/index.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 
 /** The status of the Ready condition. */
 export type Readiness = 'ready' | 'not-ready' | 'unknown';
@@ -50,15 +51,15 @@ export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
   const endpoint = endpointsInForce(cluster).serverEndpoints?.at(-1)?.serverAddress ?? '';
   const labelTexts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const isTerminating = deletionTimestamp !== undefined;
-  const reason = isTerminating ? 'Terminating' : (ready?.reason ?? '');
+  const reason = isTerminating ? 'Terminating' : visibleName(ready?.reason ?? '');
   const since = Date.parse(ready?.lastTransitionTime ?? '');
   return {
     name,
     readiness: readinessOf(ready),
     reason,
     since: Number.isNaN(since) ? 0 : since,
-    type,
-    version,
+    type: visibleName(type),
+    version: visibleName(version),
     environment: firstValue(labels, ENVIRONMENT_LABELS),
     region: firstValue(labels, REGION_LABELS),
     endpoint: endpoint.replace(/^https:\/\//, ''),

@@ -1,10 +1,10 @@
-import { memo, useEffect, useId, useRef } from 'react';
+import { memo, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react';
 import { CloseIcon, SearchIcon } from '../components/icons.tsx';
+import { useSession } from '../hooks/use-session.ts';
 import { linkTo } from '../router.ts';
 import { READINESS, READINESS_NAMES, type Readiness } from './cluster-row.ts';
 import type { ReadinessCounts } from './filtered-rows.ts';
 import type { FleetFilter } from './fleet-filter.ts';
-import type { LabelCount } from './fleet-totals.ts';
 import { ReadinessIcon } from './readiness-badge.tsx';
 
 interface ReadinessTilesProps {
@@ -21,27 +21,18 @@ export function ReadinessTiles({ counts, readiness, onReadiness }: ReadinessTile
   return (
     <fieldset className="tiles">
       <legend className="visually-hidden">Filter by readiness</legend>
-      <button
-        type="button"
-        className="tile"
-        aria-pressed={readiness === undefined}
-        onClick={() => onReadiness(undefined)}
-      >
-        <span className="tile-number">{format(total)}</span>
-        <span className="tile-name">All</span>
-      </button>
-      {READINESS.map((each) => (
+      {[undefined, ...READINESS].map((each) => (
         <button
-          key={each}
+          key={each ?? 'all'}
           type="button"
           className="tile"
           aria-pressed={readiness === each}
           onClick={() => onReadiness(readiness === each ? undefined : each)}
         >
-          <span className="tile-number">{format(counts?.[each])}</span>
+          <span className="tile-number">{format(each === undefined ? total : counts?.[each])}</span>
           <span className="tile-name">
-            <ReadinessIcon readiness={each} />
-            {READINESS_NAMES[each]}
+            {each !== undefined && <ReadinessIcon readiness={each} />}
+            {each === undefined ? 'All' : READINESS_NAMES[each]}
           </span>
         </button>
       ))}
@@ -51,7 +42,6 @@ export function ReadinessTiles({ counts, readiness, onReadiness }: ReadinessTile
 
 interface SearchBarProps {
   readonly filter: FleetFilter;
-  readonly labels: readonly LabelCount[];
   readonly shown: number;
   readonly total: number;
   readonly loading: boolean;
@@ -62,7 +52,7 @@ interface SearchBarProps {
 
 /** Search, label filters and the number of clusters that match. */
 export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
-  const { filter, labels, shown, total, loading, mayRegister, onSearch, onToggleLabel } = props;
+  const { filter, shown, total, loading, mayRegister, onSearch, onToggleLabel } = props;
   const id = useId();
   const searchField = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -75,7 +65,6 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
     addEventListener('keydown', focusSearch);
     return () => removeEventListener('keydown', focusSearch);
   }, []);
-  const offered = labels.filter(({ label }) => !filter.labels.includes(label));
   return (
     <search className="search-bar">
       <div className="search">
@@ -95,26 +84,7 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
         />
         <kbd title="Press / to search">/</kbd>
       </div>
-      <div className="label-filter">
-        <label className="visually-hidden" htmlFor={`${id}label`}>
-          Filter by label
-        </label>
-        <select
-          id={`${id}label`}
-          value=""
-          disabled={offered.length === 0}
-          onChange={(event) => onToggleLabel(event.target.value)}
-        >
-          <option value="" disabled>
-            Filter by label
-          </option>
-          {offered.map(({ label, count }) => (
-            <option key={label} value={label}>
-              {`${label} (${count.toLocaleString()})`}
-            </option>
-          ))}
-        </select>
-      </div>
+      <LabelFilter chosen={filter.labels} onLabel={onToggleLabel} />
       <ul className="chips" aria-label="Label filters">
         {filter.labels.map((label) => (
           <li key={label}>
@@ -145,3 +115,54 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
     </search>
   );
 });
+
+/** More than a person chooses from; typing finds the others. */
+const MAX_LABELS = 100;
+
+interface LabelFilterProps {
+  readonly chosen: readonly string[];
+  readonly onLabel: (label: string) => void;
+}
+
+function LabelFilter({ chosen, onLabel }: LabelFilterProps) {
+  const id = useId();
+  const { fleet } = useSession();
+  const [typed, setTyped] = useState('');
+  const labels = useSyncExternalStore(fleet.subscribe, () => fleet.totals.commonLabels(MAX_LABELS, typed));
+  const add = (label: string): void => {
+    setTyped('');
+    if (!chosen.includes(label)) onLabel(label);
+  };
+  return (
+    <form
+      className="label-filter"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (typed.includes('=')) add(typed);
+      }}
+    >
+      <input
+        aria-label="Filter by label"
+        placeholder="Filter by label"
+        list={`${id}labels`}
+        spellCheck={false}
+        autoComplete="off"
+        autoCapitalize="off"
+        value={typed}
+        onChange={({ target: { value }, nativeEvent }) => {
+          // The user has chosen it from the list.
+          const isWhole = (nativeEvent as InputEvent).inputType === 'insertReplacementText';
+          if (isWhole) add(value);
+          else setTyped(value.trim());
+        }}
+      />
+      <datalist id={`${id}labels`}>
+        {labels.map(({ label, count }) => (
+          <option key={label} value={label}>
+            {count.toLocaleString()}
+          </option>
+        ))}
+      </datalist>
+    </form>
+  );
+}

@@ -9,7 +9,6 @@ import { FleetTable, type ScrollPosition } from './fleet-table.tsx';
 import { ReadinessChart } from './readiness-chart.tsx';
 
 const MAX_ENVIRONMENTS = 4;
-const MAX_LABELS = 100;
 
 interface FleetPageProps {
   readonly snapshot: FleetSnapshot;
@@ -51,7 +50,6 @@ export function FleetPage({ snapshot, filter, onFilter, savedScroll }: FleetPage
       </div>
       <SearchBar
         filter={filter}
-        labels={fleet.totals.commonLabels(MAX_LABELS)}
         shown={rows.length}
         total={size}
         loading={loading}

@@ -56,11 +56,22 @@ it('merges the smallest environments beyond the limit', () => {
   ]);
 });
 
+it('names the environments in which clusters fail before those in which all are ready', () => {
+  const large = Array.from({ length: 8 }, (_, index) => row(`${index}`, { env: `large-${index % 4}` }));
+  const totals = totalsOf([...large, row('x', { env: 'small' }, 'False')]);
+  expect(totals.environments(3).map(({ name, counts }) => [name, counts['not-ready']])).toEqual([
+    ['large-0', 0],
+    ['small', 1],
+    ['3 others', 0],
+  ]);
+});
+
 it('offers the most common labels, sorted by name', () => {
   expect(totalsOf(rows).commonLabels(2)).toEqual([
     { label: 'env=prod', count: 2 },
     { label: 'environment=dev', count: 1 },
   ]);
+  expect(totalsOf(rows).commonLabels(2, 'us')).toEqual([{ label: 'region=us', count: 1 }]);
 });
 
 it('returns the same list until its content changes, as React.memo requires', () => {

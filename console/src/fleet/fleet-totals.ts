@@ -28,7 +28,7 @@ export class FleetTotals {
   readonly #environments = new Map<string, Environment>();
   // The two lists are kept until their content changes, because SearchBar and ReadinessChart are in React.memo, which
   // compares properties by reference.
-  #labelList: { readonly limit: number; readonly list: readonly LabelCount[] } | undefined;
+  #labelList: { readonly limit: number; readonly part: string; readonly list: readonly LabelCount[] } | undefined;
   #environmentList: { readonly limit: number; readonly list: readonly EnvironmentCount[] } | undefined;
 
   change(changes: readonly RowChange[]): void {
@@ -57,23 +57,28 @@ export class FleetTotals {
     else this.#environments.set(row.environment, environment);
   }
 
-  /** The largest environments first. The smallest are merged into one entry if there are more than `limit`. */
+  /**
+   * The largest environments first. Beyond `limit` they are merged into one entry: first the smallest of those in which
+   * every cluster is ready.
+   */
   environments(limit: number): readonly EnvironmentCount[] {
     if (this.#environmentList?.limit !== limit) {
       const groups = [...this.#environments]
         .map(([name, { counts, total, keys }]) => ({ name, counts: { ...counts }, total, label: labelOf(name, keys) }))
-        .sort((a, b) => b.total - a.total || (a.name < b.name ? -1 : 1));
-      this.#environmentList = { limit, list: groups.length <= limit ? groups : mergeSmallest(groups, limit) };
+        .sort(largestFirst);
+      this.#environmentList = { limit, list: groups.length <= limit ? groups : mergeOthers(groups, limit) };
     }
     return this.#environmentList.list;
   }
 
-  /** The most common labels, sorted by name. */
-  commonLabels(limit: number): readonly LabelCount[] {
-    if (this.#labelList?.limit !== limit) {
+  /** The most common labels that contain `part`, sorted by name. */
+  commonLabels(limit: number, part = ''): readonly LabelCount[] {
+    if (this.#labelList?.limit !== limit || this.#labelList.part !== part) {
       const labels: LabelCount[] = [];
-      for (const [label, count] of this.#labels) insertTop(labels, { label, count }, limit);
-      this.#labelList = { limit, list: labels.sort((a, b) => (a.label < b.label ? -1 : 1)) };
+      for (const [label, count] of this.#labels) {
+        if (label.includes(part)) insertTop(labels, { label, count }, limit);
+      }
+      this.#labelList = { limit, part, list: labels.sort((a, b) => (a.label < b.label ? -1 : 1)) };
     }
     return this.#labelList.list;
   }
@@ -93,12 +98,19 @@ function labelOf(name: string, keys: ReadonlyMap<string, number>): string | unde
   return keys.size === 1 && key !== '' ? `${key}=${name}` : undefined;
 }
 
-function mergeSmallest(groups: readonly EnvironmentCount[], limit: number): EnvironmentCount[] {
-  const rest = groups.slice(limit - 1);
+const largestFirst = (a: EnvironmentCount, b: EnvironmentCount): number =>
+  b.total - a.total || (a.name < b.name ? -1 : 1);
+
+function mergeOthers(groups: readonly EnvironmentCount[], limit: number): EnvironmentCount[] {
+  const failingFirst = groups.toSorted((a, b) => b.counts['not-ready'] - a.counts['not-ready']);
+  const rest = failingFirst.slice(limit - 1);
   const sum = (readiness: Readiness): number => rest.reduce((total, { counts }) => total + counts[readiness], 0);
   const counts = { ready: sum('ready'), 'not-ready': sum('not-ready'), unknown: sum('unknown') };
   const total = rest.reduce((all, group) => all + group.total, 0);
-  return [...groups.slice(0, limit - 1), { name: `${rest.length} others`, counts, total, label: undefined }];
+  return [
+    ...failingFirst.slice(0, limit - 1).sort(largestFirst),
+    { name: `${rest.length} others`, counts, total, label: undefined },
+  ];
 }
 
 const isMoreCommon = (a: LabelCount, b: LabelCount): boolean =>

@@ -3,7 +3,7 @@ import type { Client } from '../../../src/client/index.ts';
 import type { FleetStore } from '../fleet/fleet-store.ts';
 import type { RevocationRuns } from '../passes/revocation-run.ts';
 import type { Permissions } from '../permissions/permissions.ts';
-import type { Provider } from '../session/oidc-client.ts';
+import type { Settings } from '../settings.ts';
 
 /** What the pages of a signed-in user share. It changes rarely: pages that show much are not rendered for it. */
 export interface SessionParts {
@@ -15,8 +15,7 @@ export interface SessionParts {
   /** The filter of the table of clusters, as it is in its URL. */
   readonly fleetQuery: string;
   readonly revocations: RevocationRuns;
-  /** Undefined if users can sign in only with a token. */
-  readonly provider: Provider | undefined;
+  readonly settings: Settings;
 }
 
 export const SessionContext = createContext<SessionParts | undefined>(undefined);

@@ -40,7 +40,7 @@ export function RotatePanel({ onDone, onCancel }: RotatePanelProps) {
           disabled={busy || preview.status !== 'loaded'}
           onClick={rotate}
         >
-          {busy ? 'Rotating…' : 'Rotate now'}
+          {busy ? 'Rotating…' : force ? 'Rotate now' : 'Schedule the rotation'}
         </button>
         <button type="button" className="button quiet" onClick={onCancel}>
           Cancel

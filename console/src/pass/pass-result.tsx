@@ -1,16 +1,17 @@
 import { useState } from 'react';
-import { PEOPLE_PATH, WEBHOOK_SECONDS } from '../../../src/api/pass-audience.ts';
+import { PEOPLE_PATH } from '../../../src/api/pass-audience.ts';
 import { createClient, type IssuedToken, isStatus, reviewSelf } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { EyeIcon } from '../components/icons.tsx';
-import { formatTime, Time } from '../components/time.tsx';
+import { formatTime } from '../components/time.tsx';
 import { errorMessage } from '../error-message.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { type Claims, decodeClaims } from '../jwt.ts';
+import { describeEffects, revocationEffect } from '../passes/revocation-effect.ts';
 import { serverRoot } from '../settings.ts';
 import { formatCountdown } from './lifetime.ts';
 import { RevokeButton } from './revoke-button.tsx';
@@ -25,6 +26,7 @@ interface PassResultProps {
 
 /** An issued pass: countdown, the token behind a click, claims, test and revocation. */
 export function PassResult({ cluster, details, pass, tracked, onDone }: PassResultProps) {
+  const { fleet } = useSession();
   const [shown, setShown] = useState(false);
   const [revoked, setRevoked] = useState(false);
   const shownPass = useFocusAfterChange<HTMLTextAreaElement>(shown);
@@ -33,11 +35,14 @@ export function PassResult({ cluster, details, pass, tracked, onDone }: PassResu
   const expiresAt = Date.parse(pass.expirationTimestamp);
   const remaining = expiresAt - now;
   const claims = decodeClaims(pass.token) ?? {};
-  const isForPerson = audiencesOf(claims).includes(`${details.audience}${PEOPLE_PATH}`);
-  const opensCluster = isForPerson || audiencesOf(claims).includes(details.audience);
+  const audiences = audiencesOf(claims);
+  const isForPerson = audiences.includes(`${details.audience}${PEOPLE_PATH}`);
+  const opensCluster = isForPerson || audiences.includes(details.audience);
+  const isValid = remaining > 0 && !revoked;
+  const effect = revocationEffect({ audiences, expiresAt }, (name) => fleet.find(name)?.cluster);
   return (
     <div className="pass">
-      <div className={remaining > 0 && !revoked ? 'pass-card' : 'pass-card pass-invalid'}>
+      <div className={isValid ? 'pass-card' : 'pass-card pass-invalid'}>
         <div className="pass-head">
           <div>
             <span className="muted">
@@ -68,16 +73,7 @@ export function PassResult({ cluster, details, pass, tracked, onDone }: PassResu
       </div>
       {revoked && remaining > 0 && (
         <p className="warning" role="status" ref={revocation} tabIndex={-1}>
-          Clusterpass refuses this pass.{' '}
-          {opensCluster && details.asksForPasses ? (
-            `The cluster ${cluster} asks Clusterpass, and refuses it within about ${WEBHOOK_SECONDS} seconds.`
-          ) : (
-            <>
-              {opensCluster ? `The cluster ${cluster}` : audiencesOf(claims).join(', ')} does not notice: it accepts the
-              pass until <Time at={expiresAt} />
-              {opensCluster ? '.' : ', unless it asks Clusterpass.'}
-            </>
-          )}
+          Clusterpass refuses this pass. {describeEffects([effect]).slice(1).join(' ')}
         </p>
       )}
       {pass.warnings.map((warning) => (
@@ -90,7 +86,8 @@ export function PassResult({ cluster, details, pass, tracked, onDone }: PassResu
           <p className="muted hint">For the API of the cluster only: Clusterpass does not accept it.</p>
         ) : opensCluster ? (
           <ServerControls>
-            <TestButton cluster={cluster} token={pass.token} />
+            {/* What a test has said is not true any more. */}
+            <TestButton key={String(isValid)} cluster={cluster} token={pass.token} />
           </ServerControls>
         ) : (
           <p className="muted hint">Issued for another audience: this cluster does not accept it.</p>

@@ -37,7 +37,7 @@ export function PassSection({ cluster, details, account, onAccount }: PassSectio
     if (!isListed && accounts[0] !== undefined) onAccount(accounts[0]);
   }, [accounts, account, onAccount]);
   return (
-    <Section title={issued === undefined ? 'Get a pass' : 'Your pass'} focusRef={focused}>
+    <Section title={issued === undefined ? 'Get a pass' : `Your pass in ${cluster}`} focusRef={focused}>
       {issued === undefined && details.issuer !== '' && (
         <PersonPass cluster={cluster} onIssued={(pass, tracked) => setIssued({ pass, tracked })} />
       )}

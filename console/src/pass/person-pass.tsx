@@ -36,7 +36,7 @@ export function PersonPass({ cluster, onIssued }: PersonPassProps) {
   return (
     <div className="pass-person">
       <ServerControls>
-        <button type="button" className="button primary wide" disabled={busy} onClick={issue}>
+        <button type="button" className="button wide" disabled={busy} onClick={issue}>
           {busy ? 'Issuing…' : 'Issue a pass as me'}
         </button>
       </ServerControls>

@@ -8,7 +8,7 @@ import { consoleRoutes } from './console-routes.ts';
 
 closeServersAfterEach();
 
-const settings = { productName: 'orchestrator', version: '0' };
+const settings = { productName: 'orchestrator', version: '0', maxRequestSeconds: 3_600 };
 
 test('a console that was not built says so, and how to build it', async () => {
   const files = await readConsoleFiles(join(tmpdir(), 'no-such-folder'));

@@ -10,6 +10,8 @@ export interface ConsoleOptions {
   readonly files: ConsoleFiles | undefined;
   readonly productName: string;
   readonly version: string;
+  /** For how long people may ask for access. */
+  readonly maxRequestSeconds: number;
   /** The identity provider at which people sign in. */
   readonly provider?: { readonly issuer: string; readonly clientId: string } | undefined;
   /** Origins of the token endpoints of that issuer, as its discovery document names them now. */
