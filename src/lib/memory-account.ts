@@ -117,8 +117,10 @@ export class MemoryAccount {
       const isWithin = (): boolean =>
         flow.bytes <= this.#limits.perFlow && (this.#bytes <= this.#limits.total || flow.bytes <= share);
       if (isWithin()) continue;
-      for (const holder of [...flow.holders].sort((a, b) => b.unsentBytes - a.unsentBytes)) {
-        if (isWithin() || holder.unsentBytes === 0) break;
+      // Asked once for each: there may be thousands.
+      const holders = [...flow.holders].map((holder) => ({ holder, unsent: holder.unsentBytes }));
+      for (const { holder, unsent } of holders.sort((a, b) => b.unsent - a.unsent)) {
+        if (isWithin() || unsent === 0) break;
         this.#givenUp += 1;
         holder.giveUp();
       }
