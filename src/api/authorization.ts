@@ -1,6 +1,6 @@
 import type { Caller, Identity } from './caller.ts';
 import { PROFILE_GROUP, PROFILE_RESOURCE } from './clusters/profile-of-cluster.ts';
-import type { Decision, Grant } from './decision.ts';
+import type { Decision, FoundGrant, Grant } from './decision.ts';
 import { accessRequestKind } from './kinds/access-request.ts';
 import { bootstrapTokenKind, JOIN_SUBRESOURCE } from './kinds/bootstrap-token.ts';
 import { CLUSTER_GROUP, isClusters } from './kinds/cluster-spec.ts';
@@ -83,13 +83,14 @@ export const tokenQuestion = (account: {
 /** Finds the bindings that allow something, to any subject. */
 export interface GrantFinder {
   /**
-   * Unordered. Yields undefined now and then, where the reader may pause; later changes may then be included. Unless
-   * `isKnown`, the cluster of the question counts as one that does not exist, with no labels.
+   * Unordered. For a question without a name, bindings that allow it for some names, too. Yields undefined now and
+   * then, where the reader may pause; later changes may then be included. Unless `isKnown`, the cluster of the question
+   * counts as one that does not exist, with no labels.
    */
   grantsOf(
     question: ResourceQuestion | PathQuestion,
     cluster: Pick<ClusterLabelChange, 'isKnown'>,
-  ): Iterable<Grant | undefined>;
+  ): Iterable<FoundGrant | undefined>;
   /** The bindings that hold in a cluster with its labels or with others. Undefined as above. */
   grantsIn(cluster: ClusterLabelChange): Iterable<GrantInCluster | undefined>;
 }

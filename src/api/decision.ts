@@ -31,6 +31,12 @@ export interface Grant {
   readonly subjects: readonly BoundSubject[];
 }
 
+/** A grant that allows what was asked about. */
+export interface FoundGrant extends Grant {
+  /** The question had no name, and the role allows it for these names only. */
+  readonly resourceNames?: readonly string[];
+}
+
 /** A subject of a binding, as callers present it. */
 export interface BoundSubject {
   readonly kind: 'user' | 'group';

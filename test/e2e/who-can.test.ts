@@ -355,6 +355,26 @@ describe('ResourceAccessReview', () => {
     await take();
   });
 
+  it('without a name, lists those who may for some names, with these names', async () => {
+    const { name: _, ...any } = account;
+    const status = await whoCan(inCluster(WHO_CAN, 'beta'), any);
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+    const found = status.subjects.map(({ name, resourceNames }: any) => [name, resourceNames]);
+    expect(found).toEqual([
+      ['devs', ['builder']],
+      ['system:masters', undefined],
+      ['other', ['builder']],
+    ]);
+    const { name: __, ...anyOther } = { ...account, verb: 'delete' };
+    expect(names(await whoCan(inCluster(WHO_CAN, 'beta'), anyOther))).toEqual(['Group:system:masters']);
+    const table = await admin.ok(
+      'auth who-can create serviceaccounts --subresource token -n ci --cluster beta'.split(' '),
+    );
+    expect(table).toMatch(/^KIND +NAME +BINDING +ROLE +ONLY$/m);
+    expect(table).toMatch(/^Group +devs .*ClusterRole\/devs-build +builder$/m);
+    expect(table).toMatch(/^Group +system:masters .*ClusterRole\/cluster-admin *$/m);
+  });
+
   it('paths, and errors of a request', async () => {
     const spec = { nonResourceAttributes: { verb: 'get', path: '/apis' } };
     const status = await review(server, WHO_CAN, { spec }, server.adminToken);

@@ -49,6 +49,7 @@ export const resourceAccessReviewType = grantReview(
           kind: text('`User`, `Group` or `ServiceAccount`.'),
           namespace: text(),
           name: text(),
+          resourceNames: texts('If no name was asked about: the names for which it is allowed; absent for all.'),
           ...via,
         }),
       ),
@@ -110,6 +111,7 @@ export interface GrantedSubject extends GrantPath {
   readonly kind: 'User' | 'Group' | 'ServiceAccount';
   readonly namespace?: string;
   readonly name: string;
+  readonly resourceNames?: readonly string[];
 }
 
 export interface ReachedAccount extends GrantPath {

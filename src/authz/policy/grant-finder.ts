@@ -1,5 +1,5 @@
 import type { GrantInCluster } from '../../api/authorization.ts';
-import type { Grant } from '../../api/decision.ts';
+import type { FoundGrant } from '../../api/decision.ts';
 import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
 import type { CompiledBinding, CompiledRole } from './compiled-rbac.ts';
@@ -14,15 +14,18 @@ export function* findGrants(
   match: Match,
   namespaces: readonly string[],
   view: ClusterView | undefined,
-): Generator<Grant | undefined> {
+): Generator<FoundGrant | undefined> {
   for (const role of roles) {
-    if (role.bindings.size > 0 && role.exists && match.admits(role.index)) {
+    const resourceNames = role.bindings.size > 0 && role.exists ? match.namesIn(role.index) : undefined;
+    if (resourceNames !== undefined) {
       for (const binding of role.bindings) {
         const { facts } = binding;
         yield facts.scopes.some((scope) => namespaces.includes(scope)) &&
         bindingAppliesIn(binding, view) &&
         match.counts(facts)
-          ? facts
+          ? resourceNames === 'all'
+            ? facts
+            : { ...facts, resourceNames }
           : undefined;
       }
     }

@@ -12,7 +12,7 @@ import type {
   RuleLister,
 } from '../../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../../api/caller.ts';
-import type { Decision, Grant, PassBounds } from '../../api/decision.ts';
+import type { Decision, FoundGrant, Grant, PassBounds } from '../../api/decision.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import type { ApprovalRule, ClusterLabels, ClusterVisibility, TimeSpan, VisibilityRule } from '../../api/visibility.ts';
 import { Cache } from '../../lib/cache.ts';
@@ -179,7 +179,7 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
   grantsOf(
     question: ResourceQuestion | PathQuestion,
     { isKnown }: Pick<ClusterLabelChange, 'isKnown'>,
-  ): Iterable<Grant | undefined> {
+  ): Iterable<FoundGrant | undefined> {
     if ('path' in question) return findGrants(this.#roles.all(), new PathMatch(question, this.#now), [''], undefined);
     const { cluster, namespace } = question;
     const view = cluster === undefined ? undefined : this.#viewOf(cluster, isKnown);

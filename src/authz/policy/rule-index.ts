@@ -60,6 +60,13 @@ export class ResourceMatch {
     return role.allows(this);
   }
 
+  /** For a question without a name: the names for which the role allows it. Undefined if it allows nothing. */
+  namesIn(role: RuleIndex): 'all' | readonly string[] | undefined {
+    if (role.allows(this)) return 'all';
+    const names = this.name === '' ? role.namesFor(this) : [];
+    return names.length === 0 ? undefined : [...new Set(names.flatMap((some) => [...(some ?? [])]))].sort();
+  }
+
   /** Whether the question is about tokens: a binding may allow them only with an approval. */
   get isAboutTokens(): boolean {
     const [element] = this.elements;
@@ -111,6 +118,10 @@ export class PathMatch {
 
   admits(role: RuleIndex): boolean {
     return role.allowsPath(this.verb, this.path);
+  }
+
+  namesIn(role: RuleIndex): 'all' | undefined {
+    return this.admits(role) ? 'all' : undefined;
   }
 
   counts(binding: BindingFacts): boolean {

@@ -169,9 +169,16 @@ export const whoCan: Run = async (context, invocation) => {
     context.out.write(print(status));
     return 0;
   }
-  const headers = invocation.isOff('headers') ? [] : [['KIND', 'NAME', ...GRANT_HEADERS]];
-  const rows = (status.subjects ?? []).map((subject) => [subject.kind ?? '', nameOf(subject), ...grantCells(subject)]);
-  context.out.write(renderTable([...headers, ...rows]));
+  const { subjects = [] } = status;
+  const hasNames = subjects.some(({ resourceNames }) => resourceNames !== undefined);
+  const headers = [['KIND', 'NAME', ...GRANT_HEADERS, ...(hasNames ? ['ONLY'] : [])]];
+  const rows = subjects.map((subject) => [
+    subject.kind ?? '',
+    nameOf(subject),
+    ...grantCells(subject),
+    ...(hasNames ? [terminalSafe(subject.resourceNames?.join(',') ?? '')] : []),
+  ]);
+  context.out.write(renderTable([...(invocation.isOff('headers') ? [] : headers), ...rows]));
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
   return 0;
 

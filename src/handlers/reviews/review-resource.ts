@@ -6,13 +6,14 @@ import {
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import { ACCOUNT_PREFIX, MASTERS, SERVICE_ACCOUNTS_GROUP } from '../../api/caller.ts';
-import type { BoundSubject, Grant } from '../../api/decision.ts';
+import type { BoundSubject, FoundGrant } from '../../api/decision.ts';
 import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
 import {
   type GrantedSubject,
   type ResourceAccessReview,
   resourceAccessReviewType,
 } from '../../api/kinds/grant-reviews.ts';
+import { defined } from '../../lib/json.ts';
 import { sortedBy } from '../../lib/sorted-by.ts';
 import { completeness, grantPath, hiddenBindings, MAX_SUBJECTS, mayReadBinding, shownSubject } from './grant-path.ts';
 import type { Review } from './review.ts';
@@ -38,17 +39,22 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const subjects: GrantedSubject[] = [];
   const { work } = request;
   await work.turn();
+  let listed = 0;
   let isShortened = false;
   const isKnown = cluster === undefined || authorizer.decide(caller, clusterQuestion('get', cluster)).allowed;
   for (const grant of authorizer.grantsOf(question, { isKnown })) {
     if (work.isUsedUp) await work.turn();
     if (grant === undefined || !mayReadBinding(authorizer, caller, grant)) continue;
-    isShortened = subjects.length + grant.subjects.length > MAX_SUBJECTS;
+    // Each subject repeats the names of its role.
+    listed += grant.subjects.length * (1 + (grant.resourceNames?.length ?? 0));
+    isShortened = listed > MAX_SUBJECTS;
     if (isShortened) break;
     subjects.push(...subjectsOf(grant, cluster));
   }
   // P-19: they need no binding.
-  if (!subjects.some(({ kind, name }) => kind === 'Group' && name === MASTERS)) {
+  const isMasters = ({ kind, name, resourceNames }: GrantedSubject): boolean =>
+    kind === 'Group' && name === MASTERS && resourceNames === undefined;
+  if (!subjects.some(isMasters)) {
     subjects.push({ kind: 'Group', name: MASTERS });
   }
   const hidden = hiddenBindings(authorizer, caller, namespace === '' ? undefined : namespace);
@@ -81,10 +87,14 @@ function questionOf(
   return questionIn(resourceAttributes, pathCluster);
 }
 
-const subjectsOf = (grant: Grant, cluster: string | undefined): GrantedSubject[] =>
+const subjectsOf = (grant: FoundGrant, cluster: string | undefined): GrantedSubject[] =>
   grant.subjects
     .filter((subject) => cluster !== undefined || !isLocalAccount(subject))
-    .map((subject) => ({ ...shownSubject(subject), ...grantPath(grant) }));
+    .map((subject) => ({
+      ...shownSubject(subject),
+      ...grantPath(grant),
+      ...defined({ resourceNames: grant.resourceNames }),
+    }));
 
 /** Outside of a cluster no caller has these names: there an account is `system:cluster:…`. */
 const isLocalAccount = ({ kind, name }: BoundSubject): boolean =>
