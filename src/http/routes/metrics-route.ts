@@ -6,11 +6,9 @@ export const metricsRoutes = ({ contentType, text }: Pick<Metrics, 'contentType'
   pathTable({
     '/metrics': {
       public: false,
-      handle: async () => ({
-        type: 'raw',
-        code: 200,
-        headers: { 'Content-Type': contentType },
-        body: await text(),
-      }),
+      handle: async ({ work }) => {
+        await work.turn();
+        return { type: 'raw', code: 200, headers: { 'Content-Type': contentType }, body: await text() };
+      },
     },
   });
