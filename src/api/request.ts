@@ -29,7 +29,7 @@ export interface ApiRequest {
   readonly path: string;
   /** Aborted when the client disconnects or the deadline passes. */
   readonly signal: AbortSignal;
-  /** The turns of what takes long. It rejects when the request is aborted. */
+  /** The turns of what takes long, from the first read on. They reject when the request is aborted. */
   readonly work: Work;
   readonly accept: Accepted;
   readonly auditId: string;

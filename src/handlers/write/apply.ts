@@ -31,10 +31,11 @@ export const APPLY_TYPES: readonly string[] = [APPLY_YAML, APPLY_JSON];
 
 /** Server-side apply: creates the object, or merges the configuration of one manager into it (AP-48). */
 export async function applyObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const { work } = request;
   const options = parseApplyOptions(request.query);
   const configuration = readConfiguration(sentBody(request.body), kind);
   warnOfDropped(request.warn, kind, configuration.dropped);
-  if (request.work.isUsedUp) await request.work.turn();
+  if (work.isUsedUp) await work.turn();
   const apply: Apply = { parts, request, kind, options, configuration, objectKey: objectKeyOf(request, kind) };
   for (let conflicts = 1; ; conflicts++) {
     await parts.reader.catchUp();

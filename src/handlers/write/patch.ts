@@ -53,11 +53,11 @@ export const patchMediaTypes = (style: Kind['style']): readonly string[] => MEDI
 
 export async function patchObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   if (APPLY_TYPES.includes(sentBody(request.body).mediaType)) return applyObject(parts, request, kind);
+  const { work } = request;
   const { options, patched } = readPatch(parts, request, kind);
-  if (request.work.isUsedUp) await request.work.turn();
-  const { dryRun } = options;
+  if (work.isUsedUp) await work.turn();
   return updateStored(parts, request, kind, patched, {
-    dryRun,
+    dryRun: options.dryRun,
     manager: managerOf(request, options),
     warn: request.warn,
   });

@@ -8,19 +8,19 @@ import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
 import { managerOf, updateStored, type WriteParts } from './write-parts.ts';
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const { work, warn } = request;
   const options = parseUpdateOptions(request.query);
   const sent = readObject(request, kind, options.fieldValidation);
   const objectKey = objectKeyOf(request, kind);
   checkSameObject(sent, kind, objectKey);
-  if (request.work.isUsedUp) await request.work.turn();
+  if (work.isUsedUp) await work.turn();
   const preconditions = preconditionsIn(sent);
   const change = (current: ApiObject): ApiObject => {
     if (preconditions.resourceVersion === undefined) checkUnconditionalUpdate(kind, objectKey.name);
     return preserveHiddenFields(parts, kind, sent, current, looksPublic);
   };
-  const { dryRun } = options;
   const manager = managerOf(request, options);
-  return updateStored(parts, request, kind, change, { dryRun, manager, warn: request.warn, preconditions });
+  return updateStored(parts, request, kind, change, { dryRun: options.dryRun, manager, warn, preconditions });
 }
 
 /** Z-05: an update of a custom resource needs a resourceVersion. Here `details.kind` is the resource. */
