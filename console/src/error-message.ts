@@ -1,4 +1,4 @@
-import { ConnectionError } from '../../src/client/index.ts';
+import { ConnectionError, type StatusCause, StatusError } from '../../src/client/index.ts';
 
 const UNREACHABLE = 'The server does not answer. Check your network connection, or try again in a moment.';
 
@@ -8,6 +8,21 @@ export function errorMessage(error: unknown): string {
   // A thrown value need not be an Error.
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Why a request failed. */
+export interface Failure {
+  /** `""` if it did not. */
+  readonly message: string;
+  /** What the server says about fields of the object. */
+  readonly causes: readonly StatusCause[];
+}
+
+export const NO_FAILURE: Failure = { message: '', causes: [] };
+
+export const failureOf = (error: unknown): Failure => ({
+  message: errorMessage(error),
+  causes: error instanceof StatusError ? (error.status.details?.causes ?? []) : [],
+});
 
 /** `fetch` rejects with a TypeError; the client wraps it. */
 function isNetworkFailure(error: unknown): boolean {

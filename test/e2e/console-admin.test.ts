@@ -588,7 +588,14 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByLabel('Labels').fill('env=staging,,');
       await page.getByText('Enter labels as in kubectl -l').waitFor();
       await page.getByLabel('Labels').fill('env/x/y=staging');
-      await page.getByText('spec.clusters.selector').waitFor();
+      // The server's words are a line below the field.
+      const labels = page.getByLabel('Labels');
+      await expect.poll(() => labels.getAttribute('aria-invalid')).toBe('true');
+      await page
+        .locator('.field', { has: labels })
+        .getByText(/^Invalid value: "env\/x\/y"/)
+        .waitFor();
+      await page.getByText('The server refuses the fields that are marked.').waitFor();
       expect(await page.getByRole('button', { name: 'Apply' }).isDisabled()).toBe(true);
       await page.getByLabel('Labels').fill('env=staging,region=eu');
       await page.getByText('viewer newly gets passes for shop/deployer in 1 cluster').waitFor();

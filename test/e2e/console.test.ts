@@ -269,7 +269,10 @@ describeWithBrowser('the console', () => {
     await page.getByText(new X509Certificate(pem).fingerprint256).waitFor();
     await page.getByRole('cell', { name: 'https://api.prod-eu-1.internal.example.com:6443', exact: true }).waitFor();
     await page.getByText('demo-prod-eu-1-viewer').waitFor();
-    await page.getByText('24 hours', { exact: true }).waitFor();
+    await page
+      .getByRole('definition')
+      .filter({ hasText: /^24 hours$/ })
+      .waitFor();
     await page.getByRole('radio', { name: 'curl' }).check();
     const panel = page.getByRole('region', { name: 'Connect' });
     expect(await panel.locator('pre').innerText()).toContain(
@@ -289,9 +292,9 @@ describeWithBrowser('the console', () => {
     const page = await visitAs('carl', '#/clusters/prod-eu-1');
     await page.getByText('Valid for 1 hour').waitFor();
     expect(await page.getByLabel('Service account').locator('option').allTextContents()).toEqual(['builder']);
-    await page.getByLabel('Lifetime').press('Home');
+    await page.getByLabel('Lifetime').selectOption('10 minutes');
     await page.getByText('Valid for 10 minutes').waitFor();
-    await page.getByLabel('Lifetime').press('End');
+    await page.getByLabel('Lifetime').selectOption('24 hours');
     await page.getByText('Valid for 24 hours').waitFor();
     await page.getByRole('button', { name: 'Issue pass' }).click();
     await page.getByRole('region', { name: 'Your pass in prod-eu-1' }).waitFor();

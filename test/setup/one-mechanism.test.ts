@@ -103,6 +103,20 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\b(?:const|function) (?:defined|\w*[wW]ithoutUndefined)\b/,
     ['src/lib/json.ts'],
   ],
+  [
+    'a form of the console shows at its fields what the server says; the others are a search and the sign-in',
+    /<form\b/,
+    ['console/src/components/form.tsx', 'console/src/fleet/filter-bar.tsx', 'console/src/session/sign-in-page.tsx'],
+  ],
+  [
+    'an answer of the server loads, fails or is there',
+    /status === 'loading'\) return <p/,
+    [
+      'console/src/access/grant-effect.tsx',
+      'console/src/components/loaded.tsx',
+      'console/src/grants/grant-changes.tsx',
+    ],
+  ],
   ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],
   [
     'the TLS settings of requests of the command line',

@@ -1,11 +1,11 @@
-import { type FormEvent, memo, useState } from 'react';
+import { memo, useState } from 'react';
 import { allowingObjects } from '../../../src/api/allowing-objects.ts';
 import type { Client } from '../../../src/client/index.ts';
+import { Form } from '../components/form.tsx';
 import { Section } from '../components/section.tsx';
 import { Segments, TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
-import { ServerControls } from '../hooks/use-connected.tsx';
 import { useSession } from '../hooks/use-session.ts';
 import { AccessResultCard } from './access-result.tsx';
 import {
@@ -30,7 +30,7 @@ const ACTIONS = [
   ['other', 'do something else'],
 ] as const;
 
-interface Form {
+interface Question {
   readonly action: (typeof ACTIONS)[number][0];
   readonly cluster: string;
   readonly namespace: string;
@@ -53,7 +53,7 @@ export const CanIPage = memo(function CanIPage({ cluster, account }: CanIPagePro
   const { client, username } = useSession();
   const clusterNames = useClusterNames();
   const [namespace = '', name = ''] = account.split('/', 2);
-  const [form, setForm] = useState<Form>({
+  const [form, setForm] = useState<Question>({
     action: cluster !== '' && account === '' ? 'view' : 'pass',
     cluster,
     namespace,
@@ -63,9 +63,8 @@ export const CanIPage = memo(function CanIPage({ cluster, account }: CanIPagePro
   });
   const [check, setCheck] = useState<Check>();
   const { busy, problem, run } = useAction();
-  const change = (part: Partial<Form>): void => setForm({ ...form, ...part });
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
+  const change = (part: Partial<Question>): void => setForm({ ...form, ...part });
+  const submit = async (): Promise<void> => {
     setCheck(undefined);
     await run(async () => setCheck(await checkOf(client, username, form)));
   };
@@ -80,55 +79,48 @@ export const CanIPage = memo(function CanIPage({ cluster, account }: CanIPagePro
       </header>
       <div className="columns two">
         <Section title="Permission">
-          <ServerControls>
-            <form className="can-i-form" onSubmit={submit}>
-              <Segments
-                legend="Action"
-                value={form.action}
-                options={ACTIONS}
-                onChange={(action) => change({ action })}
+          <Form className="can-i-form" onSubmit={submit}>
+            <Segments legend="Action" value={form.action} options={ACTIONS} onChange={(action) => change({ action })} />
+            <div className="field-row">
+              <TextField
+                label="Cluster"
+                value={form.cluster}
+                suggestions={clusterNames}
+                required
+                onChange={(value) => change({ cluster: value })}
               />
-              <div className="field-row">
-                <TextField
-                  label="Cluster"
-                  value={form.cluster}
-                  suggestions={clusterNames}
-                  required
-                  onChange={(value) => change({ cluster: value })}
-                />
-                {form.action === 'other' && (
-                  <>
-                    <TextField label="Verb" value={form.verb} required onChange={(verb) => change({ verb })} />
-                    <TextField
-                      label="Resource"
-                      value={form.resource}
-                      required
-                      onChange={(resource) => change({ resource })}
-                    />
-                  </>
-                )}
-                {form.action !== 'view' && (
-                  <>
-                    <TextField
-                      label="Namespace"
-                      value={form.namespace}
-                      required={form.action === 'pass'}
-                      onChange={(text) => change({ namespace: text })}
-                    />
-                    <TextField
-                      label={form.action === 'pass' ? 'Service account' : 'Name'}
-                      value={form.name}
-                      required={form.action === 'pass'}
-                      onChange={(text) => change({ name: text })}
-                    />
-                  </>
-                )}
-              </div>
-              <button type="submit" className="button primary" disabled={busy}>
-                {busy ? 'Checking…' : 'Check'}
-              </button>
-            </form>
-          </ServerControls>
+              {form.action === 'other' && (
+                <>
+                  <TextField label="Verb" value={form.verb} required onChange={(verb) => change({ verb })} />
+                  <TextField
+                    label="Resource"
+                    value={form.resource}
+                    required
+                    onChange={(resource) => change({ resource })}
+                  />
+                </>
+              )}
+              {form.action !== 'view' && (
+                <>
+                  <TextField
+                    label="Namespace"
+                    value={form.namespace}
+                    required={form.action === 'pass'}
+                    onChange={(text) => change({ namespace: text })}
+                  />
+                  <TextField
+                    label={form.action === 'pass' ? 'Service account' : 'Name'}
+                    value={form.name}
+                    required={form.action === 'pass'}
+                    onChange={(text) => change({ name: text })}
+                  />
+                </>
+              )}
+            </div>
+            <button type="submit" className="button primary" disabled={busy}>
+              {busy ? 'Checking…' : 'Check'}
+            </button>
+          </Form>
         </Section>
         <div className="column" aria-live="polite">
           {problem !== '' && <p className="problem">{problem}</p>}
@@ -139,7 +131,7 @@ export const CanIPage = memo(function CanIPage({ cluster, account }: CanIPagePro
   );
 });
 
-async function checkOf(client: Client, username: string, form: Form): Promise<Check> {
+async function checkOf(client: Client, username: string, form: Question): Promise<Check> {
   const request = requestOf(form);
   const result = await checkAccess(client, request);
   if (result.allowed) return { request, result, manifest: '', mayRequest: false };
@@ -151,10 +143,10 @@ async function checkOf(client: Client, username: string, form: Form): Promise<Ch
 }
 
 /** In this cluster: a binding can allow it in some clusters only. */
-const mayAsk = async (client: Client, { action, cluster, namespace }: Form): Promise<boolean> =>
+const mayAsk = async (client: Client, { action, cluster, namespace }: Question): Promise<boolean> =>
   (await checkAccess(client, toAskForAccess(cluster, action === 'view' ? '' : namespace))).allowed;
 
-function requestOf({ action, cluster, namespace, name, verb, resource }: Form): AccessRequest {
+function requestOf({ action, cluster, namespace, name, verb, resource }: Question): AccessRequest {
   if (action === 'view') return toViewCluster(cluster);
   if (action === 'pass') return toIssuePass(cluster, namespace, name);
   // The notation of kubectl: `pods`, `deployments.apps`, `serviceaccounts/token`.

@@ -1,21 +1,23 @@
 import { useState } from 'react';
+import { Form } from '../components/form.tsx';
 import { Panel } from '../components/panel.tsx';
-import { useAction } from '../hooks/use-action.ts';
-import { useDryRun } from '../hooks/use-dry-run.ts';
+import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { type BindingPanelProps, changeScope } from './bindings.ts';
 import { clustersOfDraft, missingInScope, timestampOf } from './grant-manifest.ts';
-import { ScopeFields, scopeOf } from './scope-fields.tsx';
+import { SCOPE_FIELDS, ScopeFields, scopeOf } from './scope-fields.tsx';
 
 /** Where and until when a FleetRoleBinding holds. Its role cannot be changed, as in Kubernetes. */
 export function ChangeBinding({ binding, onCancel, onDone }: BindingPanelProps) {
   const { client } = useSession();
   const [scope, setScope] = useState(() => scopeOf(binding));
-  const { busy, problem, run } = useAction();
   const missing = missingInScope(scope);
   const wanted = () => ({ clusters: clustersOfDraft(scope), expiresAt: timestampOf(scope.until) });
-  const key = missing === '' ? JSON.stringify(scope) : '';
-  const dryRun = useDryRun(key, () => changeScope(client, binding, wanted(), { dryRun: 'All' }));
+  const { busy, run, isAccepted, failure, refusal } = useCheckedForm({
+    content: missing === '' ? JSON.stringify(scope) : '',
+    dryRun: () => changeScope(client, binding, wanted(), { dryRun: 'All' }),
+    fields: SCOPE_FIELDS,
+  });
   const apply = (): Promise<void> =>
     run(async () => {
       await changeScope(client, binding, wanted());
@@ -24,18 +26,18 @@ export function ChangeBinding({ binding, onCancel, onDone }: BindingPanelProps) 
   return (
     <Panel
       title={`Change the ${binding.kind} ${binding.name}`}
-      problem={problem || dryRun.refusal || missing}
+      problem={refusal || missing}
       busy={busy}
       onCancel={onCancel}
       action={
-        <button type="button" className="button primary" disabled={busy || !dryRun.isAccepted} onClick={apply}>
+        <button type="button" className="button primary" disabled={busy || !isAccepted} onClick={apply}>
           {busy ? 'Applying…' : 'Apply'}
         </button>
       }
     >
-      <div className="stack">
+      <Form failure={failure} onSubmit={apply}>
         <ScopeFields scope={scope} onChange={(part) => setScope((old) => ({ ...old, ...part }))} />
-      </div>
+      </Form>
     </Panel>
   );
 }

@@ -1,7 +1,8 @@
+import { clustersText } from '../../../src/api/clusters-field.ts';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { clustersOfDraft, type GrantDraft, isSelected } from './grant-manifest.ts';
+import { clustersOfDraft, type GrantDraft } from './grant-manifest.ts';
 
 /** How many names are listed. */
 const MAX_NAMES = 12;
@@ -11,19 +12,25 @@ export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
   const { client, fleet } = useSession();
   const { subjectKind, subject } = draft;
   const asked = subjectKind === 'User' ? { user: subject, groups: [] } : { groups: [subject] };
-  const query = useQuery(JSON.stringify(asked), () => reviewReach(client, undefined, asked));
+  const { all, names, ...selector } = clustersOfDraft(draft);
+  const query = useQuery(JSON.stringify([asked, all, names, selector]), async () => {
+    const reached = await reviewReach(client, undefined, asked);
+    const isNamed = all === true || names !== undefined;
+    const { items } = isNamed ? { items: [] } : await client.listClusters({ labelSelector: clustersText(selector) });
+    const seen = isNamed ? fleet.all().map(({ name }) => name) : items.map(({ metadata }) => metadata.name);
+    const selected = seen.filter((name) => names?.includes(name) !== false);
+    return { reached: new Map(reached.map((cluster) => [cluster.name, cluster])), selected };
+  });
   if (query.status === 'loading') return <p className="muted">Loading…</p>;
   if (query.status === 'failed') return <p className="muted">What this changes cannot be shown: {query.message}</p>;
-  const clusters = clustersOfDraft(draft);
-  const reached = new Map(query.value.map((cluster) => [cluster.name, cluster]));
-  const selected = fleet.all().filter(({ name, labels }) => isSelected(clusters, name, labels));
-  const already = selected.filter(({ name }) => {
+  const { reached, selected } = query.value;
+  const already = selected.filter((name) => {
     const cluster = reached.get(name);
     if (draft.action === 'view') return cluster?.visible === true;
     const accounts = cluster?.accounts.filter(({ namespace }) => namespace === draft.namespace) ?? [];
     return draft.action === 'account' && accounts.some((account) => account.name === draft.account);
   });
-  const next = selected.filter((row) => !already.includes(row)).map(({ name }) => name);
+  const next = selected.filter((name) => !already.includes(name));
   const gains = {
     view: 'sees',
     account: `gets passes for ${draft.namespace}/${draft.account} in`,

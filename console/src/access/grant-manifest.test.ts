@@ -1,14 +1,6 @@
 import { expect, it } from 'vitest';
-import { type ClustersField, clustersOf } from '../../../src/api/clusters-field.ts';
 import { isDns1123Subdomain } from '../../../src/api/names.ts';
-import {
-  collectionOf,
-  type GrantDraft,
-  grantObjects,
-  isSelected,
-  missingInGrant,
-  NEW_GRANT,
-} from './grant-manifest.ts';
+import { collectionOf, type GrantDraft, grantObjects, missingInGrant, NEW_GRANT } from './grant-manifest.ts';
 
 const view = { ...NEW_GRANT, subject: 'team-shop', labels: 'env=dev, region=eu' };
 
@@ -87,20 +79,4 @@ it('says what is missing', () => {
   expect(missingInGrant({ ...view, until: '12026-01-01T10:00' })).toBe('Enter a time before the year 10000.');
   expect(missingInGrant({ ...view, until: '2026-12-01T10:00' })).toBe('');
   expect(missingInGrant(view)).toBe('');
-});
-
-it.each<[ClustersField, boolean]>([
-  [{ all: true }, true],
-  [{ names: ['a', 'b'] }, true],
-  [{ names: ['b'] }, false],
-  [clustersOf('env=dev, region==eu'), true],
-  [clustersOf('env=dev,region=us'), false],
-  [clustersOf('tier='), false],
-  [clustersOf('kubernetes.io/metadata.name in (a,b)'), true],
-  [clustersOf('env in (dev,staging)'), true],
-  [clustersOf('env!=dev'), false],
-  [clustersOf('tier!=web,env,!tier'), true],
-  [clustersOf('!env'), false],
-])('%j selects the cluster: %s', (clusters, selected) => {
-  expect(isSelected(clusters, 'a', { env: 'dev', region: 'eu' })).toBe(selected);
 });

@@ -1,4 +1,4 @@
-import { type ClustersField, clustersOf, NAME_LABEL } from '../../../src/api/clusters-field.ts';
+import { type ClustersField, clustersOf } from '../../../src/api/clusters-field.ts';
 import { hashedName } from '../../../src/api/name-part.ts';
 
 /** Where and until when a grant holds, as a form. */
@@ -123,25 +123,3 @@ function nameOf(draft: GrantDraft): string {
 /** The path at which an object is created. */
 export const collectionOf = ({ apiVersion, kind, metadata: { namespace } }: GrantObject): string =>
   `/apis/${apiVersion}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${kind.toLowerCase()}s`;
-
-/** Whether the field selects a cluster. */
-export function isSelected(
-  { all, names, selector = {} }: ClustersField,
-  name: string,
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  if (all === true) return true;
-  if (names !== undefined) return names.includes(name);
-  const labelOf = (key: string): string | undefined =>
-    key === NAME_LABEL ? name : Object.hasOwn(labels, key) ? labels[key] : undefined;
-  const { matchLabels = {}, matchExpressions = [] } = selector;
-  return (
-    Object.entries(matchLabels).every(([key, value]) => labelOf(key) === value) &&
-    matchExpressions.every(({ key = '', operator, values = [] }) => {
-      const value = labelOf(key);
-      if (operator === 'Exists' || operator === 'DoesNotExist')
-        return (value !== undefined) === (operator === 'Exists');
-      return (value !== undefined && values.includes(value)) === (operator === 'In');
-    })
-  );
-}

@@ -1,39 +1,42 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { CodeBlock } from '../components/code-block.tsx';
+import { Form } from '../components/form.tsx';
 import { Preview } from '../components/preview.tsx';
 import { Section } from '../components/section.tsx';
 import { SelectField, TextField } from '../components/text-field.tsx';
-import { useAction } from '../hooks/use-action.ts';
+import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
-import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { createGrant, tryGrant } from './create-grant.ts';
 import { GrantEffect } from './grant-effect.tsx';
 import { type GrantDraft, grantObjects, missingInGrant, NEW_GRANT } from './grant-manifest.ts';
 import { manifestText } from './manifest-text.ts';
-import { ScopeFields } from './scope-fields.tsx';
+import { SCOPE_FIELDS, ScopeFields } from './scope-fields.tsx';
+
+const FIELDS = ['spec.subjects', ...SCOPE_FIELDS];
 
 /** A form for the common grants. It shows the objects that it creates, and what they change. */
 export function GrantView() {
   const { client } = useSession();
   const [draft, setDraft] = useState(NEW_GRANT);
-  const { busy, problem, clearProblem, run } = useAction();
   const [done, setDone] = useState('');
   const change = (part: Partial<GrantDraft>): void => {
-    clearProblem();
+    form.clearProblem();
     setDone('');
     setDraft((old) => ({ ...old, ...part }));
   };
   const missing = missingInGrant(draft);
-  const key = missing === '' ? JSON.stringify(draft) : '';
   const objects = missing === '' ? grantObjects(draft) : [];
-  const dryRun = useDryRun(key, () => tryGrant(client, objects));
-  const yaml = useQuery(dryRun.checked, async () => (dryRun.checked === '' ? '' : manifestText(objects)));
-  const apply = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    if (!dryRun.isAccepted) return;
-    await run(async () => {
+  const form = useCheckedForm({
+    content: missing === '' ? JSON.stringify(draft) : '',
+    dryRun: () => tryGrant(client, objects),
+    fields: FIELDS,
+  });
+  const yaml = useQuery(form.checked, async () => (form.checked === '' ? '' : manifestText(objects)));
+  const apply = async (): Promise<void> => {
+    if (!form.isAccepted) return;
+    await form.run(async () => {
       await createGrant(client, objects);
       setDone(`Created ${objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).join(' and ')}.`);
     });
@@ -41,19 +44,17 @@ export function GrantView() {
   return (
     <div className="columns two">
       <Section title="Grant">
-        <ServerControls>
-          <form id="grant" className="stack" onSubmit={apply} aria-busy={busy}>
-            <GrantFields draft={draft} onChange={change} />
-          </form>
-        </ServerControls>
+        <Form id="grant" failure={form.failure} busy={form.busy} onSubmit={apply}>
+          <GrantFields draft={draft} onChange={change} />
+        </Form>
       </Section>
       <div className="column">
         <Section title="What it changes">
           <Preview
             title="Dry run at the server"
-            refusal={problem || dryRun.refusal}
+            refusal={form.refusal}
             missing={missing}
-            isLoading={done === '' && !dryRun.isCurrent}
+            isLoading={done === '' && !form.isCurrent}
           >
             {done === '' ? <GrantEffect draft={draft} /> : <p className="allowed">{done}</p>}
           </Preview>
@@ -62,9 +63,9 @@ export function GrantView() {
               type="submit"
               form="grant"
               className="button primary wide"
-              disabled={!dryRun.isAccepted || busy || done !== ''}
+              disabled={!form.isAccepted || form.busy || done !== ''}
             >
-              {busy ? 'Applying…' : 'Apply'}
+              {form.busy ? 'Applying…' : 'Apply'}
             </button>
           </ServerControls>
         </Section>
@@ -96,7 +97,12 @@ function GrantFields({ draft, onChange }: GrantFieldsProps) {
           ]}
           onChange={(kind) => onChange({ subjectKind: kind as GrantDraft['subjectKind'] })}
         />
-        <TextField label="Name" value={draft.subject} onChange={(subject) => onChange({ subject })} />
+        <TextField
+          label="Name"
+          field="spec.subjects"
+          value={draft.subject}
+          onChange={(subject) => onChange({ subject })}
+        />
       </div>
       <SelectField
         label="Permission"

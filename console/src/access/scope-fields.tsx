@@ -1,4 +1,5 @@
 import { type ClustersField, clustersText } from '../../../src/api/clusters-field.ts';
+import { FieldProblem } from '../components/form.tsx';
 import { Segments, TextField } from '../components/text-field.tsx';
 import { describeLocalTime } from '../components/time.tsx';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
@@ -27,6 +28,7 @@ export function ScopeFields({ scope, onChange }: ScopeFieldsProps) {
       {scope.where === 'labels' && (
         <TextField
           label="Labels"
+          field="spec.clusters"
           value={scope.labels}
           placeholder="env=dev,region in (eu,us)"
           hint="The grant holds in clusters with all of these labels, also in those that get them later."
@@ -36,6 +38,7 @@ export function ScopeFields({ scope, onChange }: ScopeFieldsProps) {
       {scope.where === 'cluster' && (
         <TextField
           label="Clusters"
+          field="spec.clusters"
           value={scope.cluster}
           hint="Names, separated by commas."
           suggestions={clusterNames}
@@ -53,10 +56,13 @@ export function ScopeFields({ scope, onChange }: ScopeFieldsProps) {
         <span className="muted hint">
           {scope.until === '' ? 'Empty: until the binding is deleted.' : describeLocalTime(scope.until)}
         </span>
+        <FieldProblem field="spec.expiresAt" />
       </label>
     </>
   );
 }
+
+export const SCOPE_FIELDS = ['spec.clusters', 'spec.expiresAt'];
 
 /** The fields for the scope that a binding has. */
 export const scopeOf = ({ clusters, expiresAt }: { clusters: ClustersField; expiresAt: string }): GrantScope => ({

@@ -4,7 +4,6 @@ import { scriptServer, status } from '../../../src/client/script-server.fixture.
 import { servePages } from '../paged-server.fixture.ts';
 import { grantsTo, readGrants } from './account-grants.tsx';
 import { type Approval, accessOf, decide, decisionsFor, listApprovals } from './approvals.ts';
-import { durationsUpTo } from './request-form.tsx';
 
 it.each([
   [{ cluster: 'a' }, 'permission to see the cluster a'],
@@ -102,11 +101,3 @@ it('MC-93: a person who may not read bindings sees that they are left out, and n
   expect(await read()).toEqual({ grants: [], incomplete: true });
   await expect(read()).rejects.toMatchObject({ code: 500 });
 });
-
-it.each([
-  [43_200, ['1 hour', '4 hours', '8 hours', '12 hours']],
-  [3_600, ['1 hour']],
-  [1_800, ['30 minutes']],
-])('offers no more than the maximum of %i seconds: %j', (max, texts) =>
-  expect(durationsUpTo(max).map(([, text]) => text)).toEqual(texts),
-);

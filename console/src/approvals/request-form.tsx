@@ -1,16 +1,16 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { AccessRequestSpec } from '../../../src/api/kinds/access-request-spec.ts';
 import { checkAccess, toAskForAccess } from '../access/access-review.ts';
+import { Form, restOf } from '../components/form.tsx';
 import { Problem } from '../components/problem.tsx';
 import { Section } from '../components/section.tsx';
 import { SelectField, TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
-import { ServerControls } from '../hooks/use-connected.tsx';
 import { useDebouncedQuery } from '../hooks/use-debounced-query.ts';
 import type { Fields } from '../hooks/use-fields.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { formatDuration } from '../pass/lifetime.ts';
+import { durationsUpTo } from '../pass/lifetime.ts';
 import { createRequest } from './approvals.ts';
 
 interface RequestFormProps {
@@ -19,14 +19,7 @@ interface RequestFormProps {
   readonly onCreated: () => void;
 }
 
-const HOUR = 3_600;
-
-/** The usual ones below the maximum of the server, and the maximum. */
-export const durationsUpTo = (max: number): readonly (readonly [seconds: string, text: string])[] =>
-  [...[HOUR, 4 * HOUR, 8 * HOUR, 24 * HOUR].filter((seconds) => seconds < max), max].map(
-    (seconds) => [String(seconds), formatDuration(seconds)] as const,
-  );
-
+const FIELDS = ['spec.cluster', 'spec.serviceAccount', 'spec.reason'];
 /** A binding can allow it in some clusters, and a namespace, only. */
 function useIsDenied(cluster: string, namespace: string): boolean {
   const { client } = useSession();
@@ -40,17 +33,15 @@ function useIsDenied(cluster: string, namespace: string): boolean {
 /** Asks for access to a cluster, or for passes of an account in it. */
 export function RequestForm({ fields, onCreated }: RequestFormProps) {
   const { client, username, settings } = useSession();
-  const durations = durationsUpTo(settings.maxRequestSeconds);
   const [cluster, setCluster] = useState(fields.get('cluster'));
   const [account, setAccount] = useState(fields.get('account'));
   const [reason, setReason] = useState('');
-  const [seconds, setSeconds] = useState(durations[0]?.[0] ?? '');
-  const { busy, problem, run } = useAction();
+  const [seconds, setSeconds] = useState(String(Math.min(3_600, settings.maxRequestSeconds)));
+  const { busy, failure, run } = useAction();
   const [outcome, setOutcome] = useState('');
   const [namespace = '', name = ''] = account.split('/', 2);
   const isDenied = useIsDenied(cluster, namespace);
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
+  const submit = async (): Promise<void> => {
     const spec: AccessRequestSpec = {
       cluster,
       ...(account === '' ? {} : { serviceAccount: { namespace, name } }),
@@ -67,43 +58,55 @@ export function RequestForm({ fields, onCreated }: RequestFormProps) {
   };
   return (
     <Section title="Ask for access">
-      <ServerControls>
-        <form className="stack" onSubmit={submit} aria-busy={busy}>
-          <TextField label="Cluster" value={cluster} suggestions={useClusterNames()} required onChange={setCluster} />
-          <TextField
-            label="Service account"
-            value={account}
-            placeholder="namespace/name; empty to see the cluster"
-            onChange={setAccount}
-          />
-          <SelectField label="For" value={seconds} options={durations} onChange={setSeconds} />
-          <TextField
-            label="Reason"
-            value={reason}
-            rows={2}
-            keepsSpaces
-            required
-            placeholder="What for? Approvers read it."
-            onChange={setReason}
-          />
-          {isDenied && (
-            <p className="problem" role="status">
-              Your roles do not allow you to ask for access in {cluster}.
-            </p>
-          )}
-          <Problem text={problem} />
-          {outcome !== '' && (
-            <p className="allowed" role="status">
-              {outcome}
-            </p>
-          )}
-          <div className="actions">
-            <button type="submit" className="button primary" disabled={busy || isDenied}>
-              {busy ? 'Requesting…' : 'Request access'}
-            </button>
-          </div>
-        </form>
-      </ServerControls>
+      <Form failure={failure} busy={busy} onSubmit={submit}>
+        <TextField
+          label="Cluster"
+          field="spec.cluster"
+          value={cluster}
+          suggestions={useClusterNames()}
+          required
+          onChange={setCluster}
+        />
+        <TextField
+          label="Service account"
+          field="spec.serviceAccount"
+          value={account}
+          placeholder="namespace/name; empty to see the cluster"
+          onChange={setAccount}
+        />
+        <SelectField
+          label="For"
+          value={seconds}
+          options={durationsUpTo(settings.maxRequestSeconds)}
+          onChange={setSeconds}
+        />
+        <TextField
+          label="Reason"
+          field="spec.reason"
+          value={reason}
+          rows={2}
+          keepsSpaces
+          required
+          placeholder="What for? Approvers read it."
+          onChange={setReason}
+        />
+        {isDenied && (
+          <p className="problem" role="status">
+            Your roles do not allow you to ask for access in {cluster}.
+          </p>
+        )}
+        <Problem text={restOf(failure, FIELDS)} />
+        {outcome !== '' && (
+          <p className="allowed" role="status">
+            {outcome}
+          </p>
+        )}
+        <div className="actions">
+          <button type="submit" className="button primary" disabled={busy || isDenied}>
+            {busy ? 'Requesting…' : 'Request access'}
+          </button>
+        </div>
+      </Form>
     </Section>
   );
 }

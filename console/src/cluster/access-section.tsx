@@ -1,4 +1,4 @@
-import { type AccessResult, checkAccess, toViewCluster } from '../access/access-review.ts';
+import { checkAccess, toViewCluster } from '../access/access-review.ts';
 import { GrantPath } from '../access/grant-path.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Section } from '../components/section.tsx';
@@ -17,12 +17,15 @@ export function AccessSection({ name, resourceVersion }: AccessSectionProps) {
   const query = useQuery(`${name} ${resourceVersion}`, () => checkAccess(client, toViewCluster(name)));
   return (
     <Section title="Your access">
-      <Loaded query={query}>{(result) => <Access result={result} />}</Loaded>
+      <Loaded query={query}>
+        {(result) =>
+          result.allowed && result.grant !== undefined ? (
+            <GrantPath grant={result.grant} />
+          ) : (
+            <p>{result.text || (result.allowed ? 'Allowed.' : 'You can list this cluster but not get it.')}</p>
+          )
+        }
+      </Loaded>
     </Section>
   );
-}
-
-function Access({ result }: { result: AccessResult }) {
-  if (result.allowed && result.grant !== undefined) return <GrantPath grant={result.grant} />;
-  return <p>{result.text || (result.allowed ? 'Allowed.' : 'You can list this cluster but not get it.')}</p>;
 }

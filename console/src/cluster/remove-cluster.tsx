@@ -1,4 +1,5 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
+import { Form } from '../components/form.tsx';
 import { Problem } from '../components/problem.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
@@ -18,8 +19,7 @@ export function RemoveCluster({ name, uid, onRemoving, onCancel }: RemoveCluster
   const { client } = useSession();
   const [typed, setTyped] = useState('');
   const { busy, problem, run } = useAction();
-  const remove = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
+  const remove = async (): Promise<void> => {
     if (typed !== name) return;
     await run(async () => {
       await deleteCluster(client, { name, uid });
@@ -27,7 +27,7 @@ export function RemoveCluster({ name, uid, onRemoving, onCancel }: RemoveCluster
     });
   };
   return (
-    <form className="stack danger-panel" onSubmit={remove} aria-busy={busy}>
+    <Form className="stack danger-panel" busy={busy} onSubmit={remove}>
       <p>
         The cluster leaves the fleet with its namespaces and service accounts, as Clusterpass knows them. No further
         passes are issued for it, and Clusterpass refuses those that are out. The cluster itself keeps running, and
@@ -43,6 +43,6 @@ export function RemoveCluster({ name, uid, onRemoving, onCancel }: RemoveCluster
           Cancel
         </button>
       </div>
-    </form>
+    </Form>
   );
 }

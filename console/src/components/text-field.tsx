@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { FieldProblem, useFieldProblem } from './form.tsx';
 
 interface TextFieldProps {
   readonly label: string;
@@ -9,6 +10,8 @@ interface TextFieldProps {
   /** Values to choose from; others can be typed. */
   readonly suggestions?: readonly string[];
   readonly hint?: ReactNode;
+  /** A part of its path in the object that the server checks. */
+  readonly field?: string;
   /** A text in several lines. */
   readonly rows?: number;
   /** A text for people, with spaces in it. */
@@ -17,7 +20,18 @@ interface TextFieldProps {
 
 /** A labelled field for names, which have no spaces around them. */
 export function TextField(props: TextFieldProps) {
-  const { label, value, onChange, required = false, placeholder, suggestions, hint, rows, keepsSpaces = false } = props;
+  const {
+    label,
+    value,
+    onChange,
+    required = false,
+    placeholder,
+    suggestions,
+    hint,
+    rows,
+    field,
+    keepsSpaces = false,
+  } = props;
   const id = useId();
   const shared = {
     id,
@@ -27,7 +41,8 @@ export function TextField(props: TextFieldProps) {
     spellCheck: false,
     autoComplete: 'off',
     autoCapitalize: 'off',
-    ...(hint === undefined ? {} : { 'aria-describedby': `${id}hint` }),
+    'aria-invalid': useFieldProblem(field) !== '',
+    'aria-describedby': `${id}hint`,
   };
   return (
     <div className="field">
@@ -53,11 +68,10 @@ export function TextField(props: TextFieldProps) {
           ))}
         </datalist>
       )}
-      {hint !== undefined && (
-        <p className="muted hint" id={`${id}hint`}>
-          {hint}
-        </p>
-      )}
+      <div className="contents" id={`${id}hint`}>
+        {hint !== undefined && <p className="muted hint">{hint}</p>}
+        <FieldProblem field={field} />
+      </div>
     </div>
   );
 }

@@ -1,4 +1,5 @@
 import type { ClusterRow, Readiness } from './cluster-row.ts';
+import { queryOf } from './filter-query.ts';
 import { type FleetFilter, isFiltered, matcherFor, NO_FILTER, orderFor } from './fleet-filter.ts';
 
 export type ReadinessCounts = Readonly<Record<Readiness, number>>;
@@ -23,13 +24,9 @@ export class FilteredRows {
   /** Made when it is asked for, after a change of the rows or the filter. */
   #result: FilterResult | undefined;
 
-  get size(): number {
-    return this.#sorted.length;
-  }
-
   select(filter: FleetFilter): FilterResult {
     const { sort, descending } = this.#filter;
-    if (!isSameFilter(filter, this.#filter)) this.#result = undefined;
+    if (queryOf(filter) !== queryOf(this.#filter)) this.#result = undefined;
     this.#filter = filter;
     if (filter.sort !== sort || filter.descending !== descending)
       this.#sorted = this.#sorted.toSorted(orderFor(filter));
@@ -56,10 +53,3 @@ export class FilteredRows {
     return { rows, counts };
   }
 }
-
-const isSameFilter = (a: FleetFilter, b: FleetFilter): boolean =>
-  a.search === b.search &&
-  a.readiness === b.readiness &&
-  a.labels.join('\n') === b.labels.join('\n') &&
-  a.sort === b.sort &&
-  a.descending === b.descending;

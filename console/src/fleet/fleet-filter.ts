@@ -52,7 +52,7 @@ const SORT_KEYS: Readonly<Record<SortColumn, (row: ClusterRow) => string | numbe
   endpoint: (row) => row.endpoint,
 };
 
-export type RowOrder = (a: ClusterRow, b: ClusterRow) => number;
+type RowOrder = (a: ClusterRow, b: ClusterRow) => number;
 
 /** A total order: no two clusters compare as equal, so binary search finds every row. */
 export function orderFor({ sort, descending }: Pick<FleetFilter, 'sort' | 'descending'>): RowOrder {

@@ -19,8 +19,15 @@ export const ReadinessChart = memo(function ReadinessChart(props: ReadinessChart
         const summary = present
           .map((readiness) => `${counts[readiness]} ${READINESS_NAMES[readiness].toLowerCase()}`)
           .join(', ');
-        const content = (
-          <>
+        const Row = label === undefined ? 'div' : 'button';
+        const button = label !== undefined && {
+          type: 'button' as const,
+          'aria-pressed': selectedLabels.includes(label),
+          title: summary,
+          onClick: () => onToggle(label),
+        };
+        return (
+          <Row key={name} className="chart-row" {...button}>
             <span className="chart-name">{name === '' ? 'no environment' : name}</span>
             <span className="chart-track" aria-hidden="true">
               <span className="chart-bar" style={{ width: `${(100 * total) / largest}%` }}>
@@ -35,23 +42,7 @@ export const ReadinessChart = memo(function ReadinessChart(props: ReadinessChart
             </span>
             <span className="chart-count">{total.toLocaleString()}</span>
             <span className="visually-hidden">: {summary}</span>
-          </>
-        );
-        return label === undefined ? (
-          <div key={name} className="chart-row">
-            {content}
-          </div>
-        ) : (
-          <button
-            key={name}
-            type="button"
-            className="chart-row"
-            aria-pressed={selectedLabels.includes(label)}
-            title={summary}
-            onClick={() => onToggle(label)}
-          >
-            {content}
-          </button>
+          </Row>
         );
       })}
     </section>

@@ -1,11 +1,12 @@
 import { useState } from 'react';
-import { errorMessage } from '../error-message.ts';
+import { type Failure, failureOf, NO_FAILURE } from '../error-message.ts';
 
 /** What a button of a page does at the server. */
 export interface Action {
   readonly busy: boolean;
   /** Why it failed; `""` if it did not. */
   readonly problem: string;
+  readonly failure: Failure;
   readonly clearProblem: () => void;
   /** Does nothing while it is busy. */
   readonly run: (work: () => Promise<void>) => Promise<void>;
@@ -13,17 +14,18 @@ export interface Action {
 
 export function useAction(initialProblem = ''): Action {
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState(initialProblem);
+  const [failure, setFailure] = useState<Failure>({ ...NO_FAILURE, message: initialProblem });
+  const clearProblem = (): void => setFailure(NO_FAILURE);
   const run = async (work: () => Promise<void>): Promise<void> => {
     if (busy) return;
     setBusy(true);
-    setProblem('');
+    clearProblem();
     try {
       await work();
     } catch (error) {
-      setProblem(errorMessage(error));
+      setFailure(failureOf(error));
     }
     setBusy(false);
   };
-  return { busy, problem, clearProblem: () => setProblem(''), run };
+  return { busy, problem: failure.message, failure, clearProblem, run };
 }

@@ -4,7 +4,7 @@ import { type Query, useQuery } from './use-query.ts';
 const DEBOUNCE_MS = 250;
 
 /** A query about the content of a form. */
-export interface DebouncedQuery<T> {
+interface DebouncedQuery<T> {
   /** The content that was sent, for other queries about it; `""` if it was incomplete. */
   readonly checked: string;
   /** Whether `checked` is what the form has now. */

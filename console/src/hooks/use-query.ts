@@ -1,13 +1,13 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ConnectionError } from '../../../src/client/index.ts';
-import { errorMessage } from '../error-message.ts';
+import { type Failure, failureOf } from '../error-message.ts';
 import { useConnected, useReconnections } from './use-connected.tsx';
 
 /** The state of a request to the server. */
 export type Query<T> =
   | { readonly status: 'loading' }
   | { readonly status: 'loaded'; readonly value: T }
-  | { readonly status: 'failed'; readonly message: string };
+  | ({ readonly status: 'failed' } & Failure);
 
 /**
  * Calls `load` when `key` changes and ignores the response for an older key. A new `generation`, and a server that
@@ -27,7 +27,7 @@ export function useQuery<T>(key: string, load: (signal: AbortSignal) => Promise<
       (value) => settle({ status: 'loaded', value }),
       (error: unknown) =>
         settle(
-          { status: 'failed', message: errorMessage(error) },
+          { status: 'failed', ...failureOf(error) },
           // An unreachable server says nothing about the value that was loaded before.
           error instanceof ConnectionError,
         ),

@@ -1,11 +1,11 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import type { Cluster } from '../../../src/client/index.ts';
 import { clusterPath } from '../cluster/cluster-path.ts';
+import { Form } from '../components/form.tsx';
 import { Preview } from '../components/preview.tsx';
 import { GrantChanges } from '../grants/grant-changes.tsx';
-import { useAction } from '../hooks/use-action.ts';
-import { useDryRun } from '../hooks/use-dry-run.ts';
+import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { type LabelDraft, labelDrafts, labelProblem, labelsOf } from '../register/cluster-draft.ts';
@@ -27,40 +27,41 @@ export function LabelEditor({ cluster, onDone }: LabelEditorProps) {
   // The labels when editing began.
   const [base] = useState(stored);
   const [drafts, setDrafts] = useState<readonly LabelDraft[]>(() => labelDrafts(stored));
-  const { busy, problem, clearProblem, run } = useAction();
   const missing = labelProblem(drafts);
   const labels = labelsOf(drafts);
   const isChanged = !isSame(labels, base);
-  const key = missing === '' && isChanged ? JSON.stringify(labels) : '';
   const patch = (options: { readonly dryRun?: 'All' } = {}) =>
     client.request('PATCH', clusterPath(name), {
       query: { fieldManager: 'clusterpass-console', ...options },
       body: labelPatch(base, labels),
       contentType: 'application/json-patch+json',
     });
-  const dryRun = useDryRun(key, () => patch({ dryRun: 'All' }));
-  const effect = useQuery(dryRun.checked, async (signal) =>
-    dryRun.checked === '' ? undefined : reviewClusterGrants(client, name, labels, signal),
+  const form = useCheckedForm({
+    content: missing === '' && isChanged ? JSON.stringify(labels) : '',
+    dryRun: () => patch({ dryRun: 'All' }),
+    fields: ['metadata.labels'],
+  });
+  const effect = useQuery(form.checked, async (signal) =>
+    form.checked === '' ? undefined : reviewClusterGrants(client, name, labels, signal),
   );
   const isOutdated = !isSame(base, stored);
-  const isChecked = !isOutdated && dryRun.isAccepted && effect.status !== 'loading';
-  const save = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
+  const isChecked = !isOutdated && form.isAccepted && effect.status !== 'loading';
+  const save = async (): Promise<void> => {
     if (!isChecked) return;
-    await run(async () => {
+    await form.run(async () => {
       await patch();
       onDone();
     });
   };
   const refusal = isOutdated
     ? 'Another user has changed the labels of this cluster meanwhile. Cancel, and edit them again.'
-    : problem || dryRun.refusal;
+    : form.refusal;
   return (
-    <form className="stack" onSubmit={save} aria-busy={busy}>
+    <Form failure={form.failure} busy={form.busy} onSubmit={save}>
       <LabelFields
         labels={drafts}
         onLabels={(next) => {
-          clearProblem();
+          form.clearProblem();
           setDrafts(next);
         }}
       />
@@ -68,18 +69,18 @@ export function LabelEditor({ cluster, onDone }: LabelEditorProps) {
         title="What this changes"
         refusal={refusal}
         missing={missing === '' && !isChanged ? 'Nothing is changed yet.' : missing}
-        isLoading={!dryRun.isCurrent}
+        isLoading={!form.isCurrent}
       >
         <GrantChanges query={effect} />
       </Preview>
       <div className="actions">
-        <button type="submit" className="button primary" disabled={!isChecked || busy}>
-          {busy ? 'Saving…' : 'Save labels'}
+        <button type="submit" className="button primary" disabled={!isChecked || form.busy}>
+          {form.busy ? 'Saving…' : 'Save labels'}
         </button>
         <button type="button" className="button quiet" onClick={onDone}>
           Cancel
         </button>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -1,3 +1,4 @@
+import { FieldProblem } from '../components/form.tsx';
 import { CloseIcon } from '../components/icons.tsx';
 import type { LabelDraft } from '../register/cluster-draft.ts';
 
@@ -47,6 +48,7 @@ export function LabelFields({ labels, onLabels }: LabelFieldsProps) {
       <button type="button" className="button small" onClick={() => onLabels([...labels, { key: '', value: '' }])}>
         Add a label
       </button>
+      <FieldProblem field="metadata.labels" />
     </fieldset>
   );
 }

@@ -55,6 +55,7 @@ export function BoundFields({ cluster, account, draft, onChange }: BoundFieldsPr
       {boundKind !== '' && (
         <TextField
           label={`${boundKind} name`}
+          field="spec.boundObjectRef"
           value={boundName}
           suggestions={names}
           onChange={(name) => onChange({ boundName: name })}

@@ -1,12 +1,16 @@
 import { expect, it } from 'vitest';
-import { formatCountdown, formatDuration, lifetimeSteps } from './lifetime.ts';
+import { durationsUpTo, formatCountdown, formatDuration } from './lifetime.ts';
 
-it.each([3_600, 86_400, 90_000, 600_000, 4_294_967_296])('a maximum of %d seconds is a step of the slider', (max) => {
-  const { steps, maxIndex } = lifetimeSteps(max);
-  expect(steps[maxIndex]).toBe(max);
-  expect(steps).toEqual([...steps].sort((a, b) => a - b));
-  expect(steps[0]).toBe(600);
-  if (max < 7 * 86_400) expect(steps.length).toBeGreaterThan(maxIndex + 1);
+it.each<[number, number, string]>([
+  [600, 1, '10 minutes'],
+  [3_600, 6, '1 hour'],
+  [43_200, 12, '12 hours'],
+  [90_000, 15, '25 hours'],
+  [4_294_967_296, 19, '1193046 h 28 min'],
+])('with a maximum of %i seconds a form offers %i durations, the longest %s', (max, count, longest) => {
+  const durations = durationsUpTo(max);
+  expect([durations.length, durations.at(-1)]).toEqual([count, [String(max), longest]]);
+  expect(durations[0]).toEqual(['600', '10 minutes']);
 });
 
 it.each([

@@ -11,12 +11,9 @@ const STEPS: readonly number[] = [
   ...[1, 2, 3, 5, 7].map((days) => days * DAY),
 ];
 
-/** The steps of the slider. Two steps beyond the maximum show where the maximum is. */
-export function lifetimeSteps(maxSeconds: number): { readonly steps: readonly number[]; readonly maxIndex: number } {
-  const steps = [...new Set([...STEPS, maxSeconds])].sort((a, b) => a - b);
-  const maxIndex = steps.indexOf(maxSeconds);
-  return { steps: steps.slice(0, maxIndex + 3), maxIndex };
-}
+/** What a form offers: the usual ones below the maximum, and the maximum. */
+export const durationsUpTo = (maxSeconds: number): readonly (readonly [seconds: string, text: string])[] =>
+  [...STEPS.filter((step) => step < maxSeconds), maxSeconds].map((step) => [String(step), formatDuration(step)]);
 
 /** `1 hour`, `2 days`, `1 h 30 min`. */
 export function formatDuration(seconds: number): string {

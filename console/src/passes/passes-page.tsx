@@ -19,10 +19,7 @@ import { usePassList } from './use-pass-list.ts';
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-const NO_QUESTION: { readonly filterKey: string; readonly passes: readonly TrackedToken[] } = {
-  filterKey: '',
-  passes: [],
-};
+const NO_QUESTION = { filterKey: '', passes: [] as readonly TrackedToken[] };
 
 /** Recorded passes that have not expired: those of the user, or all of them for users who may list them. */
 export const PassesPage = memo(function PassesPage({ query }: { readonly query: string }) {

@@ -1,17 +1,17 @@
-import { type FormEvent, memo, useState } from 'react';
+import { memo, useState } from 'react';
 import { namePart } from '../../../src/api/name-part.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import { FULL_CLUSTERS } from '../../../src/client/list-clusters.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { toBundle } from '../certificates/certificates.ts';
 import { BackLink } from '../components/back-link.tsx';
+import { Form } from '../components/form.tsx';
 import { Preview } from '../components/preview.tsx';
 import { DetailList, Section } from '../components/section.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { GrantChanges } from '../grants/grant-changes.tsx';
-import { useAction } from '../hooks/use-action.ts';
+import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
-import { useDryRun } from '../hooks/use-dry-run.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { LabelFields } from '../labels/label-fields.tsx';
@@ -19,34 +19,37 @@ import { hrefOf } from '../router.ts';
 import { type ClusterDraft, draftedCluster, labelsOf, missingField, NEW_CLUSTER } from './cluster-draft.ts';
 import { KubeconfigInput } from './kubeconfig-input.tsx';
 
+const FIELDS = ['metadata.name', 'serverAddress', 'caBundle', 'clientCIDR', 'metadata.labels'];
+
 /** Registers a cluster. A dry run at the server checks the fields while they are entered. */
 export const RegisterPage = memo(function RegisterPage() {
   const { client } = useSession();
   const [draft, setDraft] = useState(NEW_CLUSTER);
-  const { busy, problem, clearProblem, run } = useAction();
   // The page of the cluster opens after the action has ended: until then the form must not be sent again.
   const [isRegistered, setRegistered] = useState(false);
-  const isSent = busy || isRegistered;
   const change = (part: Partial<ClusterDraft>): void => {
-    clearProblem();
+    form.clearProblem();
     setDraft((old) => ({ ...old, ...part }));
   };
   const missing = missingField(draft);
-  const key = missing === '' ? JSON.stringify(draft) : '';
   const create = (options: { readonly dryRun?: 'All' } = {}, signal?: AbortSignal) =>
     client.request('POST', FULL_CLUSTERS, {
       query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
       body: draftedCluster(draft, client.productName),
       signal,
     });
-  const dryRun = useDryRun(key, (signal) => create({ dryRun: 'All' }, signal));
-  const grants = useQuery(dryRun.checked, async (signal) =>
-    dryRun.checked === '' ? undefined : reviewClusterGrants(client, draft.name, labelsOf(draft.labels), signal),
+  const form = useCheckedForm({
+    content: missing === '' ? JSON.stringify(draft) : '',
+    dryRun: (signal) => create({ dryRun: 'All' }, signal),
+    fields: FIELDS,
+  });
+  const isSent = form.busy || isRegistered;
+  const grants = useQuery(form.checked, async (signal) =>
+    form.checked === '' ? undefined : reviewClusterGrants(client, draft.name, labelsOf(draft.labels), signal),
   );
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    if (!dryRun.isAccepted || isSent) return;
-    await run(async () => {
+  const submit = async (): Promise<void> => {
+    if (!form.isAccepted || isSent) return;
+    await form.run(async () => {
       await create();
       setRegistered(true);
       location.hash = hrefOf({ page: 'cluster', name: draft.name });
@@ -64,9 +67,10 @@ export const RegisterPage = memo(function RegisterPage() {
                 change({ address: server, ca, ...(draft.name === '' ? { name: suggestedName(context) } : {}) })
               }
             />
-            <form id="register" className="stack" onSubmit={submit} aria-busy={isSent}>
+            <Form id="register" failure={form.failure} busy={isSent} onSubmit={submit}>
               <TextField
                 label="Name"
+                field="metadata.name"
                 value={draft.name}
                 placeholder="prod-eu-1"
                 hint="In paths and in passes. It cannot be changed."
@@ -74,12 +78,14 @@ export const RegisterPage = memo(function RegisterPage() {
               />
               <TextField
                 label="Address of the API server"
+                field="serverAddress"
                 value={draft.address}
                 placeholder="https://api.prod-eu-1.example.com:6443"
                 onChange={(address) => change({ address })}
               />
               <TextField
                 label="CA certificate (PEM)"
+                field="caBundle"
                 value={draft.ca}
                 rows={4}
                 placeholder="-----BEGIN CERTIFICATE-----"
@@ -88,21 +94,22 @@ export const RegisterPage = memo(function RegisterPage() {
               />
               <TextField
                 label="Networks of clients"
+                field="clientCIDR"
                 value={draft.clientCidrs}
                 placeholder="All, or a comma-separated list such as 10.0.0.0/8"
                 onChange={(clientCidrs) => change({ clientCidrs })}
               />
               <LabelFields labels={draft.labels} onLabels={(labels) => change({ labels })} />
-            </form>
+            </Form>
           </ServerControls>
         </Section>
         <div className="column">
           <Section title="Check">
             <Preview
               title="Dry run at the server"
-              refusal={problem || dryRun.refusal}
+              refusal={form.refusal}
               missing={missing}
-              isLoading={!dryRun.isAccepted}
+              isLoading={!form.isAccepted}
             >
               <p className="allowed">The server accepts the name, the address, the CA and the labels.</p>
             </Preview>
@@ -123,14 +130,14 @@ export const RegisterPage = memo(function RegisterPage() {
                 type="submit"
                 form="register"
                 className="button primary wide"
-                disabled={!dryRun.isAccepted || isSent}
+                disabled={!form.isAccepted || isSent}
               >
                 {isSent ? 'Registering…' : 'Register the cluster'}
               </button>
             </ServerControls>
           </Section>
           <Section title="Who will reach it">
-            {dryRun.isAccepted ? (
+            {form.isAccepted ? (
               <GrantChanges query={grants} isNew />
             ) : (
               <p className="muted">
