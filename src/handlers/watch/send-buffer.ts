@@ -93,6 +93,8 @@ export class SendBuffer {
   #isFull = false;
   /** Events written since the connection was last drained. */
   #writtenEvents = 0;
+  /** What its watcher holds of a frame that was begun and is not kept here. */
+  #heldBack = 0;
   /** What was written last ends within a frame. */
   #isInFrame = false;
 
@@ -104,7 +106,7 @@ export class SendBuffer {
 
   /** What waits for the client, here and in the connection. */
   get unsentBytes(): number {
-    return this.#bytes + (this.#isFull ? this.#sink.pending : 0);
+    return this.#bytes + (this.#isFull ? this.#sink.pending + this.#heldBack : 0);
   }
 
   get isEmpty(): boolean {
@@ -125,8 +127,9 @@ export class SendBuffer {
     this.#fresh.events += batch.events;
   }
 
-  /** Frames of this client only, which are not kept here. The buffer must be empty. */
-  writeOwn(pieces: readonly Uint8Array[]): void {
+  /** Frames of this client only, which are not kept here. `heldBack`: bytes that follow. The buffer must be empty. */
+  writeOwn(pieces: readonly Uint8Array[], heldBack: number): void {
+    this.#heldBack = heldBack;
     this.#accepted(this.#sink.writeOwn(pieces));
   }
 
@@ -139,7 +142,7 @@ export class SendBuffer {
   #accepted(isDrained: boolean): void {
     this.#isFull = !isDrained;
     if (isDrained) this.#writtenEvents = 0;
-    this.#charge.set(isDrained ? 0 : this.#sink.pending);
+    this.#charge.set(isDrained ? 0 : this.#sink.pending + this.#heldBack);
   }
 
   /**

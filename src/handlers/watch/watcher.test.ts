@@ -291,6 +291,21 @@ describe('FA-3: clients that do not read', () => {
     expect([harness.memory.usage.bytes, harness.broadcaster.size]).toEqual([0, 100]);
   });
 
+  it('hold what is left of a long frame, and lose their connection in the midst of it', () => {
+    const harness = newHarness(3_600_000, { perFlow: 1_500_000 });
+    harness.batch(() => harness.write('a', 'x'.repeat(1_000_000)));
+    const clients = [new Client(), new Client()];
+    const usage = clients.map((client) => {
+      client.reads = false;
+      harness.watch(client).startWithState(harness.cache.current, 1, { marksEnd: false });
+      return harness.memory.usage.bytes;
+    });
+    expect(usage[0]).toBeGreaterThan(1_000_000);
+    // The relief of the account comes before the second one has returned.
+    expect(usage[1]).toBe(usage[0]);
+    expect(clients.map(({ ending }) => ending).sort()).toEqual(['destroyed', 'open']);
+  });
+
   it('give back what they held when they leave, or the server ends', () => {
     const harness = newHarness();
     const watchers = Array.from({ length: 4 }, () => {

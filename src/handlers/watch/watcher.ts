@@ -157,7 +157,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     }
     // Only a long frame makes it so much more: it is written in parts.
     [pieces, this.#rest] = size > 2 * writeBytes ? splitAt(pieces, writeBytes) : [pieces, []];
-    if (size > 0) this.#sendBuffer.writeOwn(pieces);
+    if (size > 0) this.#sendBuffer.writeOwn(pieces, lengthOf(this.#rest));
   }
 
   /** A client that takes nothing is disconnected: it holds a past state, or a watch that has ended. */
@@ -267,7 +267,8 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
 
   /** There is no more memory for what this client has not read. */
   giveUp(): void {
-    if (!this.#isOpen) return;
+    // A long frame that was begun would have to be kept to its end, and a watch that ends has said so.
+    if (!this.#isOpen || this.#rest.length > 0) this.disconnect();
     this.#sendBuffer.close();
     this.#fail(gone('too much memory is in use for events that the client has not read'));
   }
