@@ -69,6 +69,9 @@ it('maxPassSeconds bounds a TokenRequest, a dry run, a list, an exchange and a p
   const single = await issueFor('ann');
   expect(single.headers.get('warning')).toContain('shortened to 90 seconds: the permission allows no more');
   const dry = await issueFor('ann', { query: '?dryRun=All' });
+  const silent = await server.call('POST', tokenPath(), { body: { spec: { audiences: [] } }, ...asUser('ann') });
+  // No lifetime was requested, so none was shortened.
+  expect([silent.code, silent.json.spec.expirationSeconds, silent.headers.get('warning')]).toEqual([201, 90, null]);
   expect([single, dry].map(({ json }) => json.spec.expirationSeconds)).toEqual([90, 90]);
   const person = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/alpha/userpass';
   const own = await server.call('POST', person, { body: {}, ...asUser('ann') });

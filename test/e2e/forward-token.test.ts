@@ -246,6 +246,7 @@ describe('a cluster that issues its own tokens', () => {
     };
     const shortened = await ask({ audiences: [], expirationSeconds: 3600 });
     expect(shortened.warnings).toEqual(['requested expiration of 3600 seconds shortened to 900 seconds']);
+    expect((await ask({ audiences: [] })).warnings).toEqual([]);
     expect(shortened.json.spec.expirationSeconds).toBe(900);
     const annotations = { 'clusterpass.dev/min-expiration-seconds': '1800' };
     const insisted = await ask({ audiences: [], expirationSeconds: 3600 }, { metadata: { annotations } });

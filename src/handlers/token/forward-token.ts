@@ -29,7 +29,7 @@ import { checkReference } from './bound-object.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
 import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
-import { annotationField, type TokenRequestAnnotations } from './token-request-annotations.ts';
+import { annotationField } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
 import { checkName, requireValidRequest } from './validate-token-request.ts';
 
@@ -101,7 +101,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       // The cluster is not asked: kube-apiserver signs for a dry run, too.
       const issuedAt = Math.floor(now / 1000);
       const predicted = { ...UNISSUED, audiences, issuedAt, expiresAt: issuedAt + expirationSeconds };
-      warnOfLess(request, annotations, { requested, audiences, lifetime, granted: predicted });
+      warnOfLess(tokenRequest, lifetime, predicted);
       await request.willAnswer(CREATED);
       return answer(sent, request, predicted, now);
     }
@@ -118,7 +118,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     };
     const granted = readGranted(cluster.name, `${namespace}/${name}`, answered, expected);
     checkMinExpiration(annotations, { requested, granted: secondsOf(granted) });
-    warnOfLess(request, annotations, { requested, audiences, lifetime, granted });
+    warnOfLess(tokenRequest, lifetime, granted);
     await pass?.recordToken(granted.id, granted.expiresAt * 1000, 'cluster');
     if (granted.id !== undefined) {
       request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(granted.id));
@@ -141,28 +141,16 @@ const UNISSUED = { token: '', accountUid: '', issuer: undefined, id: undefined }
 const secondsOf = ({ issuedAt, expiresAt }: GrantedToken): number => expiresAt - issuedAt;
 
 /** Of an earlier expiry, and of another audience. */
-function warnOfLess(
-  request: TokenInput['request'],
-  { forCluster }: TokenRequestAnnotations,
-  {
-    requested,
-    audiences,
-    lifetime,
-    granted,
-  }: { requested: number; audiences: readonly string[]; lifetime: Lifetime; granted: GrantedToken },
-): void {
+function warnOfLess(tokenRequest: ParsedTokenRequest, lifetime: Lifetime, granted: GrantedToken): void {
+  const { audiences, annotations, request } = tokenRequest;
   const { target, warn } = request;
   // The cluster may grant less than it was asked for, and says no reason.
   const seconds = secondsOf(granted);
-  warnOfEarlierExpiry(
-    request,
-    requested,
-    seconds < lifetime.seconds ? { ...lifetime, seconds, bound: undefined } : lifetime,
-  );
+  warnOfEarlierExpiry(tokenRequest, seconds < lifetime.seconds ? { ...lifetime, seconds, bound: undefined } : lifetime);
   // Only the cluster knows the audience of its API. By default it is its issuer.
   const { issuer } = granted;
   const opens = audiences.length === 0 || (issuer !== undefined && audiences.includes(issuer));
-  if (forCluster && !opens) {
+  if (annotations.forCluster && !opens) {
     warn(
       `this token may not open the API of cluster "${target.cluster}", which knows its own audience: ` +
         'leave spec.audiences empty for a token that does',

@@ -52,7 +52,7 @@ export async function signToken(
   grant: TokenGrant,
   { cluster, holder, issuer, audiences, bounds, claimsOf }: TokenSubject,
 ): Promise<GrantedTokenRequest> {
-  const { request, sent, dryRun, annotations, expirationSeconds: requested } = tokenRequest;
+  const { request, sent, dryRun, annotations } = tokenRequest;
   const { warn, willAnswer } = request;
   const { pass } = grant;
   checkSignature(parts, audiences, warn);
@@ -62,7 +62,7 @@ export async function signToken(
   const now = parts.now();
   const claims = claimsOf({ now, expirationSeconds: lifetime.seconds, randomUUID: parts.randomUUID });
   // A pass lasts as long as it says: the request is for at least ten minutes.
-  if (lifetime.bound !== 'passEndsAt') warnOfEarlierExpiry(request, requested, lifetime);
+  if (lifetime.bound !== 'passEndsAt') warnOfEarlierExpiry(tokenRequest, lifetime);
   if (annotations.forCluster && !claims.aud.includes(issuer)) warn(audienceWarning(cluster, issuer));
   const granted = (token: string): GrantedTokenRequest => grantedTokenRequest(sent, { holder, claims, token, now });
   const isTracked = annotations.tracked || pass !== undefined || parts.trackAll === true;

@@ -1,6 +1,5 @@
 import { invalidValue } from '../../api/field-error.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
-import type { ApiRequest } from '../../api/request.ts';
 import { forbidden, unauthorized } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import {
@@ -48,7 +47,11 @@ export function checkMinExpiration(
   requireValidRequest([invalidValue(annotationField(TOKEN_ANNOTATIONS.minExpirationSeconds), minimum, why)]);
 }
 
-/** T-27: a token never expires earlier than requested without a warning. */
-export function warnOfEarlierExpiry({ warn }: Pick<ApiRequest, 'warn'>, requested: number, granted: Lifetime): void {
-  if (granted.seconds < requested) warn(lifetimeWarning(requested, granted));
+/** T-27: a token never expires earlier than requested without a warning. The default was not requested. */
+export function warnOfEarlierExpiry(
+  { request, sent }: Pick<ParsedTokenRequest, 'request' | 'sent'>,
+  granted: Lifetime,
+): void {
+  const requested = sent.spec?.expirationSeconds ?? 0;
+  if (granted.seconds < requested) request.warn(lifetimeWarning(requested, granted));
 }
