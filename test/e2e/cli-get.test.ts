@@ -28,7 +28,11 @@ beforeAllWithServer(async (shared) => {
   await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
   await addCluster(server, 'prod-1', {
     labels: { env: 'prod', region: 'eu' },
-    annotations: { 'example.com/owner': 'platform' },
+    annotations: {
+      'example.com/owner': 'platform',
+      'clusterpass.dev/cluster-id': '5f0f9c1e-3f0e-4d0e-8a51-6a3c1c1e7f10',
+      'kubectl.kubernetes.io/last-applied-configuration': '{}',
+    },
     spec: {
       orchestratorApiEndpoints: {
         serverEndpoints: [
@@ -74,6 +78,19 @@ describe('clusterpass get clusters', () => {
     expect(table).toMatch(/^prod-1 {3}True {6}EKS {6}v1\.36\.4 {3}\d+s$/m);
     expect((await jane.ok(['get', 'clusters', '--no-headers'])).split(/\s/, 1)).toEqual(['prod-1']);
     expect(await joe.run(['get', 'clusters'])).toEqual({ code: 0, stdout: '', stderr: 'No resources found\n' });
+  });
+
+  it('-o wide says why a cluster is not ready', async () => {
+    await addCluster(server, 'lost', { labels: {} });
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'Unplugged', message: 'no cable' }];
+    const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/lost';
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    await server.call('PATCH', `${path}/status`, { body: { status: { conditions } }, headers });
+    const table = await admin.ok(['get', 'clusters', '-o', 'wide']);
+    expect((await server.call('DELETE', path)).code).toBe(200);
+    expect(table).toMatch(/^NAME +READY +TYPE +VERSION +AGE +REASON +ENDPOINT/);
+    expect(table).toMatch(/^lost +False .* Unplugged +<none>/m);
+    expect(table).toMatch(/^prod-1 +True .*\ds +<none> +https:/m);
   });
 
   it('one by name, several by name, and none', async () => {
@@ -201,6 +218,8 @@ describe('clusterpass describe cluster', () => {
     for (const line of [
       /^Name: +prod-1$/m,
       /^Labels: +env=prod\n +region=eu$/m,
+      // As `get -o yaml` has them.
+      /^UID: +[0-9a-f-]{36}$/m,
       /^Annotations: +example\.com\/owner: platform$/m,
       /^Type: +EKS$/m,
       /^Version: +v1\.36\.4$/m,
@@ -214,6 +233,11 @@ describe('clusterpass describe cluster', () => {
       expect(text).toMatch(line);
     }
     expect(text).not.toContain('\u001b');
+    const whole = await admin.ok(['describe', 'cluster', 'prod-1']);
+    expect(whole).toMatch(
+      /^Annotations: +clusterpass\.dev\/cluster-id: 5f0f9c1e-.*\n +example\.com\/owner: platform$/m,
+    );
+    expect(whole).not.toContain('last-applied');
   });
 
   it('lists the service accounts that the caller may use, and says how many more there are', async () => {

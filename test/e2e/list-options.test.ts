@@ -84,6 +84,7 @@ describe('forms', () => {
     column('Type', 'string'),
     column('Version', 'string'),
     column('Age', 'date'),
+    column('Reason', 'string', '', 1),
     column('Endpoint', 'string', '', 1),
     column('Labels', 'string', '', 1),
   ];
@@ -108,10 +109,10 @@ describe('forms', () => {
           columnDefinitions: COLUMNS,
           rows: [
             {
-              cells: ['a', 'True', 'kind', 'v1.36.4', AGE, null, 'env=dev,half=1'],
+              cells: ['a', 'True', 'kind', 'v1.36.4', AGE, null, null, 'env=dev,half=1'],
               object: partialOf(plain.json.items[0]),
             },
-            { cells: ['b', 'Unknown', null, null, AGE, null, 'half=1'], object: partialOf(plain.json.items[1]) },
+            { cells: ['b', 'Unknown', null, null, AGE, null, null, 'half=1'], object: partialOf(plain.json.items[1]) },
           ],
         });
       }

@@ -1,5 +1,6 @@
 import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
+import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
@@ -41,8 +42,10 @@ export const run: Run = async (context, invocation) => {
 };
 
 interface Details {
-  /** The public view, which has issuer, audience and maximum lifetime. */
+  /** With all fields, as `get clusters -o yaml` prints them. */
   readonly cluster: Cluster;
+  /** Issuer, audience and maximum lifetime, which only the public view has. */
+  readonly computed: Readonly<Record<string, string>>;
   readonly reason: string;
   readonly accounts: UsableAccounts;
 }
@@ -54,7 +57,7 @@ async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Detail
     whyVisible(client, name),
     client.usableAccounts(name),
   ]);
-  return { cluster: listed ?? full, reason, accounts };
+  return { cluster: full, computed: listed?.metadata.annotations ?? {}, reason, accounts };
 }
 
 async function whyVisible(client: Client, name: string): Promise<string> {
@@ -68,29 +71,37 @@ async function whyVisible(client: Client, name: string): Promise<string> {
 /** The list must not push the rest of the description off the screen. */
 const MAX_ACCOUNTS = 20;
 
-/** Annotations that the server computes. They are printed separately. */
-const COMPUTED = 'clusterpass.dev/';
+/** What kubectl does not describe either, because it holds whole manifests, and what is printed separately. */
+const isHidden = (key: string): boolean =>
+  key.startsWith('kubectl.kubernetes.io/') || Object.values<string>(COMPUTED_ANNOTATIONS).includes(key);
 
 /** The server is given if there are several. */
-function describe(context: Context, { cluster, reason, accounts }: Details, server: NamedServer | undefined): string {
-  const { name, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
+function describe(
+  context: Context,
+  { cluster, computed, reason, accounts }: Details,
+  server: NamedServer | undefined,
+): string {
+  const { name, uid, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
   const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
   const { type, version, conditions = [] } = cluster.status ?? {};
   const age = (time: string | undefined): string => humanAge(time ?? null, context.now());
-  const own = Object.entries(annotations).filter(([key]) => !key.startsWith(COMPUTED));
-  const seconds = Number(annotations[`${COMPUTED}max-expiration-seconds`]);
+  const own = Object.entries(annotations).filter(([key]) => !isHidden(key));
+  const credential = controllerOf(cluster);
+  const seconds = Number(computed[COMPUTED_ANNOTATIONS.maxExpiration]);
   const facts = [
     ['Name:', name],
     ...(server === undefined ? [] : [['Server:', `${server.name} (${server.connection.server})`]]),
+    ['UID:', uid],
     ...pairs('Labels:', Object.entries(labels), '='),
     ...pairs('Annotations:', own, ': '),
     ['Created:', `${creationTimestamp ?? '<unknown>'} (${age(creationTimestamp)} ago)`],
     ['Type:', type || '<none>'],
     ['Version:', version || '<none>'],
-    ['Issuer:', annotations[`${COMPUTED}issuer`] ?? '<unknown>'],
-    ['Default audience:', annotations[`${COMPUTED}audience`] ?? '<unknown>'],
+    ['Issuer:', computed[COMPUTED_ANNOTATIONS.issuer] ?? '<unknown>'],
+    ['Default audience:', computed[COMPUTED_ANNOTATIONS.audience] ?? '<unknown>'],
     ['Longest lifetime:', Number.isInteger(seconds) ? `${exactDuration(seconds)} (${seconds} seconds)` : '<unknown>'],
     ['CA bundle:', caBundle === undefined ? '<none>' : `${Buffer.from(caBundle, 'base64').length} bytes`],
+    ...(credential === undefined ? [] : [['Credential:', `${credential.namespace}/${credential.name}`]]),
     ['Visible because:', reason],
   ];
   const endpoints = serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [
