@@ -1,3 +1,4 @@
+import type { IssuedPass } from '../api/kinds/token-request-list.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
@@ -65,14 +66,19 @@ export async function tokenProblems(
     // In one cluster the account may be missing, in another the namespace.
     const reasonOf = ({ code, message }: Status): string => (code === 404 ? (message ?? '') : String(code));
     const groups = Map.groupBy(failed, ({ error }) => (error === undefined ? '' : reasonOf(error)));
-    const warnings = [...groups.values()].map((group) => {
+    const { nearestAccount, orMeant } = await import('./suggest-cluster.ts');
+    const warningOf = async (group: readonly IssuedPass[]): Promise<string> => {
       const code = group[0]?.error?.code ?? 0;
       const named = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
       const names = named.map((name) => terminalSafe(server === undefined ? name : `${server}/${name}`));
       const more = group.length - names.length;
       const where = `${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
-      return `${problemFor(code, subject)} in ${where}: ${terminalSafe(group[0]?.error?.message ?? '')}`;
-    });
+      const isName = subject !== 'me' && (code === 403 || code === 404);
+      const meant = isName && (await nearestAccount(client, named[0] ?? '', `${subject.namespace}/${subject.name}`));
+      const text = terminalSafe(group[0]?.error?.message ?? '');
+      return `${problemFor(code, subject)} in ${where}: ${text}${orMeant(meant || undefined)}`;
+    };
+    const warnings = await Promise.all([...groups.values()].map(warningOf));
     return { warnings, refused: new Set(failed.map(({ cluster }) => cluster)) };
   } catch (error) {
     const text = signal.aborted ? 'timed out' : describeError(error);

@@ -1,3 +1,4 @@
+import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
 import { nearest } from '../lib/nearest.ts';
 import { terminalSafe } from '../lib/text.ts';
@@ -71,4 +72,13 @@ export async function clusterHint(
     if (describeError(failure) !== undefined) return undefined;
     throw failure;
   }
+}
+
+/** `ci/builder`: the usable account of the cluster whose name is nearest to this one, if that is not usable itself. */
+export async function nearestAccount(client: Client, cluster: string, account: string): Promise<string | undefined> {
+  // The error about the name is what matters: it is printed also if this request fails.
+  const usable = await client.usableAccounts(cluster).catch(() => undefined);
+  const names = usable?.items.map(({ namespace, name }) => `${namespace}/${name}`) ?? [];
+  const found = nearest(account, names);
+  return found === account || found === undefined ? undefined : terminalSafe(found);
 }

@@ -143,11 +143,15 @@ function approvalParts({ catalog, objects, views, clock }: DispatchParts): Appro
   };
 }
 
-function accessRequestParts({ objects, grants, options }: DispatchParts, approvals: ApprovalParts): AccessRequestParts {
+function accessRequestParts(
+  { objects, grants, options, forward }: DispatchParts,
+  approvals: ApprovalParts,
+): AccessRequestParts {
   const { policy } = objects;
   return {
     ...approvals,
     grants,
+    issuesOwnTokens: issuesOwnTokensWith(forward),
     limits: options.accessRequests,
     rules: {
       checkRequest: (caller, scope) => checkRequest(policy, caller, scope),

@@ -338,6 +338,19 @@ describe('A31: who may do what', () => {
   });
 });
 
+it('an approval warns of an account that does not exist', async () => {
+  const name = await asked('kate', { ...builder, serviceAccount: { namespace: 'ci', name: 'bulder' } });
+  const { code, warnings } = await decide('lea', name, 'Approved');
+  expect([code, warnings]).toEqual([
+    200,
+    ['there is no service account ci/bulder in alpha: no token is issued until it exists'],
+  ]);
+  await decide('kate', name, 'Withdrawn');
+  const other = await asked('kate');
+  expect((await decide('lea', other, 'Approved')).warnings).toEqual([]);
+  await decide('kate', other, 'Withdrawn');
+});
+
 describe('the command line', () => {
   const at = (user: string): Promise<Person> =>
     Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: asUser(user).token, CLUSTERPASS_CA: TLS.caFile });
@@ -348,6 +361,17 @@ describe('the command line', () => {
     const token = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
     const hint = "Ask for it: clusterpass request create --cluster alpha --account ci/builder --reason '...'";
     expect(await kate.fails(token)).toContain(hint);
+    // A name that is misspelled, first.
+    const sees = await grant(server, { to: 'kate', rules: [may('get', 'clusters', 'clusterregistry.k8s.io')] });
+    const own = await grant(server, { to: 'kate', rules: [may('create', 'serviceaccounts/token', '', ['builder'])] });
+    const misspelled = await kate.fails(['create', 'token', 'buildr', '-n', 'ci', '--cluster', 'alpha']);
+    expect(misspelled).toMatch(
+      /^Error from server \(Forbidden\): .*\nDid you mean the service account ci\/builder\?\nAsk for it: .*\n$/,
+    );
+    await own();
+    const elsewhere = await kate.fails(['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpa']);
+    expect(elsewhere).toMatch(/\nDid you mean the cluster alpha\?\nAsk for it: .* --cluster alpa .*\n$/);
+    await sees();
     expect(await nobody.fails(token)).not.toContain('Ask for it');
     const what = ['--cluster', 'alpha', '--account', 'ci/builder', '--reason', 'INC-2', '--duration', '30m'];
     const created = await kate.ok(['request', 'create', ...what]);

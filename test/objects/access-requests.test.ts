@@ -69,6 +69,7 @@ async function inWorld(
       rules: { checkRequest: allow, checkApproval: allow },
       decisionRefusal: allow,
       grants,
+      issuesOwnTokens: () => false,
       limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5, retentionMs: 24 * HOUR },
       refusalOf: allow,
       requireRightClock: () => {},

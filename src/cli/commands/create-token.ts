@@ -27,9 +27,18 @@ export const run: Run = async (context, invocation) => {
       ? client.createUserpass({ ...shared, tracked: isTracked })
       : client.createToken({ ...shared, ...account, tracked: isTracked }),
   ).catch(async (error: unknown) => {
-    const hint = account === 'me' ? undefined : await requestHint(client, { ...shared, ...account }, error);
-    if (hint === undefined) throw error;
-    context.err.write(`${describeError(error)}\n${hint}\n`);
+    if (account === 'me' || !(isStatus(error, 403) || isStatus(error, 404))) throw error;
+    // Most names that fail are misspelled: what may be meant comes before how to ask for what was written.
+    const { clusterHint, nearestAccount } = await import('../suggest-cluster.ts');
+    const meant = await nearestAccount(client, cluster, `${account.namespace}/${account.name}`);
+    const all = [
+      await clusterHint(context, invocation, cluster, error),
+      meant && `Did you mean the service account ${meant}?`,
+      await requestHint(client, { ...shared, ...account }, error),
+    ];
+    const hints = all.filter((hint) => hint !== undefined);
+    if (hints.length === 0) throw error;
+    context.err.write([describeError(error), ...hints, ''].join('\n'));
     return undefined;
   });
   if (created === undefined) return 1;

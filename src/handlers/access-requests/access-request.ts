@@ -14,12 +14,13 @@ import {
 } from '../../api/kinds/access-request-spec.ts';
 import type { RequestScope } from '../../api/kinds/approval.ts';
 import type { PolicyRule } from '../../api/kinds/rbac.ts';
-import { fleetKey } from '../../api/object-key.ts';
+import { fleetKey, type ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { conflict } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { withoutTokenWords } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
 import {
   type Approvable,
   type ApprovalParts,
@@ -67,6 +68,7 @@ interface EndingParts {
 export interface AccessRequestParts extends ApprovalParts {
   readonly rules: RequestRules;
   readonly grants: GrantStore;
+  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
   readonly limits: {
     /** The longest grant. */
     readonly maxDurationSeconds: number;
@@ -113,9 +115,9 @@ function grantOf(parts: AccessRequestParts, { request, entry, object, until }: G
   const { catalog, reader, grants, rules } = parts;
   const spec = requestSpec(object);
   const scope = requestScope(spec);
+  const account = { ...scope, name: spec.serviceAccount?.name ?? '' };
   const name = grantName(entry.name);
-  /** Returns the uid of the cluster. */
-  const check = (wantedUid: string | undefined): string => {
+  const check = (wantedUid: string | undefined): StoredObject => {
     const cluster = reader.find(catalog.clusters, fleetKey(scope.cluster));
     const labels = cluster === undefined ? undefined : (cluster.labels ?? {});
     const wanted = { ...scope, name: entry.name, rules: [requestedRule(spec)], role: name };
@@ -127,10 +129,12 @@ function grantOf(parts: AccessRequestParts, { request, entry, object, until }: G
       const why = `the cluster ${quoted} was deleted, and another of its name was created`;
       throw conflict(entry.kind, entry.name, why);
     }
-    checkNotDeleted(parts, entry, { ...scope, name: spec.serviceAccount?.name ?? '' });
-    return cluster.uid;
+    checkNotDeleted(parts, entry, account);
+    return cluster;
   };
-  const clusterUID = check(requestStatus(object).clusterUID);
+  const cluster = check(requestStatus(object).clusterUID);
+  const clusterUID = cluster.uid;
+  warnOfAbsence(parts, request, account, cluster);
   const { role, binding } = grantObjects(object, until, clusterUID);
   const owner = ownerOf(entry);
   const bindingRef = { kind: binding.kind, name };
@@ -141,6 +145,18 @@ function grantOf(parts: AccessRequestParts, { request, entry, object, until }: G
     prepare: () => grants.ensureRole(owner, role, guardOf(entry.revision)),
     complete: ({ metadata }) => grants.ensureBinding(owner, binding, guardOf(Number(metadata.resourceVersion))),
   };
+}
+
+/** The approver holds the permission, and so may learn it. A cluster that issues its own tokens knows its accounts. */
+function warnOfAbsence(
+  { catalog, reader, issuesOwnTokens }: AccessRequestParts,
+  { warn }: Pick<ApiRequest, 'warn'>,
+  account: ObjectKey,
+  cluster: StoredObject,
+): void {
+  if (account.name === '' || issuesOwnTokens(cluster) || reader.find(catalog.serviceAccounts, account)) return;
+  const name = `${account.namespace}/${account.name}`;
+  warn(`there is no service account ${name} in ${account.cluster}: no token is issued until it exists`);
 }
 
 /** The fields of a new request that the server sets. Refuses one that the caller may not make. */
