@@ -82,7 +82,7 @@ describe('clusterpass kubeconfig for the server itself', () => {
     expect(text).toContain(`server: ${server.url}/orchestrator/alpha`);
     expect(text).not.toContain(server.adminToken);
     const again = await admin.run(['kubeconfig', '--server-context', '--exec-command', 'clusterpass', '--prune']);
-    expect(again.stderr).toContain('up to date, 3 contexts');
+    expect(again.stderr).toContain('up to date, 3 contexts, 1 of them for the fleet');
   });
 
   it('credential --login gives the token of the login', async () => {

@@ -13,6 +13,7 @@ import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** kubeconfigs: of one cluster from the API, and of many by clusterpass kubeconfig. */
 
+const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 const CA = readFileSync(TLS.caFile).toString('base64');
 
 let server: Server;
@@ -355,18 +356,27 @@ describe('clusterpass kubeconfig', () => {
       const partly = await said('--output', 'partly');
       expect(partly).toMatch(/^Warning: there is no service account ops\/next in dev-1: /m);
       expect(partly).toContain('kubectl uses dev-2 by default');
-      expect(partly).toMatch(/^Next: kubectl .* --context dev-2 get ns$/m);
+      expect(partly).toMatch(/^Next: kubectl .* --context dev-2 auth whoami$/m);
       expect((await config('partly'))['current-context']).toBe('dev-2');
       await addTo('dev-1');
       expect(await said('-l', 'zone=a')).toContain(`${file()}: 1 context, 1 new\n`);
       const more = await said();
       expect(more).toContain(`${file()}: 2 contexts, 1 new\n`);
-      expect(more).toMatch(/^Next: kubectl --context dev-1 get ns$/m);
+      expect(more).toMatch(/^Next: kubectl --context dev-1 auth whoami$/m);
       const renamed = await said('--context-name', 'cp {cluster}');
       expect(renamed).toContain(`${file()}: 2 contexts, 2 renamed\n`);
       expect(renamed).toContain('renamed: dev-1 is now cp dev-1\nrenamed: dev-2 is now cp dev-2\n');
-      expect(renamed).toContain("Next: kubectl --context 'cp dev-1' get ns\n");
-      expect(await said('--output', 'x')).toContain(`Next: kubectl --kubeconfig ${file('x')} --context dev-1 get ns\n`);
+      expect(renamed).toContain("Next: kubectl --context 'cp dev-1' auth whoami\n");
+      expect(await said('--output', 'x')).toContain(
+        `Next: kubectl --kubeconfig ${file('x')} --context dev-1 auth whoami\n`,
+      );
+      // Of clusters with passes, one that is ready.
+      const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Fine' }] };
+      const ofDev2 = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/dev-2/status';
+      expect((await server.call('PATCH', ofDev2, { body: { status }, headers: MERGE })).code).toBe(200);
+      const ready = await said('--output', 'ready');
+      expect(ready).toContain('kubectl uses dev-2 by default');
+      expect(ready).toMatch(/^Next: kubectl .* --context dev-2 auth whoami$/m);
       expect(await said('--output', '-')).not.toContain('Next:');
       expect(await said('--output', 'y', '-l', 'zone=c')).toBe(`${file('y')}: no contexts to write\n`);
     });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { passContext } from '../../api/kubeconfig.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
-import { mergeKubeconfig, type Pruning } from './kubeconfig-merge.ts';
+import { mergeKubeconfig, type Pruning, type WrittenContext } from './kubeconfig-merge.ts';
 
 const PASS = 'https://pass';
 
@@ -84,10 +84,10 @@ describe('merging', () => {
     const { text, selected } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')]);
     expect([read(text)['current-context'], selected]).toEqual(['a', 'a']);
     expect(mergeKubeconfig(text, [wanted('b')]).selected).toBeUndefined();
-    const isFailing = ({ cluster }: { cluster: string }) => cluster === 'a';
-    expect(mergeKubeconfig(undefined, [wanted('a'), wanted('b')], { isFailing }).selected).toBe('b');
+    const choose = (written: readonly WrittenContext[]) => written.find(({ cluster }) => cluster !== 'a');
+    expect(mergeKubeconfig(undefined, [wanted('a'), wanted('b')], { choose }).selected).toBe('b');
     // Without a current context kubectl would connect to localhost:8080.
-    expect(mergeKubeconfig(undefined, [wanted('a')], { isFailing }).selected).toBe('a');
+    expect(mergeKubeconfig(undefined, [wanted('a')], { choose }).selected).toBe('a');
     // A file of an earlier release.
     const { 'current-context': _, ...without } = read(text);
     expect(mergeKubeconfig(JSON.stringify(without), [wanted('b')]).selected).toBe('b');

@@ -35,8 +35,8 @@ export interface MergeResult {
 export interface MergeOptions {
   readonly prune?: Pruning | undefined;
   readonly acceptChanges?: boolean;
-  /** Contexts that fail now. Another one becomes the current context, if there is one. */
-  readonly isFailing?: (context: Pick<WrittenContext, 'server' | 'cluster'>) => boolean;
+  /** The context that works best now: it becomes the current one. Undefined if none works. */
+  readonly choose?: (written: readonly WrittenContext[]) => WrittenContext | undefined;
   /** The path of the file, for messages. */
   readonly path?: string;
   /** The files that kubectl reads with this one (`$KUBECONFIG`). They are not changed. */
@@ -65,7 +65,7 @@ function removalReason({ visible, knownServers }: Pruning, { server, cluster }: 
 export function mergeKubeconfig(
   text: string | undefined,
   wanted: readonly WantedContext[],
-  { prune, acceptChanges = false, isFailing = () => false, path = 'the kubeconfig', others = [] }: MergeOptions = {},
+  { prune, acceptChanges = false, choose = () => undefined, path = 'the kubeconfig', others = [] }: MergeOptions = {},
 ): MergeResult {
   const file = new KubeconfigFile({ path, text });
   const all = [file, ...others.map((other) => new KubeconfigFile(other, { isOnlyRead: true }))];
@@ -95,7 +95,7 @@ export function mergeKubeconfig(
     if (before === undefined) added.push(name);
     else if (before !== name) renamed.push({ from: before, to: name });
   }
-  const first = written.find((each) => !isFailing(each)) ?? written[0];
+  const first = choose(written) ?? written[0];
   const selected = all.some((document) => document.hasChoice) ? undefined : file.select(first?.contextName);
   const current = all.map((document) => document.current).find((name) => name !== undefined && name !== '');
   const gone = [...removed.map(({ contextName }) => contextName), ...renamed.map(({ from }) => from)];

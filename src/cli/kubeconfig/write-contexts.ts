@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { readyStatus } from '../../api/clusters/conditions.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { Cluster } from '../../client/types.ts';
 import { quantity } from '../../lib/quantity.ts';
@@ -47,7 +48,7 @@ export interface Written extends MergeResult, Tested {}
 interface Tested {
   /** Why no tokens are issued. */
   readonly warnings: readonly string[];
-  readonly isFailing: NonNullable<MergeOptions['isFailing']>;
+  readonly choose: NonNullable<MergeOptions['choose']>;
 }
 
 /** Writes the contexts of the clusters to the file or to stdout, and prints what was changed. */
@@ -62,14 +63,14 @@ export async function writeContexts(
   for (const reason of skipped) print(`Warning: ${reason}`);
   const prune = settings.prune ? await pruningOf(context, settings, parts) : undefined;
   // Before the file is written: a context that fails is not the one to start with.
-  const tested = await testTokens(settings, wanted);
-  const { isFailing } = tested;
+  const tested = await testTokens(settings, wanted, parts);
+  const { choose } = tested;
   const file = fileOf(context, invocation);
   const result =
     file === undefined
-      ? mergeToStdout(context, wanted, { isFailing })
-      : await mergeIntoFile(context, file, wanted, { prune, acceptChanges: settings.acceptChanges, isFailing });
-  if (file !== undefined && (result.changed || !settings.isRepeated)) print(`${file}: ${summaryOf(result)}`);
+      ? mergeToStdout(context, wanted, { choose })
+      : await mergeIntoFile(context, file, wanted, { prune, acceptChanges: settings.acceptChanges, choose });
+  if (file !== undefined && (result.changed || !settings.isRepeated)) print(`${file}: ${summaryOf(settings, result)}`);
   for (const { contextName, reason } of result.removed) print(`removed: ${terminalSafe(`${contextName}: ${reason}`)}`);
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
   reportCurrentContext(result, print);
@@ -171,8 +172,10 @@ function reportMoved(settings: WriteSettings, result: MergeResult, print: (text:
 }
 
 /** Whether contexts were left as they were, because their cluster has another address or CA. */
-export const hasUnacceptedChanges = ({ acceptChanges }: WriteSettings, { moved }: MergeResult): boolean =>
-  moved.length > 0 && !acceptChanges;
+export const hasUnacceptedChanges = (
+  { acceptChanges }: WriteSettings,
+  { moved }: Pick<MergeResult, 'moved'>,
+): boolean => moved.length > 0 && !acceptChanges;
 
 /** The file to write; undefined for stdout. */
 function fileOf(context: Context, invocation: Invocation): string | undefined {
@@ -181,10 +184,15 @@ function fileOf(context: Context, invocation: Invocation): string | undefined {
   return output === undefined ? kubeconfigFile(context.env) : resolve(context.cwd, output);
 }
 
-function summaryOf({ changed, written, added, renamed, removed, moved }: MergeResult): string {
-  const contexts = quantity(written.length, 'context');
-  if (!changed) return written.length === 0 && moved.length === 0 ? 'no contexts to write' : `up to date, ${contexts}`;
-  const parts = Object.entries({ new: added, renamed, removed }).filter(([, list]) => list.length > 0);
+function summaryOf(settings: WriteSettings, { changed, written, added, renamed, removed, moved }: MergeResult): string {
+  const unchanged = hasUnacceptedChanges(settings, { moved }) ? moved : [];
+  const count = written.length + unchanged.length;
+  const fleets = written.filter(({ cluster }) => cluster === '').length;
+  const contexts = `${quantity(count, 'context')}${fleets === 0 ? '' : `, ${fleets} of them for the fleet`}`;
+  if (!changed && unchanged.length === 0) return count === 0 ? 'no contexts to write' : `up to date, ${contexts}`;
+  const parts = Object.entries({ new: added, renamed, removed, 'left unchanged': unchanged }).filter(
+    ([, list]) => list.length > 0,
+  );
   return [contexts, ...(parts.length === 0 ? ['changed'] : parts.map(([word, list]) => `${list.length} ${word}`))].join(
     ', ',
   );
@@ -193,37 +201,46 @@ function summaryOf({ changed, written, added, renamed, removed, moved }: MergeRe
 async function testTokens(
   { servers, account, isRepeated }: WriteSettings,
   wanted: readonly WantedContext[],
+  parts: readonly ServerClusters[],
 ): Promise<Tested> {
-  if (account === undefined || isRepeated) return { warnings: [], isFailing: () => false };
   const tested = await Promise.all(
     servers.map(async ({ name, client, connection: { server } }) => {
+      if (account === undefined || isRepeated) return { server, warnings: [], refused: new Set<string>() };
       const clusters = wanted.filter(({ key }) => key.server === server && key.cluster !== '');
       const names = [...new Set(clusters.map(({ key }) => key.cluster))];
       return { server, ...(await tokenProblems(client, names, account, servers.length === 1 ? undefined : name)) };
     }),
   );
   const refused = new Map(tested.map((each) => [each.server, each.refused]));
+  const ready = new Map(parts.map((part) => [part.server.connection.server, readyNames(part)]));
   return {
     warnings: tested.flatMap(({ warnings }) => warnings),
-    isFailing: ({ server, cluster }) => refused.get(server)?.has(cluster) === true,
+    choose: (written) => {
+      const working = written.filter(({ server, cluster }) => refused.get(server)?.has(cluster) !== true);
+      return working.find(({ server, cluster }) => ready.get(server)?.has(cluster) === true) ?? working[0];
+    },
   };
 }
 
+/** With the name of the fleet, which has answered. */
+const readyNames = ({ clusters }: ServerClusters): ReadonlySet<string> =>
+  new Set([
+    '',
+    ...clusters.filter(({ status = {} }) => readyStatus(status) === 'True').map(({ metadata }) => metadata.name),
+  ]);
+
 /** Warns if the account cannot get tokens, and prints a kubectl command that works, if there is one. */
-export function printNextStep(
-  context: Context,
-  invocation: Invocation,
-  { written, warnings, isFailing }: Written,
-): void {
+export function printNextStep(context: Context, invocation: Invocation, { written, warnings, choose }: Written): void {
   if (written.length === 0) return;
   for (const warning of warnings) context.err.write(`Warning: ${warning}\n`);
-  const first = written.find((each) => !isFailing(each));
+  const first = choose(written);
   if (first === undefined) return;
   const file = fileOf(context, invocation);
   if (file === undefined) return;
   const where = file === kubeconfigFile(context.env) ? '' : `--kubeconfig ${shellWord(file)} `;
-  const what = first.cluster === '' ? 'clusters' : 'ns';
-  context.err.write(`Next: kubectl ${where}--context ${shellWord(terminalSafe(first.contextName))} get ${what}\n`);
+  // Nothing is known of what the account may do in a cluster. Every caller may ask who it is.
+  const what = first.cluster === '' ? 'get clusters' : 'auth whoami';
+  context.err.write(`Next: kubectl ${where}--context ${shellWord(terminalSafe(first.contextName))} ${what}\n`);
 }
 
 /** Names that can be part of a path and of the name of a context. */
