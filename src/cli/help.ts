@@ -1,7 +1,8 @@
 import type { Command, Flag } from './command.ts';
 import { HELP_FLAG, VERSION_FLAG } from './command-line.ts';
-import { GROUPS } from './command-table/commands.ts';
+import { GROUPS, SECTIONS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, docOf, flagsOf } from './command-table/flags.ts';
+import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
 import { ALL_COMMANDS } from './find-command.ts';
 
 /** The help of the program, of a group and of a command, for a terminal of 80 columns. */
@@ -69,16 +70,13 @@ export function commandHelp(command: Command, flags: readonly Flag[]): string {
       args.map(({ name, doc }): Item => [name.replace(/[<>[\].]/g, ''), doc]),
     ),
     section('Options:', [...flags, HELP_FLAG].map(flagItem)),
+    command.connects === false ? '' : CONNECTION_HINT,
     `\nExamples:\n${examples.map((line) => `  ${line}\n`).join('')}`,
   ].join('');
 }
 
-/** Connection flags may precede the command, so the help of the program and of each group lists them. */
-const connectionHelp = (): string =>
-  section(
-    'Connection options (before or after any command that connects to a server):',
-    CONNECTION_FLAGS.map(flagItem),
-  );
+/** These flags are listed once, in the help of the program. */
+const CONNECTION_HINT = "\nConnection options, e.g. --server: see 'clusterpass --help'.\n";
 
 const commandItem = (command: Command): Item => [
   [
@@ -96,24 +94,36 @@ export const secondWords = (group: string): readonly Item[] =>
   ALL_COMMANDS.filter(({ path }) => path[0] === group && path.length > 1).map(commandItem);
 
 export function groupHelp(group: string): string {
-  return `${titled(`${group} [options] [command]`, GROUPS[group] ?? '')}${section('Options:', [flagItem(HELP_FLAG)])}${section('Commands:', secondWords(group))}${connectionHelp()}`;
+  return `${titled(`${group} [options] [command]`, GROUPS[group] ?? '')}${section('Options:', [flagItem(HELP_FLAG)])}${section('Commands:', secondWords(group))}${CONNECTION_HINT}`;
 }
 
-/** The first words of all commands, with their summaries. */
-export function firstWords(): readonly Item[] {
-  const items = new Map<string, Item>();
-  for (const command of ALL_COMMANDS) {
-    const [first = ''] = command.path;
-    if (command.path.length === 1) items.set(first, commandItem(command));
-    else if (!items.has(first)) items.set(first, [first, GROUPS[first] ?? '']);
-  }
-  return [...items.values(), ['help [COMMAND...]', 'Show the help of a command.']];
+/** The first words of all commands, with their summaries, by section. */
+function sections(): readonly (readonly [title: string, items: readonly Item[]])[] {
+  const seen = new Set<string>();
+  return [...SECTIONS, ['Run a server', LOCAL_COMMANDS] as const].map(([title, commands]) => {
+    const firsts = commands.filter(({ path: [first = ''] }) => !seen.has(first) && seen.add(first));
+    return [
+      title,
+      firsts.map((command): Item => {
+        const [first = '', ...more] = command.path;
+        return more.length === 0 ? commandItem(command) : [first, GROUPS[first] ?? ''];
+      }),
+    ];
+  });
 }
+
+const HELP_ITEM: Item = ['help [COMMAND...]', 'Show the help of a command.'];
+
+export const firstWords = (): readonly Item[] => [...sections().flatMap(([, items]) => items), HELP_ITEM];
 
 export const programHelp = (): string =>
   [
     titled('[options] [command]', 'Lists the Kubernetes clusters of a fleet and issues short-lived passes to them.'),
     section('Options:', [VERSION_FLAG, HELP_FLAG].map(flagItem)),
-    section('Commands:', firstWords()),
-    connectionHelp(),
+    ...sections().map(([title, items]) => section(`${title}:`, items)),
+    section('Help:', [HELP_ITEM]),
+    section(
+      'Connection options (before or after any command that connects to a server):',
+      CONNECTION_FLAGS.map(flagItem),
+    ),
   ].join('');

@@ -90,7 +90,7 @@ async function helpOf(words: readonly string[]): Promise<string> {
   const command = commandAt(words);
   if (command === undefined) return words[0] === undefined ? programHelp() : groupHelp(words[0]);
   const { optionFlags } = await import('./option-flags.ts');
-  return commandHelp(command, [...flagsOf(command), ...optionFlags(command)]);
+  return commandHelp(command, [...(command.flags ?? []), ...optionFlags(command)]);
 }
 
 /** Runs one command, for one cluster perhaps, and returns its exit code. */

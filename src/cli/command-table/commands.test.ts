@@ -86,6 +86,36 @@ describe('the table of commands', () => {
     }
   });
 
+  it('lists all commands in sections, and connection flags once', async () => {
+    const helpOf = async (...path: string[]): Promise<string> => {
+      const context = fakeContext({});
+      await runProgram([...path, '--help'], context, fail);
+      return context.written.out;
+    };
+    const all = await helpOf();
+    expect(all.match(/^\S.*:$/gm)?.map((title) => title.split(' (')[0])).toEqual([
+      'Options:',
+      'Sign in:',
+      'Use clusters:',
+      'Permissions:',
+      'Ask and approve:',
+      'Run the fleet:',
+      'Other:',
+      'Run a server:',
+      'Help:',
+      'Connection options',
+    ]);
+    const firsts = new Set([...COMMANDS, ...LOCAL_COMMANDS].map(({ path: [first = ''] }) => first));
+    for (const first of firsts) expect(all.match(new RegExp(`^  ${first}\\b`, 'gm')), first).toHaveLength(1);
+    expect(all).toContain('--token-file');
+    for (const path of [['get'], ['get', 'clusters'], ['whoami']]) {
+      const help = await helpOf(...path);
+      expect(help).not.toContain('--token-file');
+      expect(help).toContain("Connection options, e.g. --server: see 'clusterpass --help'.");
+    }
+    expect(await helpOf('completion', 'bash')).not.toContain('Connection options');
+  });
+
   it('is documented completely', () => {
     const text = renderCliReference();
     for (const { path, summary } of [...COMMANDS, ...LOCAL_COMMANDS]) {

@@ -26,17 +26,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   store: 'Back up, export, import and check a store, without the API.',
 };
 
-/** The commands that are clients of a server. Program, help, completions and docs/cli.md are made from this table. */
-export const COMMANDS: readonly Command[] = [
-  ...SESSION_COMMANDS,
-  ...USER_COMMANDS,
-  CREDENTIAL,
-  ...ACCESS_COMMANDS,
-  ...REQUEST_COMMANDS,
-  ...PASS_COMMANDS,
-  ...ADMIN_COMMANDS,
-  ...JOIN_COMMANDS,
-  ...SYNC_COMMANDS,
+const OTHER_COMMANDS: readonly Command[] = [
   {
     path: ['mcp'],
     summary: 'Serve the Model Context Protocol on stdin and stdout, for an agent.',
@@ -76,3 +66,16 @@ export const COMMANDS: readonly Command[] = [
     examples: ['clusterpass version', 'clusterpass version --client -o json'],
   },
 ];
+
+/** In the help of the program, the commands have these titles. */
+export const SECTIONS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
+  ['Sign in', SESSION_COMMANDS],
+  ['Use clusters', [...USER_COMMANDS, CREDENTIAL]],
+  ['Permissions', ACCESS_COMMANDS],
+  ['Ask and approve', [...REQUEST_COMMANDS, ...PASS_COMMANDS]],
+  ['Run the fleet', [...ADMIN_COMMANDS, ...JOIN_COMMANDS, ...SYNC_COMMANDS]],
+  ['Other', OTHER_COMMANDS],
+];
+
+/** The commands that are clients of a server. Program, help, completions and docs/cli.md are made from this table. */
+export const COMMANDS: readonly Command[] = SECTIONS.flatMap(([, commands]) => commands);
