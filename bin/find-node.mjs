@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 /** The first release line with everything the program uses: type stripping, node:sqlite, process-wide Web Crypto. */
 export const OLDEST_MAJOR = 24;
@@ -34,10 +34,25 @@ export function chooseNode({ version, execPath, pinned }) {
   return isNewEnough(version) ? execPath : pinned;
 }
 
-/** @param {string} version */
-export function noNodeMessage(version) {
+/**
+ * @param {string} version
+ * @param {string} [folder] this one
+ */
+export function noNodeMessage(version, folder = import.meta.dirname) {
   return (
-    `Clusterpass needs Node ${OLDEST_MAJOR} or newer, and this is Node ${version}. ` +
-    'Install a newer Node, or add the npm package "node" next to Clusterpass (with install scripts allowed).'
+    `Clusterpass needs Node ${OLDEST_MAJOR} or newer, and this is Node ${version}. Install a newer one, or one for ` +
+    `Clusterpass alone:\n  ${installCommand(dirname(folder))}`
   );
+}
+
+/**
+ * How the npm package `node` gets to where `pinnedNode` finds it, with its install script.
+ * @param {string} root of the clone or of the package
+ */
+function installCommand(root) {
+  const above = dirname(root);
+  if (basename(above) !== 'node_modules') return `npm ci --ignore-scripts=false --prefix "${root}"`;
+  const project = dirname(above);
+  const where = existsSync(join(project, 'package.json')) ? `--prefix "${project}"` : '--global';
+  return `npm install ${where} --ignore-scripts=false --allow-scripts=node node@${OLDEST_MAJOR}`;
 }

@@ -71,6 +71,18 @@ describe('the choice of a Node', () => {
     expect(noNodeMessage('20.1.0')).toMatch(/^Clusterpass needs Node 24 or newer, and this is Node 20\.1\.0\. /);
   });
 
+  it('has a command for a clone, a package of a project, and one of the machine', () => {
+    const project = join(folder, 'project');
+    const at = (...path: string[]): string => noNodeMessage('20.1.0', join(...path)).split('\n  ')[1] ?? '';
+    const one = 'node_modules/clusterpass/bin';
+    expect(at(folder, 'clone/bin')).toBe(`npm ci --ignore-scripts=false --prefix "${join(folder, 'clone')}"`);
+    const flags = '--ignore-scripts=false --allow-scripts=node node@24';
+    expect(at(project, one)).toBe(`npm install --global ${flags}`);
+    mkdirSync(project);
+    writeFileSync(join(project, 'package.json'), '{}');
+    expect(at(project, one)).toBe(`npm install --prefix "${project}" ${flags}`);
+  });
+
   it('finds the pinned one where it is installed', () => {
     expect(pinnedNode(import.meta.url)).toMatch(/node_modules[\\/]node[\\/]bin[\\/]node(\.exe)?$/);
     expect(pinnedNode(pathToFileURL(join(folder, 'x.mjs')))).toBeUndefined();
