@@ -573,6 +573,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('row', { name: /^demo-carl-view from rbac\.yaml/ }).waitFor();
       await page.getByRole('button', { name: 'Delete the ClusterRoleBinding demo-carl-view' }).click();
       await page.getByText('It comes from the manifest rbac.yaml. As long as it is there').waitFor();
+      // Its role names one cluster.
+      await page.getByText('User carl loses ClusterRole demo-prod-eu-1-viewer in the cluster prod-eu-1,').waitFor();
       await page.getByRole('button', { name: 'Cancel' }).click();
     });
 

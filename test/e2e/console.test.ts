@@ -266,7 +266,9 @@ describeWithBrowser('the console', () => {
     const page = await visitAs('carl', '#/clusters/prod-eu-1');
     const { items } = (await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dprod-eu-1')).json;
     const pem = Buffer.from(items[0].spec.orchestratorApiEndpoints.caBundle, 'base64').toString();
-    await page.getByText(new X509Certificate(pem).fingerprint256).waitFor();
+    const { fingerprint256, validToDate } = new X509Certificate(pem);
+    const end = validToDate.toISOString().slice(0, 19).replace('T', ' ');
+    await page.getByText(`SHA-256 ${fingerprint256} ends ${end} UTC`).waitFor();
     await page.getByRole('cell', { name: 'https://api.prod-eu-1.internal.example.com:6443', exact: true }).waitFor();
     await page.getByText('demo-prod-eu-1-viewer').waitFor();
     await page

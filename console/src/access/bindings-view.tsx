@@ -11,7 +11,7 @@ import type { Fields } from '../hooks/use-fields.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { BINDING_GROUPS, type Binding, bindingKey, listBindings, resourceOf } from './bindings.ts';
+import { BINDING_GROUPS, type Binding, bindingKey, listBindings, resourceOf, scopeOfGrant } from './bindings.ts';
 import { ChangeBinding } from './change-binding.tsx';
 import { DeleteBinding } from './delete-binding.tsx';
 import { Subject } from './subject-table.tsx';
@@ -132,14 +132,16 @@ const COLUMNS: readonly Column<Binding>[] = [
   {
     title: 'Clusters',
     className: 'wrap-anywhere',
-    cell: ({ clusters, reach }) => (
+    cell: (binding) => (
       <>
-        {clusters.all === true ? (
+        {scopeOfGrant(binding).all === true ? (
           <span className="muted">all</span>
         ) : (
-          <span className="mono">{clustersText(clusters)}</span>
+          <span className="mono">{clustersText(scopeOfGrant(binding))}</span>
         )}
-        {reach !== undefined && <span className="muted hint"> reaches {quantity(reach, 'cluster')}</span>}
+        {binding.reach !== undefined && (
+          <span className="muted hint"> reaches {quantity(binding.reach, 'cluster')}</span>
+        )}
       </>
     ),
   },

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type Client, createClient } from '../../../src/client/index.ts';
 import { scriptServer, status } from '../../../src/client/script-server.fixture.ts';
 import { servePages } from '../paged-server.fixture.ts';
-import { type Binding, changeScope, deleteBinding, listBindings, lossOf } from './bindings.ts';
+import { type Binding, changeScope, deleteBinding, listBindings, lossOf, scopeOfGrant } from './bindings.ts';
 
 it('lists the bindings again as one page if the server no longer has the version of the first pages', async () => {
   const binding = (name: string) => ({ metadata: { name }, roleRef: { kind: 'ClusterRole', name: 'view' } });
@@ -26,6 +26,26 @@ it('shows the fields and the reach of a FleetRoleBinding', async () => {
     ...{ kind: 'FleetRoleBinding', namespace: 'shop, ci', role: 'ClusterRole view', clusters: { names: ['a', 'b'] } },
     ...{ reach: 2, problem: 'There is no such role.', expiresAt: '2026-12-01T10:00:00Z' },
   });
+});
+
+it('knows the clusters that a role names, if it allows nothing elsewhere', async () => {
+  const rule = (resourceNames: string[], group = 'clusterregistry.k8s.io') => ({
+    ...{ apiGroups: [group], resources: ['clusters'], verbs: ['get'] },
+    ...(resourceNames.length === 0 ? {} : { resourceNames }),
+  });
+  // Each is a role, and a binding of the role with its name.
+  const item = (name: string, rules: object[] | null) => ({
+    ...{ metadata: { name }, rules, roleRef: { kind: 'ClusterRole', name } },
+  });
+  const items = [
+    item('named', [rule(['a']), rule(['a', 'b'])]),
+    item('wide', [rule(['a']), rule([])]),
+    item('other', [rule(['a'], '')]),
+    item('empty', null),
+  ];
+  const bindings = (await listBindings(await servePages([items]))).filter(({ kind }) => kind === 'ClusterRoleBinding');
+  expect(bindings.map(({ names }) => names)).toEqual([['a', 'b'], undefined, undefined, undefined]);
+  expect(bindings.map(scopeOfGrant)).toEqual([{ names: ['a', 'b'] }, { all: true }, { all: true }, { all: true }]);
 });
 
 const BINDING: Binding = {
@@ -97,6 +117,10 @@ it.each<[Partial<Binding>, string]>([
   [
     { clusters: { all: true }, subjects: [{ kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }] },
     'ServiceAccount ci/builder loses Role deployer-token in the namespace shop of all clusters',
+  ],
+  [
+    { namespace: '', clusters: { all: true }, names: ['a'] },
+    'User jane and Group team lose Role deployer-token in the cluster a',
   ],
   [{ namespace: '', clusters: { names: ['a'] } }, 'User jane and Group team lose Role deployer-token in the cluster a'],
 ])('without %j: %s', (change, text) => {

@@ -4,7 +4,7 @@ import { isStatus } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
 import { visibleName } from '../../../src/lib/text.ts';
 import { manifestFileOf } from '../manifest-file.ts';
-import { CLUSTERPASS, RBAC } from '../permissions/permissions.ts';
+import { CLUSTERPASS, CLUSTERS, RBAC } from '../permissions/permissions.ts';
 
 type BindingKind = 'FleetRoleBinding' | 'ClusterRoleBinding' | 'RoleBinding';
 
@@ -28,6 +28,8 @@ export interface Binding {
   readonly role: string;
   readonly subjects: readonly { readonly kind: string; readonly namespace?: string; readonly name: string }[];
   readonly clusters: ClustersField;
+  /** The clusters that the role names, if it allows nothing elsewhere. */
+  readonly names?: readonly string[] | undefined;
   /** In how many clusters a FleetRoleBinding holds now. */
   readonly reach: number | undefined;
   /** Why it grants nothing; `""` if it does. */
@@ -59,11 +61,38 @@ interface BindingList {
 /** All bindings that the user may list; those of a kind that the user may not list are left out. */
 export async function listBindings(client: Client): Promise<Binding[]> {
   const kinds = Object.keys(BINDING_GROUPS) as BindingKind[];
-  const lists = await Promise.allSettled(kinds.map((kind) => readAll(client, kind)));
+  const [roles, ...lists] = await Promise.allSettled([
+    namingRoles(client),
+    ...kinds.map((kind) => readAll(client, kind)),
+  ]);
   const failures = lists.flatMap((list) => (list.status === 'rejected' ? [list.reason as unknown] : []));
   const other = failures.find((failure) => !isStatus(failure, 403));
   if (other !== undefined || failures.length === lists.length) throw other ?? failures[0];
-  return lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
+  const bindings = lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
+  // Who may not read roles sees where the bindings hold.
+  const named = roles.status === 'fulfilled' ? roles.value : new Map<string, string[]>();
+  return bindings.map((binding) => ({ ...binding, names: named.get(binding.role) }));
+}
+
+interface ClusterRole {
+  readonly metadata: { readonly name: string };
+  readonly rules?: readonly { readonly apiGroups?: string[]; readonly resourceNames?: string[] }[] | null;
+}
+
+/** The ClusterRoles that allow something for clusters by name only, with these names. */
+async function namingRoles(client: Client): Promise<ReadonlyMap<string, string[]>> {
+  const path = `/apis/${RBAC}/v1/clusterroles`;
+  const pages = await readPages<{ metadata: object; items: readonly ClusterRole[] }>(client, path, {});
+  const roles = pages.flatMap(({ items }) => items);
+  return new Map(
+    roles.flatMap(({ metadata, rules }) => {
+      const names = (rules ?? []).map(({ apiGroups = [], resourceNames = [] }) =>
+        apiGroups.join() === CLUSTERS ? resourceNames : [],
+      );
+      const isNaming = names.length > 0 && names.every(({ length }) => length > 0);
+      return isNaming ? [[`ClusterRole ${metadata.name}`, [...new Set(names.flat())]]] : [];
+    }),
+  );
 }
 
 const collectionOf = (kind: BindingKind, namespace = ''): string => {
@@ -151,15 +180,20 @@ export async function changeScope(
   });
 }
 
+/** Where a binding grants something: where it holds, or in the clusters that its role names. */
+export const scopeOfGrant = ({ clusters, names }: Binding): ClustersField =>
+  clusters.all === true && names !== undefined ? { names: [...names] } : clusters;
+
 /** What the deletion of a binding takes away, as a sentence. */
-export function lossOf({ subjects, role, namespace, clusters }: Binding): string {
+export function lossOf(binding: Binding): string {
+  const { subjects, role, namespace } = binding;
   if (subjects.length === 0) return 'No one loses access: it has no subjects.';
   const names = subjects.map((subject) => {
     const scope = subject.namespace === undefined ? '' : `${subject.namespace}/`;
     return `${subject.kind} ${visibleName(`${scope}${subject.name}`)}`;
   });
   const verb = names.length === 1 ? 'loses' : 'lose';
-  const where = placeOf(clusters);
+  const where = placeOf(scopeOfGrant(binding));
   const scope = namespace === '' ? where : `the namespace ${namespace} of ${where}`;
   return `${names.join(' and ')} ${verb} ${role} in ${scope}, unless another binding grants the same.`;
 }

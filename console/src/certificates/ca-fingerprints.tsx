@@ -1,9 +1,10 @@
+import { formatTime, Time } from '../components/time.tsx';
 import { useQuery } from '../hooks/use-query.ts';
-import { fingerprintsOf } from './certificates.ts';
+import { certificatesOf } from './certificates.ts';
 
 /** The fingerprints that people compare with those of their cluster. */
 export function CaFingerprints({ caBundle }: { caBundle: string | undefined }) {
-  const query = useQuery(caBundle ?? '', () => fingerprintsOf(caBundle ?? ''));
+  const query = useQuery(caBundle ?? '', () => certificatesOf(caBundle ?? ''));
   if (caBundle === undefined || caBundle === '') {
     return <span className="muted">No CA bundle: clients use their own trust store</span>;
   }
@@ -13,13 +14,18 @@ export function CaFingerprints({ caBundle }: { caBundle: string | undefined }) {
     return (
       <span className="mono wrap-anywhere fingerprint placeholder" aria-hidden="true">
         SHA-256 {'00:'.repeat(31)}00
+        <span className="hint"> ends {formatTime(0)}</span>
       </span>
     );
   }
   if (query.value.length === 0) return <span className="muted">The CA bundle contains no certificate</span>;
-  return query.value.map((fingerprint) => (
+  return query.value.map(({ fingerprint, endsAt }) => (
     <span key={fingerprint} className="mono wrap-anywhere fingerprint">
       SHA-256 {fingerprint}
+      <span className={endsAt < Date.now() ? 'problem hint' : 'muted hint'}>
+        {' ends '}
+        <Time at={endsAt} />
+      </span>
     </span>
   ));
 }

@@ -8,11 +8,28 @@ const hexOf = (bytes: Uint8Array): string[] => [...bytes].map((byte) => byte.toS
 const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<string[]> =>
   hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)));
 
-/** The fingerprint of each certificate in a CA bundle (PEM in base64). */
-export async function fingerprintsOf(caBundle: string): Promise<string[]> {
-  return Promise.all(
-    certificatesIn(caBundle).map(async (der) => (await sha256(der)).map((pair) => pair.toUpperCase()).join(':')),
+/** The fingerprint of each certificate in a CA bundle (PEM in base64), and when it ends in epoch milliseconds. */
+export const certificatesOf = (caBundle: string): Promise<{ fingerprint: string; endsAt: number }[]> =>
+  Promise.all(
+    certificatesIn(caBundle).map(async (der) => ({
+      fingerprint: (await sha256(der)).map((pair) => pair.toUpperCase()).join(':'),
+      endsAt: endOf(der),
+    })),
   );
+
+/**
+ * The validity: a SEQUENCE of two times (RFC 5280 section 4.1.2.5). Only the author of a certificate could write the
+ * same bytes into another field, and could as well write another end.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are tags and lengths of DER
+const VALIDITY = /0[\x1e\x20\x22](?:\x17\r\d{12}|\x18\x0f\d{14})Z(?:\x17\r(\d{12})|\x18\x0f(\d{14}))Z/;
+
+/** NaN if it cannot be read. */
+function endOf(certificate: Uint8Array): number {
+  const [, utcTime = '', generalizedTime] = VALIDITY.exec(new TextDecoder('latin1').decode(certificate)) ?? [];
+  // A year of two digits: 50 is 1950.
+  const digits = generalizedTime ?? `${utcTime < '50' ? '20' : '19'}${utcTime}`;
+  return Date.parse(digits.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z'));
 }
 
 /** `sha256-` and the hash of a text. */

@@ -7,10 +7,11 @@ const Causes = createContext(NO_FAILURE.causes);
 const isAt = (field: string, path = ''): boolean => field !== '' && path.includes(field);
 
 /** What the server says about a field; `""` if nothing. `field`: a part of its path in the object. */
-export const useFieldProblem = (field = ''): string =>
-  useContext(Causes)
-    .flatMap(({ field: path, message = '' }) => (isAt(field, path) ? [message] : []))
-    .join('; ');
+export function useFieldProblem(field = ''): string {
+  const messages = useContext(Causes).flatMap(({ field: path, message = '' }) => (isAt(field, path) ? [message] : []));
+  // An address is in the object once for IPv4 and once for IPv6.
+  return [...new Set(messages)].join('; ');
+}
 
 /** A line below a field that the server refuses. */
 export function FieldProblem({ field }: { readonly field: string | undefined }) {
