@@ -362,7 +362,8 @@ describe('the command line', () => {
     const hint = "Ask for it: clusterpass request create --cluster alpha --account ci/builder --reason '...'";
     expect(await kate.fails(token)).toContain(hint);
     // A name that is misspelled, first.
-    const sees = await grant(server, { to: 'kate', rules: [may('get', 'clusters', 'clusterregistry.k8s.io')] });
+    const see = ['get', 'list'].map((verb) => may(verb, 'clusters', 'clusterregistry.k8s.io'));
+    const sees = await grant(server, { to: 'kate', rules: see });
     const own = await grant(server, { to: 'kate', rules: [may('create', 'serviceaccounts/token', '', ['builder'])] });
     const misspelled = await kate.fails(['create', 'token', 'buildr', '-n', 'ci', '--cluster', 'alpha']);
     expect(misspelled).toMatch(

@@ -14,7 +14,7 @@ import {
 } from '../../api/kinds/access-request-spec.ts';
 import type { RequestScope } from '../../api/kinds/approval.ts';
 import type { PolicyRule } from '../../api/kinds/rbac.ts';
-import { fleetKey, type ObjectKey } from '../../api/object-key.ts';
+import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { conflict } from '../../api/status.ts';
 import { quantity } from '../../lib/quantity.ts';
@@ -134,7 +134,11 @@ function grantOf(parts: AccessRequestParts, { request, entry, object, until }: G
   };
   const cluster = check(requestStatus(object).clusterUID);
   const clusterUID = cluster.uid;
-  warnOfAbsence(parts, request, account, cluster);
+  // The approver holds the permission, and may learn it. A cluster that issues its own tokens knows its accounts.
+  if (account.name !== '' && !parts.issuesOwnTokens(cluster) && !reader.find(catalog.serviceAccounts, account)) {
+    const missing = `there is no service account ${account.namespace}/${account.name} in ${account.cluster}`;
+    request.warn(`${missing}: no token is issued until it exists`);
+  }
   const { role, binding } = grantObjects(object, until, clusterUID);
   const owner = ownerOf(entry);
   const bindingRef = { kind: binding.kind, name };
@@ -145,18 +149,6 @@ function grantOf(parts: AccessRequestParts, { request, entry, object, until }: G
     prepare: () => grants.ensureRole(owner, role, guardOf(entry.revision)),
     complete: ({ metadata }) => grants.ensureBinding(owner, binding, guardOf(Number(metadata.resourceVersion))),
   };
-}
-
-/** The approver holds the permission, and so may learn it. A cluster that issues its own tokens knows its accounts. */
-function warnOfAbsence(
-  { catalog, reader, issuesOwnTokens }: AccessRequestParts,
-  { warn }: Pick<ApiRequest, 'warn'>,
-  account: ObjectKey,
-  cluster: StoredObject,
-): void {
-  if (account.name === '' || issuesOwnTokens(cluster) || reader.find(catalog.serviceAccounts, account)) return;
-  const name = `${account.namespace}/${account.name}`;
-  warn(`there is no service account ${name} in ${account.cluster}: no token is issued until it exists`);
 }
 
 /** The fields of a new request that the server sets. Refuses one that the caller may not make. */
