@@ -49,6 +49,8 @@ export function createIssuedTokenAuthenticator({
 /** A service account. The users are made on demand: most requests ask for the user of one cluster only. */
 class IssuedCaller implements Caller {
   readonly home: string;
+  /** A cluster can have the name of a task of the server, or an address, which are flows too. */
+  readonly flow: string;
   readonly expiresAt: number;
   readonly isLive: () => boolean;
   readonly #claims: TokenClaims;
@@ -59,6 +61,7 @@ class IssuedCaller implements Caller {
 
   constructor({ cluster, claims, dependencies }: VerifiedToken, isLive: () => boolean) {
     this.home = cluster;
+    this.flow = `cluster ${cluster}`;
     this.expiresAt = expiryOf(claims);
     this.isLive = isLive;
     this.#claims = claims;
@@ -88,11 +91,6 @@ class IssuedCaller implements Caller {
   /** An agent with its own account is its own client. It has no scopes to be narrowed by: RBAC decides. */
   get oauthClient(): OAuthClient {
     return { id: this.as(undefined).name, scopes: Object.values(MCP_SCOPES) };
-  }
-
-  /** The name of a cluster has no space, unlike the flow of a user. */
-  get flow(): string {
-    return this.home;
   }
 
   get dependsOn(): readonly string[] {
