@@ -41,18 +41,16 @@ export function chooseNode({ version, execPath, pinned }) {
 export function noNodeMessage(version, folder = import.meta.dirname) {
   return (
     `Clusterpass needs Node ${OLDEST_MAJOR} or newer, and this is Node ${version}. Install a newer one, or one for ` +
-    `Clusterpass alone:\n  ${installCommand(dirname(folder))}`
+    `Clusterpass alone:\n  ${installCommand(folder)}`
   );
 }
 
 /**
- * How the npm package `node` gets to where `pinnedNode` finds it, with its install script.
- * @param {string} root of the clone or of the package
+ * How the npm package `node` gets to where `pinnedNode` finds it, with its install script. Beside the launcher: there it
+ * replaces no Node of the machine, and no package of a project is pruned.
+ * @param {string} folder
  */
-function installCommand(root) {
-  const above = dirname(root);
-  if (basename(above) !== 'node_modules') return `npm ci --ignore-scripts=false --prefix "${root}"`;
-  const project = dirname(above);
-  const where = existsSync(join(project, 'package.json')) ? `--prefix "${project}"` : '--global';
-  return `npm install ${where} --ignore-scripts=false --allow-scripts=node node@${OLDEST_MAJOR}`;
-}
+const installCommand = (folder) =>
+  basename(dirname(dirname(folder))) === 'node_modules'
+    ? `npm install --prefix "${folder}" --ignore-scripts=false node@${OLDEST_MAJOR}`
+    : `npm ci --prefix "${dirname(folder)}" --ignore-scripts=false`;

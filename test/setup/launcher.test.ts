@@ -71,16 +71,17 @@ describe('the choice of a Node', () => {
     expect(noNodeMessage('20.1.0')).toMatch(/^Clusterpass needs Node 24 or newer, and this is Node 20\.1\.0\. /);
   });
 
-  it('has a command for a clone, a package of a project, and one of the machine', () => {
-    const project = join(folder, 'project');
-    const at = (...path: string[]): string => noNodeMessage('20.1.0', join(...path)).split('\n  ')[1] ?? '';
-    const one = 'node_modules/clusterpass/bin';
-    expect(at(folder, 'clone/bin')).toBe(`npm ci --ignore-scripts=false --prefix "${join(folder, 'clone')}"`);
-    const flags = '--ignore-scripts=false --allow-scripts=node node@24';
-    expect(at(project, one)).toBe(`npm install --global ${flags}`);
-    mkdirSync(project);
-    writeFileSync(join(project, 'package.json'), '{}');
-    expect(at(project, one)).toBe(`npm install --prefix "${project}" ${flags}`);
+  it('prints the command for a clone or a package, and finds what that installs', () => {
+    const at = (path: string): string => noNodeMessage('20.1.0', path).split('\n  ')[1] ?? '';
+    const clone = join(folder, 'clone');
+    expect(at(join(clone, 'bin'))).toBe(`npm ci --prefix "${clone}" --ignore-scripts=false`);
+    const beside = join(folder, 'node_modules/clusterpass/bin');
+    expect(at(beside)).toBe(`npm install --prefix "${beside}" --ignore-scripts=false node@24`);
+    const node = join(beside, 'node_modules/node');
+    mkdirSync(join(node, 'bin'), { recursive: true });
+    writeFileSync(join(node, 'package.json'), '{"bin":{"node":"bin/node"}}');
+    writeFileSync(join(node, 'bin/node'), '');
+    expect(pinnedNode(pathToFileURL(join(beside, 'find-node.mjs')))).toBe(join(node, 'bin/node'));
   });
 
   it('finds the pinned one where it is installed', () => {
