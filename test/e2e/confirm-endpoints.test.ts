@@ -313,6 +313,11 @@ describe('A14: clusterpass kubeconfig', () => {
     expect(asked.stderr).toMatch(/error: This context was left unchanged.* --accept-changes/);
     expect(await addressOf('delta')).toBe(`https://127.0.0.1:${real.port}`);
     const accepted = await jane.run([...AS, '--accept-changes']);
+    // The one that was left unchanged is counted.
+    const countIn = (text: string, more: string): string | undefined =>
+      new RegExp(`: (\\d+ contexts), ${more}$`, 'm').exec(text)?.[1];
+    expect(countIn(asked.stderr, '1 left unchanged')).toEqual(expect.stringMatching(/^\d/));
+    expect(countIn(accepted.stderr, 'changed')).toBe(countIn(asked.stderr, '1 left unchanged'));
     expect([accepted.code, await addressOf('delta')]).toEqual([0, `https://127.0.0.1:${evil.port}`]);
     expect((await jane.run(AS)).stderr).not.toContain('changed:');
   });

@@ -400,6 +400,8 @@ describe('clusterpass kubeconfig', () => {
         'dev-2: serviceaccounts "robot" not found',
       ]);
       await createAccount(server, 'robot', 'ci', 'dev-2');
+      const misspelled = await admin.run(['kubeconfig', '--as', 'ci/robto', '-l', 'zone=b', '--output', 'typo']);
+      expect(misspelled.stderr).toMatch(/^Warning: .* "robto" not found; did you mean ci\/robot\?$/m);
       const { code, stderr } = await admin.run(asked);
       expect(code).toBe(0);
       expect(stderr).not.toContain('Warning');
