@@ -49,6 +49,7 @@ type RoleRef = Static<typeof RoleRefSchema>;
 
 const RulesSchema = list(RuleSchema, {
   maxItems: MAX_RULES,
+  keepNull: true,
   description: 'What is allowed; there are no rules that deny.',
 });
 
