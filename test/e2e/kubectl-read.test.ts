@@ -115,7 +115,8 @@ describeWithKubectl('kubectl looks around', () => {
     ]);
     expect(rows.slice(1).every(([, , , , age]) => /^\d+[smh]/.test(age ?? ''))).toBe(true);
     const wide = lines(await kubectlOk(server, ['get', 'clusters', '-o', 'wide']));
-    expect(wide[0]?.slice(5)).toEqual(['ENDPOINT', 'LABELS']);
+    expect(wide[0]?.slice(5)).toEqual(['REASON', 'ENDPOINT', 'LABELS']);
+    // No cluster has a reason: all are ready.
     expect(wide.slice(1).map((row) => row.slice(5))).toEqual([
       ['https://alpha.example.com:6443', 'env=prod'],
       ['https://beta.example.com:6443', 'env=dev'],
