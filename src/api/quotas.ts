@@ -17,7 +17,7 @@ export const QUOTAS = {
 
 export type QuotaName = keyof typeof QUOTAS;
 
-/** Clients of Kubernetes repeat a request ten times and wait in between, so a person would wait for hours. */
+/** Clients of Kubernetes wait as long as `Retry-After` says, ten times: too long for a person. */
 const MAX_RETRY_SECONDS = 60;
 
 /** `waitMs`: how long until there is room. */
@@ -27,8 +27,9 @@ export function quotaExceeded(
   waitMs: number,
   causes: readonly StatusCause[] = [],
 ): ApiError {
-  const seconds = Math.min(MAX_RETRY_SECONDS, Math.max(1, Math.ceil(waitMs / 1000)));
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
   const option = QUOTAS[quota];
   const cause = { reason: 'QuotaExceeded', message: quota, field: option };
-  return tooManyRequests(`${why} (quota ${quota}, set by ${option})`, seconds, [cause, ...causes]);
+  const retryAfter = seconds <= MAX_RETRY_SECONDS ? seconds : undefined;
+  return tooManyRequests(`${why} (quota ${quota}, set by ${option})`, retryAfter, [cause, ...causes]);
 }

@@ -1,3 +1,4 @@
+import { defined } from '../lib/json.ts';
 import { clip } from '../lib/text.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
 
@@ -146,8 +147,8 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
 export const notAcceptable = (accepted: readonly string[]): ApiError =>
   new ApiError(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`);
 
-export function tooManyRequests(message: string, retryAfterSeconds: number, causes?: StatusCause[]): ApiError {
-  const details = { ...(causes === undefined ? {} : { causes }), retryAfterSeconds };
+export function tooManyRequests(message: string, retryAfterSeconds?: number, causes?: StatusCause[]): ApiError {
+  const details = defined({ causes, retryAfterSeconds });
   return new ApiError(429, 'TooManyRequests', message, { details });
 }
 

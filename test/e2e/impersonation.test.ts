@@ -118,7 +118,7 @@ describe('what is recorded', () => {
     const asks = (name: string) => post(server, body, { ...asUser('alice'), headers: { 'Impersonate-User': name } });
     for (let issued = 0; issued < MOST_TRACKED; issued++) expect((await asks('carol')).code).toBe(201);
     const { code, json } = await asks('carol');
-    expect([code, json.message]).toEqual([403, expect.stringContaining('User "alice" has 40 tracked tokens,')]);
+    expect([code, json.message]).toEqual([429, expect.stringContaining('User "alice" has 40 tracked tokens,')]);
     expect((await post(server, body, asUser('carol'))).code).toBe(201);
   });
 });

@@ -99,9 +99,10 @@ describe.each(NAMES)('the quota %s', (name) => {
     expect([refused.code, refused.json.reason], refused.text).toEqual([429, 'TooManyRequests']);
     expect(refused.json.message).toContain(`(quota ${name}, set by ${OPTIONS[name]})`);
     expect(refused.json.details.causes[0]).toEqual({ reason: 'QuotaExceeded', message: name, field: OPTIONS[name] });
-    const seconds = Number(refused.headers.get('retry-after'));
-    expect(seconds).toBe(refused.json.details.retryAfterSeconds);
-    expect(seconds).toBeGreaterThan(0);
+    // Where there is no room within a minute, a client that repeats the request would only keep its user waiting.
+    const { retryAfterSeconds } = refused.json.details;
+    expect(refused.headers.get('retry-after')).toBe(retryAfterSeconds?.toString() ?? null);
+    if (name === 'tokens') expect(retryAfterSeconds).toBeGreaterThan(0);
     expect((await send('second', 0)).code).toBeLessThan(300);
   });
 });
