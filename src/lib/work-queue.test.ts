@@ -4,7 +4,7 @@ import { propertyRuns } from './property-runs.fixture.ts';
 import { WorkQueue } from './work-queue.ts';
 
 /** What one tick has, beside the rest of the turn that passes it. */
-const TICK_MS = 5;
+const TICK_MS = 2;
 
 interface Turn {
   readonly flow: string;
@@ -133,7 +133,7 @@ describe('the work queue', () => {
     expect(work.turn()).toBeUndefined();
     expect(loop.queue.job('a').turn()).toBeInstanceOf(Promise);
     await new Promise(process.nextTick);
-    await loop.run('a', [4]);
+    await loop.run('a', [TICK_MS - 1]);
     await new Promise(process.nextTick);
     expect(loop.queue.job('b').turn()).toBeUndefined();
     await loop.run('b', [1]);

@@ -1,5 +1,8 @@
-/** How much of the work one tick of the event loop has: whatever does not enter the queue waits for no more of it. */
-const TICK_MS = 5;
+/**
+ * How much of the work one tick of the event loop has: whatever does not enter the queue waits for no more of it. Node
+ * accepts one connection a tick, so a new one, e.g. of a health check, waits for a tick for each connection before it.
+ */
+const TICK_MS = 2;
 /** How long one job computes before it asks for its next turn. */
 const SLICE_MS = 0.5;
 
@@ -22,7 +25,7 @@ interface Flow {
 /**
  * All work of this process that may take more than two milliseconds, in turns: the encoding of lists, walks over many
  * objects, the decoding of large bodies, sweeps. It is the only place where work yields. A tick of the event loop has
- * five milliseconds of it, however many requests ask for more. What is always short (a token, a health check, one
+ * two milliseconds of it, however many requests ask for more. What is always short (a token, a health check, one
  * object) does not enter the queue.
  *
  * It is fair by flow: the next turn goes to the waiting flow that has used the least (start-time fair queueing). A flow
