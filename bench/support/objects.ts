@@ -81,9 +81,18 @@ export const roleObjects = (): FleetObject[] =>
     inFleet({ apiVersion: RBAC_VERSION, kind: 'ClusterRole', metadata: { name }, rules: [rule] }),
   );
 
-export const user = (name: string): object => ({ kind: 'User', apiGroup: RBAC_GROUP, name });
-export const group = (name: string): object => ({ kind: 'Group', apiGroup: RBAC_GROUP, name });
-export const account = (namespace: string, name: string): object => ({ kind: 'ServiceAccount', namespace, name });
+/** As in a FleetRoleBinding; RBAC names the group of users and groups, too. */
+export interface Subject {
+  readonly kind: 'User' | 'Group' | 'ServiceAccount';
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+export const user = (name: string): Subject => ({ kind: 'User', name });
+export const group = (name: string): Subject => ({ kind: 'Group', name });
+export const account = (namespace: string, name: string): Subject => ({ kind: 'ServiceAccount', namespace, name });
+const ofRbac = (subject: Subject): object =>
+  subject.kind === 'ServiceAccount' ? subject : { ...subject, apiGroup: RBAC_GROUP };
 
 /** Where a binding holds: `clusters` of a FleetRoleBinding. */
 export type Clusters = { readonly names: readonly string[] } | { readonly selector: object };
@@ -94,14 +103,14 @@ export const labelled = (matchLabels: Record<string, string>, matchExpressions: 
 
 interface BindingOptions {
   readonly role: keyof typeof ROLES;
-  readonly subjects: readonly object[];
+  readonly subjects: readonly Subject[];
   /** Without it, the binding is one of Kubernetes, which holds in all clusters. */
   readonly clusters?: Clusters | undefined;
 }
 
 /** A binding, and the path that it is created at. */
 export function binding(name: string, { role, subjects, clusters }: BindingOptions): { path: string; body: object } {
-  const roleRef = { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role };
+  const roleRef = { kind: 'ClusterRole', name: role };
   const metadata = { name };
   if (clusters !== undefined) {
     const body = {
@@ -114,7 +123,13 @@ export function binding(name: string, { role, subjects, clusters }: BindingOptio
   }
   return {
     path: BINDINGS_PATH,
-    body: { apiVersion: RBAC_VERSION, kind: 'ClusterRoleBinding', metadata, subjects, roleRef },
+    body: {
+      apiVersion: RBAC_VERSION,
+      kind: 'ClusterRoleBinding',
+      metadata,
+      subjects: subjects.map(ofRbac),
+      roleRef: { ...roleRef, apiGroup: RBAC_GROUP },
+    },
   };
 }
 

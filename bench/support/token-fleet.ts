@@ -13,6 +13,7 @@ import {
   namespaceObject,
   otherBindings,
   roleObjects,
+  type Subject,
   user,
 } from './objects.ts';
 
@@ -113,7 +114,7 @@ function objectsOfTeam(team: number): FleetObject[] {
   const prefix = `system:cluster:${home}:serviceaccount:${AUTOMATION_NAMESPACE}:`;
   const abroad = automations.map((task) => user(`${prefix}${task}`));
   const atHome = automations.map((task) => account(AUTOMATION_NAMESPACE, task));
-  const issuer = (suffix: string, subjects: readonly object[], clusters: Clusters): FleetObject =>
+  const issuer = (suffix: string, subjects: readonly Subject[], clusters: Clusters): FleetObject =>
     bindingObject(`${name}-${suffix}`, { role: 'issuer', subjects, clusters });
   return [
     namespaceObject(home, AUTOMATION_NAMESPACE),
