@@ -11,11 +11,12 @@ export function credentialCounts(clusters: ObjectCache): Record<string, number> 
   return counts;
 }
 
-export function countsBy(field: string, clusters: ObjectCache): Record<string, number> {
+/** How many objects have each value of a field. */
+export function countsBy(field: string, objects: ObjectCache): Record<string, number> {
   const counts: Record<string, number> = Object.fromEntries(CONDITION_STATUSES.map((status) => [status, 0]));
-  clusters.current.forEach((cluster) => {
-    const status = cluster.field(field);
-    counts[status] = (counts[status] ?? 0) + 1;
+  objects.current.forEach((object) => {
+    const value = object.field(field);
+    counts[value] = (counts[value] ?? 0) + 1;
   });
   return counts;
 }

@@ -183,7 +183,7 @@ export const OPTIONS = {
   manifests: option({
     value: 'PATH',
     parse: existing('file or folder'),
-    doc: 'YAML files that are applied at start and after every change. Objects inside a cluster carry the annotation `clusterpass.dev/in-cluster: <name>`.',
+    doc: 'YAML files that are applied at start, after every change and every five minutes. Objects inside a cluster carry the annotation `clusterpass.dev/in-cluster: <name>`.',
   }),
   manifestsPrune: flag(
     'Deletes objects that came from `--manifests` and are no longer in it. A cluster or a namespace stays while anything from elsewhere is inside it.',

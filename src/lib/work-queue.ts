@@ -16,8 +16,8 @@ export interface WorkQueueOptions {
 /** The jobs of one caller, or of one task of the server. */
 interface Flow {
   readonly key: string;
-  /** Milliseconds of work that it has had, and what it has missed for want of work. */
-  used: number;
+  /** Milliseconds of work that it has had. A flow that returns begins with the virtual time of the queue. */
+  virtualTime: number;
   /** Those that wait: first what has begun, so that it ends before more jobs take memory, then the oldest. */
   readonly turns: (() => void)[];
 }
@@ -28,20 +28,20 @@ interface Flow {
  * two milliseconds of it, however many requests ask for more. What is always short (a token, a health check, one
  * object) does not enter the queue.
  *
- * It is fair by flow: the next turn goes to the waiting flow that has used the least (start-time fair queueing). A flow
- * that waits gets at least its share, to within one turn of each other flow, whatever a turn costs. So a turn can be
- * measured after it; deficit round robin, which promises the same, has to know its cost before. A flow whose turn was
- * long waits the longer for its next one, also when it had nothing to do in between: many short jobs count like one
- * long one. While nothing waits, time passes for all.
+ * It is fair by flow: the next turn goes to the waiting flow with the least virtual time (start-time fair queueing). So
+ * each waiting flow gets its share, to within one turn of each other flow, although a turn is measured only after it;
+ * deficit round robin would have to know its cost before. A flow whose turn was long waits the longer for its next one,
+ * also when it had nothing to do in between: many short jobs count like one long one. While nothing waits, virtual time
+ * passes as the clock does.
  */
 export class WorkQueue {
   readonly now: () => number;
   readonly #afterTick: (act: () => void) => void;
-  /** Those that wait, or have used more than the others. */
+  /** Those that wait, or are ahead of the queue's virtual time. */
   readonly #flows = new Map<string, Flow>();
   readonly #waiting = new Set<Flow>();
-  /** What the flow of the last turn had used when it began: a flow that returns has used no less. */
-  #usedBefore = 0;
+  /** That of the flow of the last turn, when it began. */
+  #virtualTime = 0;
   #usedInTick = 0;
   /** The flow that has its turn. */
   #running: Flow | undefined;
@@ -72,9 +72,9 @@ export class WorkQueue {
    */
   enter(key: string, begin: () => void, hadTurn: boolean): boolean {
     this.#settle();
-    const flow = this.#flows.get(key) ?? { key, used: 0, turns: [] };
+    const flow = this.#flows.get(key) ?? { key, virtualTime: 0, turns: [] };
     this.#flows.set(key, flow);
-    flow.used = Math.max(flow.used, this.#usedBefore);
+    flow.virtualTime = Math.max(flow.virtualTime, this.#virtualTime);
     // Jobs that are told to go on in one callback ask for their turns before the first of them has done anything.
     const isAlone = this.#waiting.size === 0 && (!this.#endIsAwaited || this.#begun === begin);
     const isFree = isAlone && this.#usedInTick < TICK_MS;
@@ -96,7 +96,7 @@ export class WorkQueue {
 
   #run(flow: Flow, begin: () => void): void {
     this.#begun = begin;
-    this.#usedBefore = flow.used;
+    this.#virtualTime = flow.virtualTime;
     this.#running = flow;
     this.#awaitTick();
     if (this.#endIsAwaited) return;
@@ -122,16 +122,16 @@ export class WorkQueue {
     const passed = now - this.#settledAt;
     this.#settledAt = now;
     if (this.#running !== undefined) {
-      this.#running.used += passed;
+      this.#running.virtualTime += passed;
       this.#usedInTick += passed;
-    } else if (this.#waiting.size === 0) this.#usedBefore += passed;
+    } else if (this.#waiting.size === 0) this.#virtualTime += passed;
   }
 
   /** A few flows at most wait: each has requests with a seat. */
   #resume(): void {
     if (this.#usedInTick >= TICK_MS) return;
     let next: Flow | undefined;
-    for (const flow of this.#waiting) if (next === undefined || flow.used < next.used) next = flow;
+    for (const flow of this.#waiting) if (next === undefined || flow.virtualTime < next.virtualTime) next = flow;
     const begin = next?.turns.shift();
     if (next === undefined || begin === undefined) return;
     if (next.turns.length === 0) this.#waiting.delete(next);
@@ -151,7 +151,8 @@ export class WorkQueue {
     this.#settle();
     this.#resume();
     for (const [key, flow] of this.#flows) {
-      if (flow.turns.length === 0 && flow.used <= this.#usedBefore && flow !== this.#running) this.#flows.delete(key);
+      if (flow.turns.length === 0 && flow.virtualTime <= this.#virtualTime && flow !== this.#running)
+        this.#flows.delete(key);
     }
   };
 }

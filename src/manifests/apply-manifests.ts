@@ -18,7 +18,13 @@ import { SECURITY_GROUPS } from '../observability/audit/security-groups.ts';
 import { type ServerChange, type ServerEvent, serverEvent } from '../observability/audit/server-event.ts';
 import type { Leadership } from '../storage/leadership.ts';
 import { type MergedManifest, mergeManifest } from './merge-manifest.ts';
-import { type Manifest, type ManifestProblem, type Manifests, messageOf } from './read-manifests.ts';
+import {
+  type Manifest,
+  type ManifestPosition,
+  type ManifestProblem,
+  type Manifests,
+  messageOf,
+} from './read-manifests.ts';
 
 export interface ApplyParts {
   readonly catalog: Catalog;
@@ -41,7 +47,7 @@ export interface ApplyReport {
   readonly unwritten: readonly ManifestProblem[];
   /** Objects with fields that other managers had set to other values: the folder's are in force now. */
   readonly conflicts: readonly ManifestProblem[];
-  readonly created: readonly ManifestProblem[];
+  readonly created: readonly (ManifestPosition & { readonly name: string })[];
 }
 
 /** Concurrent writes share a transaction of the store. */
@@ -56,7 +62,7 @@ export async function applyManifests(
 ): Promise<ApplyReport> {
   const unwritten: ManifestProblem[] = [];
   const conflicts: ManifestProblem[] = [];
-  const created: ManifestProblem[] = [];
+  const created: ApplyReport['created'][number][] = [];
   let applied = 0;
   await parts.reader.catchUp();
   // In the catalog's order, so that clusters and namespaces exist before what is inside them.
@@ -65,10 +71,10 @@ export async function applyManifests(
     await inParallel(ofKind, CONCURRENCY, async (manifest) => {
       if (signal?.aborted) return;
       try {
-        const takenOver = await applyOne(parts, source, manifest);
+        const { isCreated, takenOver } = await applyOne(parts, source, manifest);
         applied++;
-        if (takenOver === CREATED) created.push({ ...positionOf(manifest), message: manifest.objectKey.name });
-        else if (takenOver !== undefined) conflicts.push({ ...positionOf(manifest), message: takenOver });
+        if (isCreated) created.push({ ...positionOf(manifest), name: manifest.objectKey.name });
+        if (takenOver !== undefined) conflicts.push({ ...positionOf(manifest), message: takenOver });
       } catch (error) {
         unwritten.push({ ...positionOf(manifest), message: messageOf(error) });
       }
@@ -77,14 +83,13 @@ export async function applyManifests(
   return { applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts, created };
 }
 
-const CREATED = Symbol('created');
+interface Applied {
+  readonly isCreated: boolean;
+  /** The fields that the folder took over from other managers; undefined if there are none. */
+  readonly takenOver?: string | undefined;
+}
 
-/** Returns the fields that the folder took over from other managers; undefined if there are none. */
-async function applyOne(
-  parts: ApplyParts,
-  source: string,
-  manifest: Manifest,
-): Promise<string | typeof CREATED | undefined> {
+async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<Applied> {
   const { catalog, reader, propagation } = parts;
   const { kind, objectKey, file } = manifest;
   // The leader writes the status of bindings: that of a file would be replaced again and again.
@@ -102,7 +107,7 @@ async function applyOne(
       const applied = () => storedEntries(kind, managers);
       const created = withStatus(catalog, kind, object, object, undefined);
       await writer.create(kind, objectKey, created, { dryRun: false, keepStatus: true, origin, applied });
-      return CREATED;
+      return { isCreated: true };
     } catch (error) {
       // Another replica that reads the same folder has created it.
       if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
@@ -119,7 +124,7 @@ async function applyOne(
   const isOurs = before !== undefined && originOf(before.object().metadata) !== undefined;
   await writer.update(kind, objectKey, change, { dryRun: false, part, applied, ...(isOurs ? { origin } : {}) });
   await propagation.finishDeletions(kind, objectKey);
-  return merged?.takenOver;
+  return { isCreated: false, takenOver: merged?.takenOver };
 }
 
 /** The part of the server that makes these changes, for the audit log. */

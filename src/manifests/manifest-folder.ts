@@ -154,8 +154,8 @@ export class ManifestFolder {
   #reportCreated({ created }: ApplyReport): void {
     const { logger, path, countConflicts } = this.#options;
     countConflicts(created.length);
-    for (const { message, ...position } of created) {
-      logger.warn({ path, ...position, name: message }, 'an object of a manifest was deleted: it is created again');
+    for (const object of created) {
+      logger.warn({ path, ...object }, 'an object of a manifest was deleted: it is created again');
     }
   }
 

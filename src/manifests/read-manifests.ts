@@ -18,7 +18,7 @@ import type { JsonValue } from '../lib/json.ts';
 import type { Work } from '../lib/work-queue.ts';
 
 /** A position in a folder of manifests. */
-interface Position {
+export interface ManifestPosition {
   /** Relative to the folder. */
   readonly file: string;
   /** Counted from 1; 0 for the whole file. */
@@ -27,14 +27,14 @@ interface Position {
   readonly line: number;
 }
 
-export interface Manifest extends Position {
+export interface Manifest extends ManifestPosition {
   readonly kind: Kind;
   readonly objectKey: ObjectKey;
   readonly object: ApiObject;
 }
 
 /** An error in a document, for the person who wrote it. */
-export interface ManifestProblem extends Position {
+export interface ManifestProblem extends ManifestPosition {
   readonly message: string;
 }
 

@@ -154,7 +154,7 @@ function decodeSource<T extends object>(
   if (reader.goError !== undefined) throw refuse(reader.goError);
   if (mode === 'Strict' && violations.length > 0) throw refuse(strictText(source, violations));
   if (type.style === 'custom') checkCustom(sent, type, value, reader);
-  // The last one counts, and may be the wider one.
+  // Of a key that is sent twice the last value counts, and it may grant more than the first.
   if (type.shape.isStrict && duplicates.length > 0) throw refuse(strictText(source, duplicates));
   if (reader.tooLong.length > 0) throw invalid(type, nameIn(value), reader.tooLong);
   return { value: value as T, violations: mode === 'Ignore' ? [] : violations, dropped };

@@ -80,7 +80,7 @@ export type Reach =
       /** `NAME/UID` of a cluster: the binding ends when another cluster gets the name. */
       readonly bound?: string | undefined;
     }
-  /** Nothing says where. A restriction that is ignored would open the binding to the whole fleet. */
+  /** The API would refuse the binding, or it is being deleted. */
   | { readonly kind: 'nowhere'; readonly reason: string };
 
 /** Equal for reaches that hold in the same requests, for as long. */

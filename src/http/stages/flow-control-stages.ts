@@ -26,9 +26,8 @@ export const takeCallerSeat: Stage = (x, { flowControl, seesNothing, memory }) =
   const exceeded = memory.refusal(x.caller.flow, level === 'watches' ? bytesOfWatch(x) : 0);
   if (exceeded !== undefined) return rejectForMemory(x, flowControl, exceeded);
   // Every caller may watch clusters, and gets the events of those that it may see. Other watches need a permission.
-  const isOpenToAll = level === 'watches' && isFilteredList(x.target);
-  const isBare = isOpenToAll && seesNothing(x.caller);
-  return takeSeat(x, flowControl, isBare ? 'watches-without-permission' : level, x.caller.flow);
+  const isWithoutPermission = level === 'watches' && isFilteredList(x.target) && seesNothing(x.caller);
+  return takeSeat(x, flowControl, isWithoutPermission ? 'watches-without-permission' : level, x.caller.flow);
 };
 
 function takeSeat(

@@ -1,4 +1,5 @@
 import { credentialIdOf, ISSUED_CREDENTIAL_ID, jtiIn } from '../../api/credential-id.ts';
+import { USERPASS } from '../../api/kinds/token-request.ts';
 
 /** The passes of one request of `/auth/v1/passes`, as an annotation of its audit event. */
 export const PASSES_ANNOTATION = 'clusterpass.dev/passes';
@@ -20,8 +21,6 @@ type PassGroup = Pick<ListedPass, 'code' | 'reason' | 'annotations'> & {
   readonly passes: string;
 };
 
-const USERPASS = 'userpass';
-
 /**
  * What is equal is said once: a caller must not fill the disk with a list that says little. Names are as in a URL: a
  * refused one may have any characters.
@@ -41,13 +40,13 @@ export function passesText(passes: Iterable<ListedPass>): string {
   return JSON.stringify([...groups.values()].map(({ head, passes: texts }) => ({ ...head, passes: texts })));
 }
 
-/** Texts of which a line has one, if it is about this cluster, unless its name is not one of a cluster. */
+/** Every line about this cluster contains one of these texts. `cluster` must be a valid name. */
 export const clusterTexts = (cluster: string, quoted: (text: string) => string): readonly string[] => [
   `${quoted(CLUSTER_ANNOTATION)}:${quoted(cluster)}`,
   ` ${cluster}/`,
 ];
 
-/** The passes of such a text. */
+/** The passes in the text of such an annotation. */
 export const readPasses = (text: string): ListedPass[] =>
   (JSON.parse(text) as PassGroup[]).flatMap(({ passes, annotations, ...head }) =>
     passes

@@ -1,5 +1,6 @@
 import { Counter, Gauge } from '@prometheus-io/client';
 import { firstWithin } from '../../lib/first-within.ts';
+import type { MemoryUsage } from '../../lib/memory-account.ts';
 import type { VolumeSpace } from '../audit/audit-file.ts';
 import type { AuditLogs } from '../audit/open-audit.ts';
 import type { Metrics } from './metrics.ts';
@@ -269,10 +270,7 @@ export function observeFlowControl(metrics: Metrics, usage: () => Readonly<Recor
 }
 
 /** The account of memory. */
-export function observeMemory(
-  metrics: Metrics,
-  usage: () => { readonly bytes: number; readonly refused: Readonly<Record<string, number>>; readonly givenUp: number },
-): void {
+export function observeMemory(metrics: Metrics, usage: () => MemoryUsage): void {
   const { gauge, counter } = readBy(metrics);
   gauge(
     'clusterpass_request_memory_bytes',
