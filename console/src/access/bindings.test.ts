@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { type Client, createClient } from '../../../src/client/index.ts';
-import { scriptServer, status } from '../../../src/client/script-server.fixture.ts';
+import { json, type Responder, scriptServer, status } from '../../../src/client/script-server.fixture.ts';
 import { servePages } from '../paged-server.fixture.ts';
 import { type Binding, changeScope, deleteBinding, listBindings, lossOf, scopeOfGrant } from './bindings.ts';
 
@@ -46,6 +46,22 @@ it('knows the clusters that a role names, if it allows nothing elsewhere', async
   const bindings = (await listBindings(await servePages([items]))).filter(({ kind }) => kind === 'ClusterRoleBinding');
   expect(bindings.map(({ names }) => names)).toEqual([['a', 'b'], undefined, undefined, undefined]);
   expect(bindings.map(scopeOfGrant)).toEqual([{ names: ['a', 'b'] }, { all: true }, { all: true }, { all: true }]);
+});
+
+it('lists bindings without the names of roles only for a user who may not read roles', async () => {
+  const item = { metadata: { name: 'a' }, roleRef: { kind: 'ClusterRole', name: 'view' } };
+  const listWith = async (code: number) => {
+    const respond: Responder = (response, request) =>
+      (request.url?.includes('/clusterroles') ? status(code, 'Refused') : json(200, { metadata: {}, items: [item] }))(
+        response,
+        request,
+      );
+    const server = await scriptServer(Array<Responder>(4).fill(respond));
+    onTestFinished(server.close);
+    return listBindings(createClient({ server: server.url, token: 'token' }));
+  };
+  expect(await listWith(403)).toHaveLength(3);
+  await expect(listWith(400)).rejects.toThrow('Refused');
 });
 
 const BINDING: Binding = {

@@ -65,11 +65,11 @@ export async function listBindings(client: Client): Promise<Binding[]> {
     namingRoles(client),
     ...kinds.map((kind) => readAll(client, kind)),
   ]);
-  const failures = lists.flatMap((list) => (list.status === 'rejected' ? [list.reason as unknown] : []));
+  const failures = [...lists, roles].flatMap((list) => (list.status === 'rejected' ? [list.reason as unknown] : []));
   const other = failures.find((failure) => !isStatus(failure, 403));
-  if (other !== undefined || failures.length === lists.length) throw other ?? failures[0];
+  if (other !== undefined || lists.every(({ status }) => status === 'rejected')) throw other ?? failures[0];
   const bindings = lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
-  // Who may not read roles sees where the bindings hold.
+  // A user who may not read roles sees where the bindings hold.
   const named = roles.status === 'fulfilled' ? roles.value : new Map<string, string[]>();
   return bindings.map((binding) => ({ ...binding, names: named.get(binding.role) }));
 }
@@ -155,7 +155,7 @@ export async function deleteBinding(client: Client, binding: Binding): Promise<v
 }
 
 /** Where and until when a FleetRoleBinding holds. */
-export interface BindingScope {
+interface BindingScope {
   readonly clusters: ClustersField;
   /** `""` for no end. */
   readonly expiresAt: string;

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { Form } from '../components/form.tsx';
 import { Panel } from '../components/panel.tsx';
 import { useCheckedForm } from '../hooks/use-checked-form.ts';
@@ -10,6 +10,7 @@ import { SCOPE_FIELDS, ScopeFields, scopeOf } from './scope-fields.tsx';
 /** Where and until when a FleetRoleBinding holds. Its role cannot be changed, as in Kubernetes. */
 export function ChangeBinding({ binding, onCancel, onDone }: BindingPanelProps) {
   const { client } = useSession();
+  const id = useId();
   const [scope, setScope] = useState(() => scopeOf(binding));
   const missing = missingInScope(scope);
   const wanted = () => ({ clusters: clustersOfDraft(scope), expiresAt: timestampOf(scope.until) });
@@ -30,12 +31,12 @@ export function ChangeBinding({ binding, onCancel, onDone }: BindingPanelProps) 
       busy={busy}
       onCancel={onCancel}
       action={
-        <button type="button" className="button primary" disabled={busy || !isAccepted} onClick={apply}>
+        <button type="submit" form={id} className="button primary" disabled={busy || !isAccepted}>
           {busy ? 'Applying…' : 'Apply'}
         </button>
       }
     >
-      <Form failure={failure} onSubmit={apply}>
+      <Form id={id} failure={failure} busy={busy} onSubmit={apply}>
         <ScopeFields scope={scope} onChange={(part) => setScope((old) => ({ ...old, ...part }))} />
       </Form>
     </Panel>

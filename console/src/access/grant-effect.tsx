@@ -12,25 +12,28 @@ export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
   const { client, fleet } = useSession();
   const { subjectKind, subject } = draft;
   const asked = subjectKind === 'User' ? { user: subject, groups: [] } : { groups: [subject] };
-  const { all, names, ...selector } = clustersOfDraft(draft);
-  const query = useQuery(JSON.stringify([asked, all, names, selector]), async () => {
+  const clusters = clustersOfDraft(draft);
+  const query = useQuery(JSON.stringify([asked, clusters]), async () => {
     const reached = await reviewReach(client, undefined, asked);
-    const isNamed = all === true || names !== undefined;
-    const { items } = isNamed ? { items: [] } : await client.listClusters({ labelSelector: clustersText(selector) });
-    const seen = isNamed ? fleet.all().map(({ name }) => name) : items.map(({ metadata }) => metadata.name);
-    const selected = seen.filter((name) => names?.includes(name) !== false);
+    const seen =
+      clusters.selector === undefined
+        ? fleet.all().map(({ name }) => name)
+        : (await client.listClusters({ labelSelector: clustersText(clusters) })).items.map(
+            (item) => item.metadata.name,
+          );
+    const selected = seen.filter((name) => clusters.names?.includes(name) !== false);
     return { reached: new Map(reached.map((cluster) => [cluster.name, cluster])), selected };
   });
   if (query.status === 'loading') return <p className="muted">Loading…</p>;
   if (query.status === 'failed') return <p className="muted">What this changes cannot be shown: {query.message}</p>;
   const { reached, selected } = query.value;
-  const already = selected.filter((name) => {
+  const isReached = (name: string): boolean => {
     const cluster = reached.get(name);
     if (draft.action === 'view') return cluster?.visible === true;
     const accounts = cluster?.accounts.filter(({ namespace }) => namespace === draft.namespace) ?? [];
     return draft.action === 'account' && accounts.some((account) => account.name === draft.account);
-  });
-  const next = selected.filter((name) => !already.includes(name));
+  };
+  const { already = [], next = [] } = Object.groupBy(selected, (name) => (isReached(name) ? 'already' : 'next'));
   const gains = {
     view: 'sees',
     account: `gets passes for ${draft.namespace}/${draft.account} in`,

@@ -20,6 +20,7 @@ interface RequestFormProps {
 }
 
 const FIELDS = ['spec.cluster', 'spec.serviceAccount', 'spec.reason'];
+
 /** A binding can allow it in some clusters, and a namespace, only. */
 function useIsDenied(cluster: string, namespace: string): boolean {
   const { client } = useSession();

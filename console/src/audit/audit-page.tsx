@@ -72,7 +72,7 @@ export const AuditPage = memo(function AuditPage({ query }: { readonly query: st
           <label key={field} className="check filter-check">
             <input
               type="checkbox"
-              checked={(fields.get(field) === 'true') !== byDefault}
+              checked={(fields.get(field) !== '') !== byDefault}
               onChange={({ target }) => fields.set({ [field]: target.checked === byDefault ? '' : 'true' })}
             />
             <span>{text}</span>

@@ -6,7 +6,7 @@ import { TextField } from './text-field.tsx';
 const MAX_SHOWN = 50;
 
 interface ClusterListProps<Row> {
-  /** Of the field that searches. */
+  /** The label of the search field. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];

@@ -19,7 +19,7 @@ export function FieldProblem({ field }: { readonly field: string | undefined }) 
   return text === '' ? null : <p className="problem hint wrap-anywhere">{text}</p>;
 }
 
-/** What is said about the form as a whole: about fields that it does not have, if the server names fields. */
+/** The message of a failure, without what `fields` of the form show themselves. */
 export function restOf({ message, causes }: Failure, fields: readonly string[]): string {
   const rest = causes.filter(({ field: path }) => !fields.some((field) => isAt(field, path)));
   if (causes.length === 0 || message === '') return message;

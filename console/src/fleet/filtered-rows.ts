@@ -39,7 +39,7 @@ export class FilteredRows {
     if (changes.length === 0) return;
     const order = orderFor(this.#filter);
     const gone = new Set(changes.map(({ before }) => before));
-    const added = changes.flatMap(({ after }) => after ?? []).sort(order);
+    const added = changes.flatMap(({ after }) => after ?? []);
     this.#sorted = [...this.#sorted.filter((row) => !gone.has(row)), ...added].sort(order);
     this.#result = undefined;
   }

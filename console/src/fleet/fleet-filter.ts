@@ -54,7 +54,7 @@ const SORT_KEYS: Readonly<Record<SortColumn, (row: ClusterRow) => string | numbe
 
 type RowOrder = (a: ClusterRow, b: ClusterRow) => number;
 
-/** A total order: no two clusters compare as equal, so binary search finds every row. */
+/** A total order: no two clusters compare as equal, so a list of clusters has one order. */
 export function orderFor({ sort, descending }: Pick<FleetFilter, 'sort' | 'descending'>): RowOrder {
   const key = SORT_KEYS[sort];
   const sign = descending ? -1 : 1;

@@ -203,5 +203,5 @@ export class FleetStore {
   }
 }
 
-/** One constant, because ClusterPage is in React.memo, which compares properties by reference. */
+/** One constant, because useSyncExternalStore compares by reference. */
 const NO_TRANSITIONS: readonly Transition[] = [];

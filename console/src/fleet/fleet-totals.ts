@@ -10,7 +10,7 @@ export interface EnvironmentCount {
   readonly label: string | undefined;
 }
 
-export interface LabelCount {
+interface LabelCount {
   readonly label: string;
   readonly count: number;
 }
@@ -26,8 +26,8 @@ interface Environment {
 export class FleetTotals {
   readonly #labels = new Map<string, number>();
   readonly #environments = new Map<string, Environment>();
-  // The two lists are kept until their content changes, because SearchBar and ReadinessChart are in React.memo, which
-  // compares properties by reference.
+  // The two lists are kept until their content changes, because useSyncExternalStore compares the labels by reference,
+  // and React.memo of ReadinessChart the environments.
   #labelList: { readonly limit: number; readonly part: string; readonly list: readonly LabelCount[] } | undefined;
   #environmentList: { readonly limit: number; readonly list: readonly EnvironmentCount[] } | undefined;
 

@@ -5,7 +5,7 @@ import type { RevocationRuns } from '../passes/revocation-run.ts';
 import type { Permissions } from '../permissions/permissions.ts';
 import type { Settings } from '../settings.ts';
 
-/** What the pages of a signed-in user share. It changes rarely: pages that show much are not rendered for it. */
+/** What the pages of a signed-in user share. It changes rarely, because each change renders every page. */
 export interface SessionParts {
   readonly client: Client;
   readonly username: string;

@@ -73,7 +73,7 @@ export function PassResult({ cluster, details, pass, tracked, onDone }: PassResu
       </div>
       {revoked && remaining > 0 && (
         <p className="warning" role="status" ref={revocation} tabIndex={-1}>
-          Clusterpass refuses this pass. {describeEffects([effect]).slice(1).join(' ')}
+          Clusterpass refuses this pass. {describeEffects([effect]).join(' ')}
         </p>
       )}
       {pass.warnings.map((warning) => (

@@ -48,7 +48,7 @@ function clusterOf(
   return undefined;
 }
 
-/** The effects of several revocations in a few sentences. */
+/** What the clusters and services that accept the passes do after the revocation, in a few sentences. */
 export function describeEffects(effects: readonly RevocationEffect[]): string[] {
   const asking = new Set(effects.flatMap((effect) => effect.asking));
   const accepting = new Map<string, number>();
@@ -57,7 +57,6 @@ export function describeEffects(effects: readonly RevocationEffect[]): string[] 
   }
   const one = effects.length === 1;
   return [
-    `Clusterpass will refuse ${one ? 'it' : 'them'} at once.`,
     ...[...asking].map((name) => `${name} asks Clusterpass, and refuses it within about ${WEBHOOK_SECONDS} seconds.`),
     ...[...accepting].map(
       ([name, until]) =>

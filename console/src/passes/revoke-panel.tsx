@@ -33,6 +33,7 @@ export function RevokePanel({ passes, findCluster, onCancel, onRevoke }: RevokeP
       }
     >
       <ul className="bullets wrap-anywhere">
+        <li>{`Clusterpass will refuse ${passes.length === 1 ? 'it' : 'them'} at once.`}</li>
         {describeEffects(effects).map((sentence) => (
           <li key={sentence}>{sentence}</li>
         ))}

@@ -61,47 +61,45 @@ export const RegisterPage = memo(function RegisterPage() {
       <h1 className="page-title">Register a cluster</h1>
       <div className="columns two">
         <Section title="Cluster">
-          <ServerControls>
-            <KubeconfigInput
-              onEntry={({ context, server, ca }) =>
-                change({ address: server, ca, ...(draft.name === '' ? { name: suggestedName(context) } : {}) })
-              }
+          <KubeconfigInput
+            onEntry={({ context, server, ca }) =>
+              change({ address: server, ca, ...(draft.name === '' ? { name: suggestedName(context) } : {}) })
+            }
+          />
+          <Form id="register" failure={form.failure} busy={isSent} onSubmit={submit}>
+            <TextField
+              label="Name"
+              field="metadata.name"
+              value={draft.name}
+              placeholder="prod-eu-1"
+              hint="In paths and in passes. It cannot be changed."
+              onChange={(name) => change({ name })}
             />
-            <Form id="register" failure={form.failure} busy={isSent} onSubmit={submit}>
-              <TextField
-                label="Name"
-                field="metadata.name"
-                value={draft.name}
-                placeholder="prod-eu-1"
-                hint="In paths and in passes. It cannot be changed."
-                onChange={(name) => change({ name })}
-              />
-              <TextField
-                label="Address of the API server"
-                field="serverAddress"
-                value={draft.address}
-                placeholder="https://api.prod-eu-1.example.com:6443"
-                onChange={(address) => change({ address })}
-              />
-              <TextField
-                label="CA certificate (PEM)"
-                field="caBundle"
-                value={draft.ca}
-                rows={4}
-                placeholder="-----BEGIN CERTIFICATE-----"
-                hint="Empty if a public authority signed the certificate of the server."
-                onChange={(ca) => change({ ca })}
-              />
-              <TextField
-                label="Networks of clients"
-                field="clientCIDR"
-                value={draft.clientCidrs}
-                placeholder="All, or a comma-separated list such as 10.0.0.0/8"
-                onChange={(clientCidrs) => change({ clientCidrs })}
-              />
-              <LabelFields labels={draft.labels} onLabels={(labels) => change({ labels })} />
-            </Form>
-          </ServerControls>
+            <TextField
+              label="Address of the API server"
+              field="serverAddress"
+              value={draft.address}
+              placeholder="https://api.prod-eu-1.example.com:6443"
+              onChange={(address) => change({ address })}
+            />
+            <TextField
+              label="CA certificate (PEM)"
+              field="caBundle"
+              value={draft.ca}
+              rows={4}
+              placeholder="-----BEGIN CERTIFICATE-----"
+              hint="Empty if a public authority signed the certificate of the server."
+              onChange={(ca) => change({ ca })}
+            />
+            <TextField
+              label="Networks of clients"
+              field="clientCIDR"
+              value={draft.clientCidrs}
+              placeholder="All, or a comma-separated list such as 10.0.0.0/8"
+              onChange={(clientCidrs) => change({ clientCidrs })}
+            />
+            <LabelFields labels={draft.labels} onLabels={(labels) => change({ labels })} />
+          </Form>
         </Section>
         <div className="column">
           <Section title="Check">

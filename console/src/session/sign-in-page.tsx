@@ -35,6 +35,7 @@ export function SignInPage({ session, provider, expired, unrevoked, problem: ini
         throw isStatus(error, 401) ? new Error('The server rejected this token: unknown or expired.') : error;
       });
     });
+    tokenField.current?.focus();
     tokenField.current?.select();
   };
 
