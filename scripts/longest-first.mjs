@@ -5,7 +5,7 @@ import { ROOT } from './setup.mjs';
 /**
  * The test files that take longest, in the order in which they start. One of them that starts last would run alone at
  * the end. Those that mostly wait stand apart, so that two do not wait at once while processors are idle: manifests,
- * store-errors, etcd-faults, etcd-start, prober. Vitest knows how long files took in the last run; in a new clone it
+ * store-errors, etcd-faults, etcd-start. Vitest knows how long files took in the last run; in a new clone it
  * knows only their sizes. test/chaos/short-faults is the last: its faults need requests to succeed meanwhile, which
  * they do not beside the release tests on two processors.
  */
@@ -23,7 +23,6 @@ const LONGEST = [
   'test/e2e/etcd-faults.test.ts',
   'test/conformance/etcd.test.ts',
   'test/conformance/sqlite.test.ts',
-  'test/e2e/console-access.test.ts',
   'test/e2e/etcd-start.test.ts',
   'test/e2e/console-fleet.test.ts',
   'test/e2e/sign-in.test.ts',

@@ -16,7 +16,7 @@ export const writeQuery = (invocation: Invocation) => ({
 /** The suffix of a message about a write. */
 export const noteOf = (invocation: Invocation): string => dryRunNote[dryRunOf(invocation)];
 
-export const dryRunNote: Readonly<Record<DryRun, string>> = {
+const dryRunNote: Readonly<Record<DryRun, string>> = {
   none: '',
   client: ' (dry run)',
   server: ' (server dry run)',

@@ -18,7 +18,7 @@ export interface TlsOptions {
   readonly insecureSkipTlsVerify?: boolean;
 }
 
-/** Of the headers of a response, also where a proxy has not answered yet. */
+/** How long the headers of a response may take, also where a proxy has not answered yet. */
 const HEADERS_TIMEOUT_MS = 60_000;
 /** Servers close connections that are idle for longer. */
 const KEEP_ALIVE_MS = 4_000;

@@ -43,6 +43,8 @@ describe('clusterpass auth can-i', () => {
     const asJane = ['auth', 'can-i', 'get', '/metrics', '--as', 'jane'];
     expect((await admin.run(asJane)).code).toBe(1);
     expect(await jane.fails([...asJane.slice(0, -1), 'admin'])).toContain('cannot impersonate resource "users"');
+    const asOther = await admin.run([...asJane.slice(0, -1), 'jörg 世界']);
+    expect(asOther).toMatchObject({ code: 1, stdout: expect.stringMatching(/^no/) });
   });
 
   it.each([[['auth', 'can-i']], [['auth', 'why']], [['auth', 'who-can']]])(

@@ -29,8 +29,7 @@ interface ObjectList {
 
 /** In one page: the server bounds the objects of each caller. */
 async function listObjects(client: Client, of: Approvable, fieldSelector: string | undefined): Promise<ApiObject[]> {
-  const query = fieldSelector === undefined ? {} : { fieldSelector };
-  const { value } = await client.request<ObjectList>('GET', of.path, { query, expects: 'list' });
+  const { value } = await client.request<ObjectList>('GET', of.path, { query: { fieldSelector }, expects: 'list' });
   return value.items.map((item) => ({ ...item, ...of.type }));
 }
 

@@ -10,7 +10,7 @@ import { publicCluster } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, connect, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
-import { dryRunNote, dryRunOf } from '../dry-run.ts';
+import { dryRunOf, noteOf } from '../dry-run.ts';
 import { printObjects } from '../output/printer.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
 import { givenTokenSelector } from '../token-selection.ts';
@@ -54,7 +54,7 @@ export const revokeTokens: Run = async (context, invocation) => {
       }
       const known = await knownFacts(client, token);
       if (dryRun === 'none') await client.revokeToken(id);
-      context.out.write(`token ${id} revoked at ${connection.server}${dryRunNote[dryRun]}\n`);
+      context.out.write(`token ${id} revoked at ${connection.server}${noteOf(invocation)}\n`);
       if (dryRun === 'none') context.err.write(`${stillAccepted(known, await clustersThatAsk(client, known))}\n`);
     } catch (error) {
       // A token that ended since it was selected needs no revocation.

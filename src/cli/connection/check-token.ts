@@ -46,7 +46,7 @@ async function send(
   { env, signal }: CheckOptions,
   init: RequestInit,
 ): Promise<Verdict> {
-  // Of the answer, only the status is read.
+  // Only the status of the answer is read.
   const answered = new AbortController();
   try {
     const response = await fetchFor(trust, env)(url, {

@@ -167,7 +167,7 @@ export function notLoggedIn(
   return `${problem}${problem.endsWith('?') ? '' : '.'} ${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
 }
 
-/** Of one command, so that a server cannot fill the memory of one that runs for long. */
+/** A server cannot fill the memory of a command that runs for long. */
 const MAX_WARNINGS = 1_000;
 
 export function clientOptions(context: Context, connection: Connection) {

@@ -64,7 +64,9 @@ async function placeOnPath(path: string, name: string): Promise<string | undefin
 export async function sayAllowListEntry(context: Pick<Context, 'env' | 'err'>): Promise<void> {
   const entry = await allowListEntry(context, await execCommand(context));
   if (entry === undefined) return;
-  context.err.write(`kubectl runs only plugins of its kuberc: add to credentialPluginAllowlist\n\n${entry}\n\n`);
+  context.err.write(
+    `kubectl runs only the plugins that its kuberc allows: add to credentialPluginAllowlist\n\n${entry}\n\n`,
+  );
 }
 
 /** The real path of an executable file. */

@@ -22,10 +22,12 @@ export async function watchContexts(
     const signal = context.stopped();
     const known = new Map<string, string>();
     for await (const { type, cluster } of client.watchClusters({ labelSelector, signal, onSynced: wakeup.set })) {
-      const endpoints = type === 'DELETED' ? '' : endpointsFingerprint(endpointsInForce(cluster));
+      const { name } = cluster.metadata;
+      const endpoints = type === 'DELETED' ? undefined : endpointsFingerprint(endpointsInForce(cluster));
       // Most changes are of a status.
-      if (known.get(cluster.metadata.name) !== endpoints) wakeup.set();
-      known.set(cluster.metadata.name, endpoints);
+      if (known.get(name) !== endpoints) wakeup.set();
+      if (endpoints === undefined) known.delete(name);
+      else known.set(name, endpoints);
     }
   }).finally(() => ended.abort());
   following.catch(() => undefined);

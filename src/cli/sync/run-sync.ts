@@ -6,7 +6,7 @@ import { type DesiredState, Reconciler, type ReconcilerOptions } from '../../syn
 import { Reporter } from '../../sync/reporter.ts';
 import { Wakeup } from '../../sync/wakeup.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
-import { type DryRun, dryRunNote, dryRunOf } from '../dry-run.ts';
+import { type DryRun, dryRunOf, noteOf } from '../dry-run.ts';
 import { serveStatus } from './status-server.ts';
 
 /** What the commands that keep two sides in step share: flags, one reconciliation or the loop, and the exit code. */
@@ -98,7 +98,7 @@ export async function runSync(context: Context, invocation: Invocation, command:
       output.write(`${terminalSafe(text)}\n`);
   const reporter = new Reporter({
     resource: command.resource,
-    note: dryRunNote[flags.dryRun],
+    note: noteOf(invocation),
     pruneWindow: flags.pruneWindow,
     out: line(context.out),
     err: line(context.err),
