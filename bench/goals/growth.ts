@@ -1,4 +1,5 @@
-import { requestText } from '../support/client.ts';
+import { setTimeout } from 'node:timers/promises';
+import { call, expectSuccess, requestText } from '../support/client.ts';
 import { checkedList, clusterFleet, type ListWork, listWorks } from '../support/cluster-fleet.ts';
 import { memoryOf } from '../support/cpu.ts';
 import { Driver, type Requests } from '../support/driver.ts';
@@ -59,6 +60,7 @@ export async function run({ rounds, progress }: Settings): Promise<Figure[]> {
   }
   for (const bindings of BINDINGS) {
     const server = await startFleetServer(clusterFleet({ clusters: 1_000, bindings }));
+    await bindingStatusesWritten(server);
     await addToken(server, 'bindings', bindings);
     await addList(server, listWorks(1_000).limited, 'bindings', bindings);
     progress(`${bindings} bindings: measured`);
@@ -72,4 +74,14 @@ export async function run({ rounds, progress }: Settings): Promise<Figure[]> {
     await server.end();
   }
   return [...figures, ...[...curves.values()].map(({ name, axis, points }) => grown(name, axis, points, LIMIT))];
+}
+
+/** The leader writes the status of each new binding: work that a fleet at rest does not have. */
+async function bindingStatusesWritten(server: FleetServer): Promise<void> {
+  const path = '/apis/clusterpass.dev/v1alpha1/fleetrolebindings';
+  for (;;) {
+    const { items } = await expectSuccess<{ items: { status?: object }[] }>(call(server, 'GET', path));
+    if (items.every(({ status }) => status !== undefined)) return;
+    await setTimeout(500);
+  }
 }

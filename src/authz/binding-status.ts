@@ -36,15 +36,21 @@ interface BindingStatusParts {
 }
 
 const CHECK_MS = 1_000;
+/** Before the first round, and after one that failed. */
+const NOTHING = { inputs: '', revision: -1 };
 
 /**
- * Writes how many clusters a FleetRoleBinding reaches, and why it grants nothing. All bindings are looked at when
- * labels, roles or bindings have changed; a status is written only when it changes.
+ * Writes how many clusters a FleetRoleBinding reaches, and why it grants nothing. A change of labels or roles concerns
+ * all bindings, a change of a binding only that one; a status is written only when it changes.
  */
 export function startBindingStatus(parts: BindingStatusParts): () => Promise<void> {
   const { catalog, reader, writer, leadership, logger, work } = parts;
   const kind = catalog.fleetRoleBindings;
-  const warn = (err: unknown): void => logger.warn({ err }, 'the status of bindings was not written');
+  let done = NOTHING;
+  const warn = (err: unknown): void => {
+    done = NOTHING;
+    logger.warn({ err }, 'the status of bindings was not written');
+  };
   const statuses = new KeyedWriter({
     update: (name, uid, change) =>
       writer.update(kind, fleetKey(name), change, {
@@ -55,26 +61,26 @@ export function startBindingStatus(parts: BindingStatusParts): () => Promise<voi
       }),
     report: warn,
   });
-  let done = '';
   const round = async (): Promise<void> => {
-    const seen = versionOf(parts);
-    if (seen === done) return;
+    const seen = { inputs: inputsOf(parts), revision: reader.cache(kind).lastEventRevision };
+    const since = seen.inputs === done.inputs ? done.revision : NOTHING.revision;
+    if (seen.revision === since) return;
+    done = seen;
     const counts = new Map<string, number>();
     for (const entry of [...reader.cache(kind).current.scan(kindPrefix(kind))]) {
       if (work.isUsedUp) await work.turn();
-      if (entry.deletionTimestamp !== undefined) continue;
+      if (entry.revision <= since || entry.deletionTimestamp !== undefined) continue;
       const status = statusOf(parts, entry, counts);
       if (isDeepStrictEqual(bindingStatus(entry.object()), status)) continue;
       statuses.put(entry.name, entry.uid, (current) =>
         current.metadata.generation === entry.object().metadata.generation ? { ...current, status } : current,
       );
     }
-    done = seen;
   };
   const rounds = createRounds(round, warn);
   const stop = parts.every(CHECK_MS, () => {
     if (reader.ready && leadership.leads()) rounds.start();
-    else done = '';
+    else done = NOTHING;
   });
   return async () => {
     stop();
@@ -83,13 +89,13 @@ export function startBindingStatus(parts: BindingStatusParts): () => Promise<voi
   };
 }
 
-/** What every status depends on, besides the time: a binding that has ended is deleted within a second. */
-const versionOf = ({ catalog, reader, labelsChangedAt }: BindingStatusParts): string =>
+/**
+ * What every status depends on besides its binding and the time: a binding that has ended is deleted within a second.
+ */
+const inputsOf = ({ catalog, reader, labelsChangedAt }: BindingStatusParts): string =>
   [
     labelsChangedAt(),
-    ...[catalog.roles, catalog.clusterRoles, catalog.fleetRoleBindings].map(
-      (each) => reader.cache(each).lastEventRevision,
-    ),
+    ...[catalog.roles, catalog.clusterRoles].map((each) => reader.cache(each).lastEventRevision),
   ].join();
 
 function statusOf(parts: BindingStatusParts, entry: StoredObject, counts: Map<string, number>): FleetRoleBindingStatus {

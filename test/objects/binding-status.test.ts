@@ -15,9 +15,15 @@ it('the status of a binding says how many clusters it reaches and why it grants 
     const { reader, writer } = objects;
     let act = (): void => {};
     let labelsChangedAt = 0;
+    const looked: string[] = [];
     const stop = startBindingStatus({
       catalog,
-      policy: { rulesOf: ({ name }) => (name === 'absent' ? undefined : []) },
+      policy: {
+        rulesOf: ({ name }) => {
+          looked.push(name);
+          return name === 'absent' ? undefined : [];
+        },
+      },
       reader,
       writer,
       labelsChangedAt: () => labelsChangedAt,
@@ -60,6 +66,17 @@ it('the status of a binding says how many clusters it reaches and why it grants 
     const revisions = () => names.map((name) => reader.find(KIND, at('', '', name))?.revision);
     const written = revisions();
     expect(reader.find(KIND, at('', '', 'dev'))?.object().metadata.generation).toBe(1);
+    // Each of its own writes is looked at once, and then only what has changed.
+    await reader.catchUp();
+    looked.length = 0;
+    act();
+    await expect.poll(() => looked).toHaveLength(names.length);
+    await put('new', { clusters: 'env=prod' }, 'absent');
+    await reader.catchUp();
+    looked.length = 0;
+    act();
+    await expect.poll(() => looked).toEqual(['absent']);
+    await expect.poll(() => statusOf('new')).toEqual([1, 'RoleMissing']);
     // Another cluster: only what it changes is written.
     await make(objects, catalog.clusters, at('', '', 'd'), { labels: { env: 'prod' } });
     await reader.catchUp();
