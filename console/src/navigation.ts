@@ -23,7 +23,7 @@ const RESTRICTED: readonly RestrictedEntry[] = [
   {
     title: 'Requests',
     href: linkTo('requests'),
-    pages: ['requests'],
+    pages: ['requests', 'request'],
     isShown: ({ can }, hasRequests) =>
       hasRequests || can('create', CLUSTERPASS, 'accessrequests') || can('approve', CLUSTERPASS, 'accessrequests'),
   },

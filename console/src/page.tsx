@@ -1,7 +1,7 @@
 import type { RefObject } from 'react';
 import { AccessPage } from './access/access-page.tsx';
 import { CanIPage } from './access/can-i-page.tsx';
-import { ApprovalsPage, PassPage } from './approvals/approvals-page.tsx';
+import { ApprovalPage, ApprovalsPage } from './approvals/approvals-page.tsx';
 import { AuditPage } from './audit/audit-page.tsx';
 import { ClusterPage } from './cluster/cluster-page.tsx';
 import type { FleetFilter } from './fleet/fleet-filter.ts';
@@ -31,7 +31,9 @@ export function Page({ route, snapshot, filter, onFilter, fleetScroll, onRemoved
     case 'cluster':
       return <ClusterPage key={route.name} name={route.name} onRemoved={onRemoved} />;
     case 'pass':
-      return <PassPage key={route.name} name={route.name} />;
+      return <ApprovalPage key={route.name} resource="passes" name={route.name} />;
+    case 'request':
+      return <ApprovalPage key={route.name} resource="accessrequests" name={route.name} />;
     case 'can-i':
       return <CanIPage key={`${route.cluster} ${route.account}`} cluster={route.cluster} account={route.account} />;
     case 'access':

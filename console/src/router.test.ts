@@ -7,6 +7,7 @@ it.each<Route>([
   { page: 'cluster', name: 'prod-eu-1' },
   { page: 'cluster', name: 'a/b?c#d%' },
   { page: 'pass', name: 'pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep' },
+  { page: 'request', name: 'jane-x7k2p' },
   { page: 'can-i', cluster: '', account: '' },
   { page: 'can-i', cluster: 'a&b', account: 'ci/builder' },
   { page: 'passes', query: 'scope=all' },
@@ -20,7 +21,7 @@ it.each(['', '#', '#/', '#/clusters', '#/clusters/'])('%j is the list of cluster
   expect(parseRoute(hash)).toEqual({ page: 'fleet', query: '' });
 });
 
-it.each(['#/nowhere', '#/passes/a/b', '#/clusters/a/b', '#nowhere/x'])('%j is no page', (hash) => {
+it.each(['#/nowhere', '#/passes/a/b', '#/requests/a/b', '#/clusters/a/b', '#nowhere/x'])('%j is no page', (hash) => {
   expect(parseRoute(hash)).toEqual({ page: 'not-found', path: hash.slice(1) });
 });
 

@@ -9,8 +9,8 @@ export type Route =
   /** `query` is the filter of the table. */
   | { readonly page: 'fleet'; readonly query: string }
   | { readonly page: 'cluster'; readonly name: string }
-  /** A pass that was requested as a handle, for its approval. */
-  | { readonly page: 'pass'; readonly name: string }
+  /** A pass that was requested as a handle, or an access request, for its approval. */
+  | { readonly page: 'pass' | 'request'; readonly name: string }
   /** `account` is `namespace/name`. `/` asks for a service account whose name the user still has to enter. */
   | { readonly page: 'can-i'; readonly cluster: string; readonly account: string }
   | { readonly page: QueryPage; readonly query: string }
@@ -22,6 +22,7 @@ export function parseRoute(hash: string): Route {
   const search = text.slice(path.length + 1);
   const [, first = '', second = '', ...more] = path.split('/');
   if (more.length === 0 && first === 'passes' && second !== '') return { page: 'pass', name: decode(second) };
+  if (more.length === 0 && first === 'requests' && second !== '') return { page: 'request', name: decode(second) };
   if (more.length === 0 && first === 'clusters' && second !== '') return { page: 'cluster', name: decode(second) };
   if (second === '' && more.length === 0) {
     if (first === '' || first === 'clusters') return { page: 'fleet', query: normalized(search) };
@@ -43,6 +44,8 @@ export function hrefOf(route: Route): string {
       return `#/clusters/${encodeURIComponent(route.name)}`;
     case 'pass':
       return `#/passes/${encodeURIComponent(route.name)}`;
+    case 'request':
+      return `#/requests/${encodeURIComponent(route.name)}`;
     case 'can-i': {
       const query = new URLSearchParams();
       if (route.cluster !== '') query.set('cluster', route.cluster);

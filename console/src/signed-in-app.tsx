@@ -155,6 +155,7 @@ const TITLES: Readonly<Record<Exclude<Route['page'], 'cluster'>, string>> = {
   'can-i': 'Can I …?',
   register: 'Register a cluster',
   pass: 'Pass',
+  request: 'Request',
   passes: 'Passes',
   access: 'Access',
   requests: 'Requests',

@@ -12,6 +12,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\.slice\(0, [^()]*\)\.toWellFormed\(\)|\b(?:function|const) (?:truncate|clip|shorten|cut|oneLine|cleanText|textOf)\b/,
     ['src/lib/text.ts'],
   ],
+  ['the address of the page of a request', /\/console\/#\//, ['src/api/approval-page.ts']],
   ['a pause between two tries', /setTimeout(?: as \w+)?,? [^;]*from 'node:timers\/promises'/, []],
   [
     'files that are followed',

@@ -7,7 +7,7 @@ import { type Query, useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { linkTo } from '../router.ts';
 import { ApprovalCard } from './approval-card.tsx';
-import { type Approval, getPass, isOpen, listApprovals } from './approvals.ts';
+import { type Approval, getApproval, isOpen, listApprovals, type Resource } from './approvals.ts';
 import { RequestForm } from './request-form.tsx';
 
 const INTERVAL_MS = 10_000;
@@ -73,15 +73,20 @@ export const ApprovalsPage = memo(function ApprovalsPage({ query: fieldsText }: 
   );
 });
 
-/** One pass, at the address that its requester gets. */
-export function PassPage({ name }: { readonly name: string }) {
+interface ApprovalPageProps {
+  readonly resource: Resource;
+  readonly name: string;
+}
+
+/** One request or pass, at the address that its requester gets and sends to an approver. */
+export function ApprovalPage({ resource, name }: ApprovalPageProps) {
   const { client } = useSession();
-  const { query, reload } = useApprovals(name, () => getPass(client, name));
+  const { query, reload } = useApprovals(name, () => getApproval(client, resource, name));
   const approvals = query.status === 'loaded' ? [query.value] : [];
   return (
     <div className="page-body stack">
       <header className="page-head">
-        <h1>Pass</h1>
+        <h1>{resource === 'passes' ? 'Pass' : 'Request'}</h1>
         <a href={linkTo('requests')}>All requests</a>
       </header>
       <Cards query={query} approvals={approvals} reload={reload} />

@@ -43,8 +43,8 @@ export async function hasApprovals(client: Client): Promise<boolean> {
   return false;
 }
 
-export async function getPass(client: Client, name: string): Promise<Approval> {
-  return { ...(await client.request<Approval>('GET', pathOf('passes', name))).value, resource: 'passes' };
+export async function getApproval(client: Client, resource: Resource, name: string): Promise<Approval> {
+  return { ...(await client.request<Approval>('GET', pathOf(resource, name))).value, resource };
 }
 
 const RANKS: Readonly<Record<string, number>> = { Pending: 0, Approved: 1, Ready: 1 };

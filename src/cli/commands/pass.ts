@@ -1,3 +1,4 @@
+import { approvalPage } from '../../api/approval-page.ts';
 import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { expiryOf } from '../../api/kinds/approval.ts';
@@ -58,7 +59,7 @@ export const requestPass: Run = async (context, invocation) => {
   context.out.write(`${terminalSafe(`${objectName(PASSES, value)} ${state}`)}\n`);
   if (!isReady) {
     const who = approval === 'confirm' ? 'Confirm it' : 'Another person has to approve it';
-    context.err.write(`${who}: ${connection.server}/console/#/passes/${handle}\n`);
+    context.err.write(`${who}: ${approvalPage(connection.server, 'passes', handle)}\n`);
   }
   context.err.write(`${await nextStep()}\n`);
   return 0;

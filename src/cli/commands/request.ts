@@ -1,3 +1,4 @@
+import { approvalPage } from '../../api/approval-page.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import type { ApiObject } from '../../api/kind.ts';
@@ -9,8 +10,8 @@ import type { Client } from '../../client/create-client.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { bindingRow, conditionRows, objectName, person, REQUESTS, showApprovable } from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { connect } from '../connection/connection.ts';
-import { noteOf, writeQuery } from '../dry-run.ts';
+import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
 import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { attributesOf } from '../resource-attributes.ts';
@@ -21,7 +22,8 @@ export const createRequest: Run = async (context, invocation) => {
   const cluster = invocation.required('cluster');
   const reason = invocation.required('reason');
   const durationSeconds = invocation.seconds('duration');
-  const client = await connect(context, invocation);
+  const connection = await resolveConnection(context, invocation);
+  const client = clientFor(context, connection);
   const spec: AccessRequestSpec = {
     cluster,
     ...accessOf(context, invocation, client, cluster),
@@ -31,8 +33,15 @@ export const createRequest: Run = async (context, invocation) => {
   const body = { ...REQUESTS.type, metadata: { generateName: await prefixOf(client) }, spec };
   const options = { body, query: writeQuery(invocation), expects: 'object' } as const;
   const { value } = await client.request<ApiObject>('POST', REQUESTS.path, options);
-  if (print !== undefined) context.out.write(print(value));
-  else context.out.write(`${objectName(REQUESTS, value)} created${noteOf(invocation)}\n`);
+  if (print !== undefined) {
+    context.out.write(print(value));
+    return 0;
+  }
+  context.out.write(`${objectName(REQUESTS, value)} created${noteOf(invocation)}\n`);
+  if (!isDryRun(invocation)) {
+    const page = approvalPage(connection.server, 'accessrequests', value.metadata.name ?? '');
+    context.err.write(`Another person has to approve it: ${page}\n`);
+  }
   return 0;
 };
 

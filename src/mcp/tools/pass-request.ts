@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { approvalPage } from '../../api/approval-page.ts';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, MAX_PURPOSE, MIN_PURPOSE, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
@@ -107,7 +108,7 @@ async function pending(
   pass: ApiObject,
   { baseUrl, opensUrls, useOf }: ToolContext,
 ): Promise<ToolOutcome<ReturnType<typeof passView>>> {
-  const approveUrl = `${baseUrl}/console/#/passes/${view.handle}`;
+  const approveUrl = approvalPage(baseUrl, 'passes', view.handle);
   const { approval } = passStatus(pass);
   const who = approval === 'review' ? 'Another person who may approve it' : 'The person whose sign-in is used';
   if (opensUrls && approval !== 'review') {
