@@ -43,6 +43,17 @@ try {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
+      rolldownOptions: {
+        output: {
+          codeSplitting: {
+            // A page loads its own script and one with what pages share, not one for each small module.
+            groups: [
+              { name: 'index', tags: ['$initial'], priority: 1 },
+              { name: 'pages', test: /^(?!.*node_modules)/, minShareCount: 2 },
+            ],
+          },
+        },
+      },
     },
   });
   await compressIn(work);

@@ -1,5 +1,6 @@
-import { Component, type ReactNode } from 'react';
+import { Component, type ReactNode, Suspense } from 'react';
 import { EmptyState } from './components/empty-state.tsx';
+import { PageLoadError } from './lazy-page.tsx';
 
 interface PageBoundaryProps {
   /** The URL fragment. Another one shows a page again. */
@@ -9,7 +10,7 @@ interface PageBoundaryProps {
 
 interface PageBoundaryState {
   /** Why the page cannot be rendered; undefined if it can. */
-  readonly problem: string | undefined;
+  readonly problem: unknown;
 }
 
 /** An error in a page leaves the navigation as it is. A class, because React has no hook for it. */
@@ -17,7 +18,7 @@ export class PageBoundary extends Component<PageBoundaryProps, PageBoundaryState
   override readonly state: PageBoundaryState = { problem: undefined };
 
   static getDerivedStateFromError(error: unknown): PageBoundaryState {
-    return { problem: String(error) };
+    return { problem: error ?? 'unknown' };
   }
 
   override componentDidUpdate(before: PageBoundaryProps): void {
@@ -29,11 +30,26 @@ export class PageBoundary extends Component<PageBoundaryProps, PageBoundaryState
 
   override render(): ReactNode {
     const { problem } = this.state;
-    if (problem === undefined) return this.props.children;
+    if (problem === undefined) return <Suspense fallback={<Loading />}>{this.props.children}</Suspense>;
+    if (problem instanceof PageLoadError) {
+      return (
+        <div className="page-body">
+          <EmptyState title="This page could not be loaded">
+            <p>
+              The server cannot be reached, or has been upgraded since you opened the console. Load the console again: a
+              session whose token is only in memory ends with that.
+            </p>
+            <button type="button" className="button" onClick={() => location.reload()}>
+              Load the console again
+            </button>
+          </EmptyState>
+        </div>
+      );
+    }
     return (
       <div className="page-body">
         <EmptyState title="This page cannot be shown">
-          <p className="wrap-anywhere">{problem}</p>
+          <p className="wrap-anywhere">{String(problem)}</p>
           <button type="button" className="button" onClick={this.#reload}>
             Reload the page
           </button>
@@ -42,3 +58,9 @@ export class PageBoundary extends Component<PageBoundaryProps, PageBoundaryState
     );
   }
 }
+
+const Loading = () => (
+  <div className="page-body" role="status" aria-busy="true">
+    <span className="visually-hidden">Loading the page</span>
+  </div>
+);

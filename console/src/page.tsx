@@ -1,18 +1,22 @@
 import type { RefObject } from 'react';
-import { AccessPage } from './access/access-page.tsx';
-import { CanIPage } from './access/can-i-page.tsx';
-import { ApprovalPage, ApprovalsPage } from './approvals/approvals-page.tsx';
-import { AuditPage } from './audit/audit-page.tsx';
-import { ClusterPage } from './cluster/cluster-page.tsx';
 import type { FleetFilter } from './fleet/fleet-filter.ts';
 import { FleetPage } from './fleet/fleet-page.tsx';
 import type { FleetSnapshot } from './fleet/fleet-store.ts';
 import type { ScrollPosition } from './fleet/fleet-table.tsx';
-import { KeysPage } from './keys/keys-page.tsx';
+import { lazyPage } from './lazy-page.tsx';
 import { NotFoundPage } from './not-found-page.tsx';
-import { PassesPage } from './passes/passes-page.tsx';
-import { RegisterPage } from './register/register-page.tsx';
 import type { Route } from './router.ts';
+
+// Everyone lands on the fleet. The scripts of the other pages load when one is opened.
+const AccessPage = lazyPage(async () => (await import('./access/access-page.tsx')).AccessPage);
+const ApprovalPage = lazyPage(async () => (await import('./approvals/approvals-page.tsx')).ApprovalPage);
+const ApprovalsPage = lazyPage(async () => (await import('./approvals/approvals-page.tsx')).ApprovalsPage);
+const AuditPage = lazyPage(async () => (await import('./audit/audit-page.tsx')).AuditPage);
+const CanIPage = lazyPage(async () => (await import('./access/can-i-page.tsx')).CanIPage);
+const ClusterPage = lazyPage(async () => (await import('./cluster/cluster-page.tsx')).ClusterPage);
+const KeysPage = lazyPage(async () => (await import('./keys/keys-page.tsx')).KeysPage);
+const PassesPage = lazyPage(async () => (await import('./passes/passes-page.tsx')).PassesPage);
+const RegisterPage = lazyPage(async () => (await import('./register/register-page.tsx')).RegisterPage);
 
 interface PageProps {
   readonly route: Route;

@@ -167,6 +167,25 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('heading', { name: 'Requests', exact: true }).waitFor();
     });
 
+    it('says that the script of a page could not be loaded, and loads the console again', async () => {
+      // A separate visit: React reports the error in the log of the browser.
+      const { page, close } = await openPage(browser);
+      onTestFinished(close);
+      const script = '**/assets/keys-page-*.js';
+      // What an upgraded server answers: files of another build do not exist.
+      await page.route(script, (route) => route.fulfill({ status: 401, body: 'Unauthorized' }));
+      await signIn(page, server, await tokenFor('administrator'));
+      await page.getByRole('link', { name: 'Keys', exact: true }).click();
+      await page.getByText('This page could not be loaded').waitFor();
+      await page.getByRole('link', { name: 'Audit', exact: true }).click();
+      await page.getByRole('heading', { name: 'Audit', exact: true }).waitFor();
+      await page.getByRole('link', { name: 'Keys', exact: true }).click();
+      await page.unroute(script);
+      await page.getByRole('button', { name: 'Load the console again' }).click();
+      await signIn(page, server, await tokenFor('administrator'), '#/keys');
+      await page.getByRole('heading', { name: 'Keys and health' }).waitFor();
+    });
+
     it('says that permissions could not be read, and reads them again on demand and by itself', async () => {
       const page = await visitAs('administrator');
       const ofCluster = '**/orchestrator/prod-ap-1/**/selfsubjectrulesreviews';
