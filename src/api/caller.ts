@@ -52,6 +52,8 @@ export interface Caller {
   readonly isShared?: boolean;
   /** The id of the bootstrap token, if that is the credential. It may register one cluster and nothing else. */
   readonly bootstrapToken?: string;
+  /** The cluster of a connector. It may do what connectors do in their cluster, beside what bindings allow it. */
+  readonly connector?: string;
   /** When the credential expires (epoch milliseconds); undefined when it does not. */
   readonly expiresAt: number | undefined;
   /** Storage keys of the objects whose creation, deletion or replacement invalidates the credential. */
@@ -76,7 +78,7 @@ export const MCP_SCOPES = { read: 'clusterpass:read', pass: 'clusterpass:pass' }
 export type McpScope = (typeof MCP_SCOPES)[keyof typeof MCP_SCOPES];
 
 /** What decisions need of a caller. */
-export type Identity = Pick<Caller, 'as' | 'actor' | 'impersonator'>;
+export type Identity = Pick<Caller, 'as' | 'actor' | 'impersonator' | 'connector'>;
 
 /** Whether an agent requested the credential, or another one that was used for it. */
 export function isAgent({ actor, impersonator }: Identity): boolean {

@@ -6,6 +6,7 @@ import { clusterKind } from './kinds/cluster.ts';
 import type { EndpointChecks } from './kinds/cluster-endpoints.ts';
 import { clusterGrantReviewType } from './kinds/cluster-grant-review.ts';
 import { clusterProfileKinds, type InventorySettings } from './kinds/cluster-profile.ts';
+import { connectorKind } from './kinds/connector.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from './kinds/core.ts';
 import { fleetRoleBindingKind } from './kinds/fleet-role-binding.ts';
 import { resourceAccessReviewType, subjectReachReviewType } from './kinds/grant-reviews.ts';
@@ -15,6 +16,7 @@ import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } fr
 import { localSubjectAccessReviewType, selfReviewTypes, subjectAccessReviewType } from './kinds/reviews.ts';
 import { revokedTokenKind } from './kinds/revoked-token.ts';
 import { signingKeyKind } from './kinds/signing-key.ts';
+import { tokenOrderKind } from './kinds/token-order.ts';
 import { tokenReviewType } from './kinds/token-review.ts';
 
 /** The table of kinds. Serving, storage, discovery and OpenAPI are driven by it. */
@@ -45,6 +47,8 @@ export function createCatalog({ productName, endpointChecks, inventory }: Catalo
     accessRequests: accessRequestKind,
     bootstrapTokens: bootstrapTokenKind,
     passes: passKind,
+    connectors: connectorKind,
+    tokenOrders: tokenOrderKind,
   };
   const kinds: readonly Kind[] = Object.values(named);
   const projections = clusterProfileKinds(named.clusters, productName, inventory);

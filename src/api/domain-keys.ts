@@ -71,7 +71,7 @@ export const PROTECTED_LABEL_PREFIX = 'protected.clusterpass.dev/';
 /** The verb on the cluster that a change of its protected labels requires. */
 export const PROTECT_VERB = 'protect';
 
-const IN_CLUSTER_KINDS = ['Namespace', 'ServiceAccount', 'Pod', 'Secret'];
+const IN_CLUSTER_KINDS = ['Namespace', 'ServiceAccount', 'Pod', 'Secret', 'TokenOrder'];
 const BINDINGS = ['ClusterRoleBinding', 'RoleBinding', 'FleetRoleBinding'];
 
 /** Keys that look like restrictions of a binding, and the field that is one. */

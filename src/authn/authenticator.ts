@@ -33,6 +33,8 @@ interface TokenAuthenticators {
   readonly issuedTokens: TokenAuthenticator;
   /** Only requests know them: no other server accepts a bootstrap token, so reviews do not. */
   readonly bootstrapTokens?: TokenAuthenticator;
+  /** Only requests know them, too. */
+  readonly connectors?: TokenAuthenticator;
   /** The issuers of the AuthenticationConfiguration. */
   readonly jwt?: TokenAuthenticator | undefined;
   /** Passes for people, which only reviews know. */
@@ -43,15 +45,19 @@ interface TokenAuthenticators {
 
 export function createAuthenticator(authenticators: TokenAuthenticators): Authenticator {
   // In this order; the first that knows the token decides.
-  const reviewed: readonly TokenAuthenticator[] = [
+  const own = [
     ...(authenticators.staticTokens === undefined ? [] : [authenticators.staticTokens]),
     authenticators.adminToken,
     ...(authenticators.fixedTokens ?? []),
     authenticators.issuedTokens,
-    ...(authenticators.jwt === undefined ? [] : [authenticators.jwt]),
   ];
+  const jwt = authenticators.jwt === undefined ? [] : [authenticators.jwt];
+  const reviewed: readonly TokenAuthenticator[] = [...own, ...jwt];
   const chain = [
-    ...reviewed,
+    ...own,
+    // Before the issuers of the AuthenticationConfiguration: that of a cluster may be among them.
+    ...(authenticators.connectors === undefined ? [] : [authenticators.connectors]),
+    ...jwt,
     ...(authenticators.bootstrapTokens === undefined ? [] : [authenticators.bootstrapTokens]),
   ];
   const { issuedTokens } = authenticators;

@@ -145,6 +145,12 @@ export async function compose(
         find: (name) => reader.find(catalog.bootstrapTokens, fleetKey(name))?.object(),
         now: () => clock.latest(),
       },
+      connectors: {
+        baseUrl,
+        find: (name) => reader.find(catalog.connectors, fleetKey(name)),
+        clusterUid: (name) => reader.find(catalog.clusters, fleetKey(name))?.uid,
+        now: () => clock.latest(),
+      },
       logger,
       work,
     });

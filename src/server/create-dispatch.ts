@@ -3,6 +3,7 @@ import { tokenQuestion } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
+import { verifyRegistration } from '../authn/connector-authenticator.ts';
 import { createAdmission } from '../authz/admission/admission.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission/check-access-request.ts';
 import { checkJoin } from '../authz/admission/check-join.ts';
@@ -183,7 +184,7 @@ function passParts(
   };
 }
 
-function joinParts({ catalog, objects, views, options, clock }: DispatchParts): JoinParts {
+function joinParts({ catalog, objects, views, options, clock, baseUrl }: DispatchParts): JoinParts {
   const { publicView, reader, writer, policy } = objects;
   return {
     catalog,
@@ -193,6 +194,7 @@ function joinParts({ catalog, objects, views, options, clock }: DispatchParts): 
     publicView,
     productName: options.productName,
     checkJoin: (creator, cluster) => checkJoin(policy, creator, catalog.clusters, cluster),
+    verifyConnector: (cluster, claim) => verifyRegistration({ baseUrl, now: () => clock.latest() }, cluster, claim),
     requireRightClock: () => clock.requireRight(),
     now: Date.now,
   };

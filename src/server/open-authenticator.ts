@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
 import { type Authenticator, createAuthenticator } from '../authn/authenticator.ts';
 import { type BootstrapTokenParts, createBootstrapTokenAuthenticator } from '../authn/bootstrap-token-authenticator.ts';
+import { type ConnectorTokenParts, createConnectorAuthenticator } from '../authn/connector-authenticator.ts';
 import {
   type FixedTokenAuthenticator,
   openAdminToken,
@@ -27,6 +28,7 @@ interface AuthenticatorParts {
   readonly peopleVerifier: Verifier<PersonClaims>;
   readonly issuers: Issuers;
   readonly bootstrapTokens: BootstrapTokenParts;
+  readonly connectors: ConnectorTokenParts;
   readonly logger: Logger;
   readonly work: WorkQueue;
 }
@@ -55,6 +57,7 @@ export async function openAuthenticator({
   peopleVerifier,
   issuers,
   bootstrapTokens,
+  connectors,
   logger,
   work,
 }: AuthenticatorParts): Promise<OpenedAuthenticator> {
@@ -124,6 +127,7 @@ export async function openAuthenticator({
         fixedTokens,
         issuedTokens: createIssuedTokenAuthenticator({ verifier, mcpAudience }),
         bootstrapTokens: createBootstrapTokenAuthenticator(bootstrapTokens),
+        connectors: createConnectorAuthenticator(connectors),
         jwt,
         people: createPeopleAuthenticator({ verifier: peopleVerifier, prefix: options.peoplePrefix }),
         audienceOf: issuers.issuerFor,

@@ -42,9 +42,17 @@ export interface CredentialReference {
   readonly name: string;
 }
 
+/** In `spec.authInfo.controller`, the kind of a reference to the connector of the cluster. */
+export const CONNECTOR_REFERENCE = 'Connector';
+
+const controllerIn = (object: ApiObject): Partial<CredentialReference & { readonly kind: string }> =>
+  (object.spec as { authInfo?: { controller?: CredentialReference } } | undefined)?.authInfo?.controller ?? {};
+
 /** `spec.authInfo.controller`: a cluster that names a credential issues its tokens itself. Undefined without one. */
 export function controllerOf(object: ApiObject): CredentialReference | undefined {
-  const spec = object.spec as { authInfo?: { controller?: Partial<CredentialReference> } } | undefined;
-  const { namespace = '', name = '' } = spec?.authInfo?.controller ?? {};
-  return namespace === '' && name === '' ? undefined : { namespace, name };
+  const { namespace = '', name = '' } = controllerIn(object);
+  return (namespace === '' && name === '') || hasConnector(object) ? undefined : { namespace, name };
 }
+
+/** Whether a connector issues the tokens of the cluster. It stays true while there is no such connector. */
+export const hasConnector = (object: ApiObject): boolean => controllerIn(object).kind === CONNECTOR_REFERENCE;

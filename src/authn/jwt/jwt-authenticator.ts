@@ -62,7 +62,7 @@ interface SignedJwt {
 }
 
 /** As in kube-apiserver: our clock may be a minute behind the issuer's. There is no leeway for the expiry. */
-const NOT_BEFORE_LEEWAY_MS = 60_000;
+export const NOT_BEFORE_LEEWAY_MS = 60_000;
 
 export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAuthenticatorParts): JwtAuthenticator {
   const hasKey = ({ header, thumbprint }: SignedJwt): boolean =>
@@ -154,7 +154,7 @@ interface JwtHeader {
   readonly isAccessToken: boolean;
 }
 
-function readHeader({ header, signature }: Segments): JwtHeader {
+export function readHeader({ header, signature }: Segments): JwtHeader {
   const { alg, kid, typ, crit, b64 } = decodeJsonSegment(header) ?? {};
   // One token, one spelling: a signature that decodes to the same bytes must not be another token.
   if (typeof alg !== 'string' || decodeSegment(signature) === undefined) throw new TokenRejected('token is malformed');
@@ -190,7 +190,7 @@ const useOf = ({ thumbprint, algorithms }: IssuerKey): object => ({ thumbprint, 
 const usableKeys = (keys: readonly IssuerKey[], alg: string): readonly IssuerKey[] =>
   keys.filter(({ algorithms }) => algorithms.includes(alg)).slice(0, MAX_TRIES);
 
-async function signingKey(token: string, alg: string, candidates: readonly IssuerKey[]): Promise<IssuerKey> {
+export async function signingKey(token: string, alg: string, candidates: readonly IssuerKey[]): Promise<IssuerKey> {
   const usable = usableKeys(candidates, alg);
   if (usable.length === 0) throw new TokenRejected('token algorithm does not match the key');
   for (const candidate of usable) {
@@ -220,7 +220,7 @@ function useOfAudiences(aud: unknown, accepted: readonly string[], mcpAudience: 
 
 const MIXED_AUDIENCES = 'token is for the MCP endpoint and for another audience: it must have one of them alone';
 
-function milliseconds(value: unknown, claim: string): number {
+export function milliseconds(value: unknown, claim: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value)) {
     throw new TokenRejected(`token claim ${claim} is missing or malformed`);
   }

@@ -9,6 +9,7 @@ import { checkAnnotations } from './check-annotations.ts';
 import { checkExpiry } from './check-expiry.ts';
 import { checkLabels } from './check-labels.ts';
 import { checkMirror } from './check-mirror.ts';
+import { checkOrder } from './check-order.ts';
 import { checkGrant } from './escalation.ts';
 
 interface AdmissionParts {
@@ -42,6 +43,7 @@ export function createAdmission({ policy, catalog, reader, now }: AdmissionParts
     checkExpiry(kind, object, old, now());
     checkAnnotations(policy, caller, kind, object, old);
     checkLabels(policy, caller, kind, object, old);
+    checkOrder(kind, object, old, now());
     checkMirror(policy, caller, kind, object, old, cluster, idOf);
   };
 }

@@ -23,6 +23,7 @@ import { collectRules, RULES_OF_MASTERS, rulesOfHeld } from './caller-rules.ts';
 import { clusterRule, type VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, type Reach, viewCluster, widerThan } from './cluster-selector.ts';
 import { CompiledBinding } from './compiled-rbac.ts';
+import { connectorMay } from './connector-rights.ts';
 import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
 import { decidePass, isAlwaysReviewed, throughForGrants, withApprovalHint } from './pass-decision.ts';
@@ -55,7 +56,7 @@ export interface PolicyChange {
   readonly revision: number;
 }
 
-const ALLOWED_AS_MASTER: Decision = { allowed: true, reason: '' };
+const ALLOWED_WITHOUT_BINDING: Decision = { allowed: true, reason: '' };
 const allowedBy = (grant: BindingFacts): Decision => ({ allowed: true, binding: grant.id, grant, reason: '' });
 const NO_VIEW = (): undefined => undefined;
 
@@ -128,7 +129,7 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
   decide(caller: Identity, question: ResourceQuestion): Decision {
     const user = caller.as(question.cluster);
     // P-19.
-    if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
+    if (user.groups.includes(MASTERS) || connectorMay(caller, question)) return ALLOWED_WITHOUT_BINDING;
     const isGrant = GRANTING_VERBS.has(question.verb);
     const match = new ResourceMatch(question, this.#now, isGrant ? throughForGrants(caller) : undefined);
     const decision = this.#decideBy(user, question, match);
@@ -139,7 +140,7 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
 
   decidePass(caller: Identity, question: ResourceQuestion, holder: PassHolder): PassDecision {
     const user = caller.as(question.cluster);
-    if (user.groups.includes(MASTERS) && holder === 'person') return { ...ALLOWED_AS_MASTER, approval: 'none' };
+    if (user.groups.includes(MASTERS) && holder === 'person') return { ...ALLOWED_WITHOUT_BINDING, approval: 'none' };
     const decide = (through?: Through): Decision =>
       through === undefined
         ? this.decide(caller, question)
@@ -159,7 +160,7 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
   decidePath(caller: Identity, question: PathQuestion): Decision {
     const user = caller.as(undefined);
     return user.groups.includes(MASTERS)
-      ? ALLOWED_AS_MASTER
+      ? ALLOWED_WITHOUT_BINDING
       : this.#decide(user, '', new PathMatch(question, this.#now), NO_VIEW);
   }
 
@@ -261,7 +262,7 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
   decideForAnyLabels(caller: Caller, question: ResourceQuestion): Decision {
     const { cluster, namespace } = question;
     const user = caller.as(cluster);
-    if (user.groups.includes(MASTERS)) return ALLOWED_AS_MASTER;
+    if (user.groups.includes(MASTERS)) return ALLOWED_WITHOUT_BINDING;
     // In a cluster that does not exist, only bindings hold that do not depend on labels.
     const view = cluster === undefined ? undefined : viewCluster(cluster, undefined);
     return this.#decide(user, namespace, new ResourceMatch(question, this.#now), () => view);

@@ -1,10 +1,11 @@
 import { FOREIGN_ACCOUNT, type Identity, type User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import { CONNECTOR_ANNOTATION } from '../../api/connector.ts';
 import { CLUSTER_ID_ANNOTATION, JOINED_ANNOTATION } from '../../api/domain-keys.ts';
 import { checkEach, type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { bootstrapSpec, bootstrapStatus, matchesPattern } from '../../api/kinds/bootstrap-token.ts';
-import { endpointsField } from '../../api/kinds/cluster-spec.ts';
+import { CONNECTOR_REFERENCE, endpointsField } from '../../api/kinds/cluster-spec.ts';
 import { fleetKey, storageKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, conflict, forbidden, ignoreNotFound } from '../../api/status.ts';
@@ -16,6 +17,7 @@ import { parseCreateOptions } from '../options/write-options.ts';
 import type { Views } from '../views.ts';
 import { readObject } from '../write/read-body.ts';
 import { writeResponse } from '../write/write-parts.ts';
+import { readConnector, recordConnector, unlessTaken, type VerifyConnector } from './register-connector.ts';
 
 /** What the handlers of bootstrap tokens share. */
 export interface JoinParts {
@@ -27,6 +29,7 @@ export interface JoinParts {
   readonly productName: string;
   /** @throws ApiError 403 for a creator who may not register this cluster. */
   readonly checkJoin: (creator: Identity, cluster: ApiObject) => void;
+  readonly verifyConnector: VerifyConnector;
   /** Throws while the clock is known to be wrong: a bootstrap token says when it expires. */
   readonly requireRightClock: () => void;
   /** Epoch milliseconds. */
@@ -58,12 +61,14 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const cluster = clusterFor(parts, token, sent);
     const name = cluster.metadata.name ?? '';
     checkReservedName(parts, token, name);
+    const connector = await readConnector(parts, sent);
+    if (connector?.answersOrders === true) refer(cluster, name);
     const existing = joinedCluster(parts, token, name);
     if (existing !== undefined) {
       annotate(request, token, name);
       // After a crash that came before it.
       const isFinished = bootstrapStatus(token).registeredTimestamp !== undefined;
-      if (!isFinished && !options.dryRun) await finish(parts, token);
+      if (!isFinished && !options.dryRun) await finish(parts, token, existing, connector);
       return writeResponse(parts, request, clusters, onlyIdentity(existing), { code: 200 });
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
@@ -84,13 +89,9 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
       { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
     ];
     const created = await writer.create(clusters, fleetKey(name), cluster, { dryRun: false, manager, admit, guards });
-    await finish(parts, token);
+    await finish(parts, token, created, connector);
     return writeResponse(parts, request, clusters, created, { code: 201 });
   };
-}
-
-function unlessTaken(error: unknown): void {
-  if (!(error instanceof ApiError && error.status.reason === 'AlreadyExists')) throw error;
 }
 
 /** The path names the token only, and its object is deleted after a day. */
@@ -135,7 +136,7 @@ function clusterFor({ catalog, productName }: JoinParts, token: ApiObject, sent:
   }
   const others = [
     ...Object.keys(annotations)
-      .filter((key) => key !== CLUSTER_ID_ANNOTATION)
+      .filter((key) => key !== CLUSTER_ID_ANNOTATION && key !== CONNECTOR_ANNOTATION)
       .map((key) => `metadata.annotations[${key}]`),
     ...(['generateName', 'finalizers', 'ownerReferences'] as const)
       .filter((field) => metadata?.[field] !== undefined)
@@ -161,6 +162,11 @@ function clusterFor({ catalog, productName }: JoinParts, token: ApiObject, sent:
     },
     spec: { [endpoints]: ((spec ?? {}) as Record<string, unknown>)[endpoints] },
   };
+}
+
+/** The connector issues the tokens of the cluster. */
+function refer({ spec }: ApiObject, name: string): void {
+  (spec as Record<string, unknown>).authInfo = { controller: { kind: CONNECTOR_REFERENCE, name } };
 }
 
 function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject): void {
@@ -207,11 +213,18 @@ async function spend(parts: JoinParts, request: ApiRequest, token: ApiObject, na
   );
 }
 
-/** Without it the token could register its cluster again after a deletion. A token that was deleted cannot. */
+/**
+ * Without it the token could register its cluster, or another connector, again after a deletion. A token that was
+ * deleted cannot.
+ */
 async function finish(
-  { catalog, writer, now }: JoinParts,
+  parts: JoinParts,
   { metadata: { name: id = '', uid } }: ApiObject,
+  cluster: ApiObject,
+  connector: Awaited<ReturnType<typeof readConnector>>,
 ): Promise<void> {
+  const { catalog, writer, now } = parts;
+  if (connector !== undefined) await recordConnector(parts, cluster, connector.account);
   const registered = (current: ApiObject): ApiObject =>
     current.metadata.uid === uid
       ? { ...current, status: { ...bootstrapStatus(current), registeredTimestamp: toTimestamp(now()) } }

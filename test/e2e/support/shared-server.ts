@@ -168,7 +168,7 @@ async function removeFiles(server: { readonly dataDir: string }): Promise<void> 
   await rm(join(credentialsOf(server), 'fleet'), { recursive: true, force: true });
 }
 
-const RECORDS = ['accessrequests', 'passes', 'issuedtokens', 'bootstraptokens'].map(
+const RECORDS = ['accessrequests', 'passes', 'issuedtokens', 'bootstraptokens', 'connectors'].map(
   (resource) => `/apis/clusterpass.dev/v1alpha1/${resource}`,
 );
 /** The server creates its own roles and bindings at a start only. */

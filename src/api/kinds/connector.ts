@@ -1,0 +1,122 @@
+import { type Static, Type } from 'typebox';
+import { isJsonObject, parsedJson } from '../../lib/json.ts';
+import { LOST_SECONDS } from '../connector.ts';
+import { type FieldError, invalidValue } from '../field-error.ts';
+import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
+import { flag, int64, kindSchema, list, part, SHORT, struct, text, texts, timestamp } from './meta.ts';
+import { serverKind } from './server-kind.ts';
+
+/** A key set has a handful of public keys. */
+const MAX_KEYS_LENGTH = 32_768;
+const MAX_ENTRIES = 1_000;
+
+const keysText = (about: string) =>
+  text(`The JWKS of the cluster's issuer, as JSON${about}`, { maxLength: MAX_KEYS_LENGTH });
+
+const SpecSchema = struct('ConnectorSpec', 'Whose tokens identify the connector. Set at its registration.', {
+  clusterUID: text('The UID of the Cluster: a later cluster of the same name has another one.', SHORT),
+  issuer: text('The issuer of its tokens.', SHORT),
+  subject: text('The subject of its tokens: `system:serviceaccount:<namespace>:<name>`.', SHORT),
+  accountUID: text('The UID of that service account.', SHORT),
+  keys: keysText(' at the registration.'),
+});
+
+const StatusSchema = struct('ConnectorStatus', 'What the connector reports. It enforces its own rules itself.', {
+  version: text('The version of the connector.', SHORT),
+  contract: int64('The version of the contract that it speaks.'),
+  renewTime: timestamp(`When it last reported. After ${LOST_SECONDS} seconds it counts as not connected.`),
+  connectedSince: timestamp('Since when it reports without a gap.'),
+  lastOrderTime: timestamp('When it last answered an order.'),
+  keys: keysText(', if it has changed since the registration: these verify the tokens of the connector.'),
+  clusterVersion: text('The version that the cluster runs.', SHORT),
+  ready: flag('Whether the API server says that it is ready.'),
+  readyMessage: text('Why not.', { maxLength: 1_024 }),
+  nodes: part('ConnectorNodes', 'The nodes of the cluster.', {
+    ready: int64('How many are ready.'),
+    total: int64('How many there are.'),
+  }),
+  revocable: flag('Whether it binds tokens to Secrets, so that they can be revoked.'),
+  people: texts('The groups for whose people it issues tokens.', SHORT),
+  allow: list(
+    struct('ConnectorAllowance', 'For which accounts of a namespace it issues tokens.', {
+      namespace: text('The namespace.', SHORT),
+      accounts: texts('The accounts; `*` for all.', SHORT),
+      maxSeconds: int64('The longest lifetime.'),
+    }),
+    { maxItems: MAX_ENTRIES, description: 'What the owner of the cluster allows it to issue.' },
+  ),
+});
+
+export type ConnectorSpec = Static<typeof SpecSchema>;
+export type ConnectorStatus = Static<typeof StatusSchema>;
+
+export const connectorSpec = (object: ApiObject): ConnectorSpec => (object.spec ?? {}) as ConnectorSpec;
+export const connectorStatus = (object: ApiObject): ConnectorStatus => (object.status ?? {}) as ConnectorStatus;
+
+/** The derived field with the key set that verifies the tokens of the connector now. */
+export const KEYS_FIELD = 'status.keys';
+/** The derived field with whose tokens these are, see `identityText`. */
+export const IDENTITY_FIELD = 'spec.identity';
+
+export const identityText = ({ clusterUID, issuer, subject, accountUID }: ConnectorSpec): string =>
+  JSON.stringify([clusterUID, issuer, subject, accountUID]);
+
+/** Whether it has reported within the last minute. */
+export const isConnected = ({ renewTime = '' }: ConnectorStatus, now: number): boolean =>
+  Date.parse(renewTime) > now - LOST_SECONDS * 1000;
+
+const dateColumn = (
+  name: string,
+  description: string,
+  cell: (status: ConnectorStatus) => string | undefined,
+): TableColumn => ({ ...ageColumn, name, description, cell: (object) => cell(connectorStatus(object)) ?? null });
+
+/** The program in a cluster that answers the orders for it, named as the cluster. */
+export const connectorKind: Kind = {
+  ...serverKind,
+  hasStatus: true,
+  nameRule: 'subdomain',
+  // The registration of its cluster creates it, and its identity never changes.
+  verbs: new Set(['get', 'list', 'watch', 'delete']),
+  selectableFields: {},
+  derivedFields: {
+    [KEYS_FIELD]: (object) => connectorStatus(object).keys ?? connectorSpec(object).keys ?? '',
+    [IDENTITY_FIELD]: (object) => identityText(connectorSpec(object)),
+  },
+  ...kindSchema(
+    'Connector',
+    'The connector of a cluster: a program there that issues its tokens. Deleting it ends its identity at once.',
+    { spec: Type.Optional(SpecSchema), status: Type.Optional(StatusSchema) },
+  ),
+  validate: (object) => keyErrors(connectorStatus(object).keys),
+  columns: [
+    nameColumn,
+    textColumn('Ready', 'Whether the API server is ready.', (object) => readyText(connectorStatus(object))),
+    textColumn('Nodes', 'Ready nodes, of all.', (object) => nodesText(connectorStatus(object))),
+    textColumn('Cluster Version', 'The version of the cluster.', (object) => connectorStatus(object).clusterVersion),
+    textColumn('Version', 'The version of the connector.', (object) => connectorStatus(object).version),
+    dateColumn('Renewed', 'When it last reported.', ({ renewTime }) => renewTime),
+    dateColumn('Last Order', 'When it last answered an order.', ({ lastOrderTime }) => lastOrderTime),
+    textColumn(
+      'Revocable',
+      'Whether its tokens can be revoked.',
+      (object) => revocableText(connectorStatus(object)),
+      1,
+    ),
+    textColumn('People', 'The groups of people.', (object) => (connectorStatus(object).people ?? []).join(','), 1),
+    ageColumn,
+  ],
+};
+
+const readyText = ({ ready }: ConnectorStatus): string => (ready === undefined ? 'Unknown' : ready ? 'True' : 'False');
+const revocableText = ({ revocable = false }: ConnectorStatus): string => (revocable ? 'True' : 'False');
+const nodesText = ({ nodes }: ConnectorStatus): string =>
+  nodes === undefined ? '' : `${nodes.ready ?? 0}/${nodes.total ?? 0}`;
+
+function keyErrors(keys: string | undefined): FieldError[] {
+  if (keys === undefined) return [];
+  const set = parsedJson(keys);
+  if (isJsonObject(set) && Array.isArray(set.keys) && set.keys.length > 0) return [];
+  return [invalidValue('status.keys', '', 'must be the JSON of a JWKS with keys')];
+}

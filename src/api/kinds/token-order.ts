@@ -1,0 +1,66 @@
+import { type Static, Type } from 'typebox';
+import type { ApiObject, Kind } from '../kind.ts';
+import { ageColumn, nameColumn, textColumn } from './columns.ts';
+import { tokenIdErrors } from './issued-token.ts';
+import { kindSchema, SHORT, struct, text, timestamp } from './meta.ts';
+import { serverKind } from './server-kind.ts';
+
+/** An answer holds one token, and a signed order one request. */
+const MAX_LENGTH = 131_072;
+
+const SpecSchema = struct('TokenOrderSpec', 'What the connector is to do. Cannot be changed.', {
+  order: text('The signed order: a JWS of the issuer of the cluster.', { maxLength: MAX_LENGTH }),
+  expirationTimestamp: timestamp('Until when it can be claimed and answered.'),
+});
+
+const StatusSchema = struct('TokenOrderStatus', 'What became of it.', {
+  claimedBy: text('The connector that does it. Set once.', SHORT),
+  claimTime: timestamp('When it was claimed.'),
+  answer: text('The answer: a JWE, which only the process that waits can read.', { maxLength: MAX_LENGTH }),
+  phase: text('`Issued` while a revocable token of it lives. Set by the server.', SHORT),
+  expirationTimestamp: timestamp('When that token ends. Set by the server.'),
+});
+
+type TokenOrderSpec = Static<typeof SpecSchema>;
+export type TokenOrderStatus = Static<typeof StatusSchema>;
+
+export const orderSpec = (object: ApiObject): TokenOrderSpec => (object.spec ?? {}) as TokenOrderSpec;
+export const orderStatus = (object: ApiObject): TokenOrderStatus => (object.status ?? {}) as TokenOrderStatus;
+
+export const ISSUED = 'Issued';
+/** The derived field of orders that holds their phase. */
+export const PHASE_FIELD = 'status.phase';
+
+/**
+ * A token that the connector of a cluster is to create. The server creates and deletes it. What the connector made for
+ * it lives as long as the order.
+ */
+export const tokenOrderKind: Kind = {
+  ...serverKind,
+  inCluster: true,
+  hasStatus: true,
+  nameRule: 'subdomain',
+  verbs: new Set(['get', 'list', 'watch']),
+  expiresAt: (object) => {
+    const { phase, expirationTimestamp } = orderStatus(object);
+    return Date.parse((phase === ISSUED ? expirationTimestamp : orderSpec(object).expirationTimestamp) ?? '');
+  },
+  selectableFields: {},
+  derivedFields: { [PHASE_FIELD]: (object) => orderStatus(object).phase ?? '' },
+  ...kindSchema('TokenOrder', 'A token that the connector of the cluster is to create.', {
+    spec: Type.Optional(SpecSchema),
+    status: Type.Optional(StatusSchema),
+  }),
+  validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
+  columns: [
+    nameColumn,
+    textColumn('Claimed By', 'The connector that does it.', (object) => orderStatus(object).claimedBy),
+    textColumn('Phase', '`Issued` while a revocable token lives.', (object) => orderStatus(object).phase),
+    textColumn(
+      'Expires',
+      'When it ends.',
+      (object) => orderStatus(object).expirationTimestamp ?? orderSpec(object).expirationTimestamp,
+    ),
+    ageColumn,
+  ],
+};
