@@ -56,10 +56,12 @@ async function connectAs(context: Context, invocation: Invocation): Promise<Clie
   const user = invocation.text('as');
   if (user === undefined) return connect(context, invocation);
   const options = clientOptions(context, await resolveConnection(context, invocation));
+  // The bytes of UTF-8, as client-go sends them: Node takes one character for one byte.
+  const header = Buffer.from(user).toString('latin1');
   const fetch: Fetch = (input, init) =>
     options.fetch(input, {
       ...init,
-      headers: { ...(init?.headers as Record<string, string>), 'Impersonate-User': user },
+      headers: { ...(init?.headers as Record<string, string>), 'Impersonate-User': header },
     });
   return createClient({ ...options, fetch });
 }

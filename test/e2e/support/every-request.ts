@@ -42,6 +42,8 @@ const BOOTSTRAP_TOKEN = bootstrapToken(EXISTING, Buffer.alloc(32, 7));
 const SPECIAL: Readonly<Record<string, object>> = {
   signingkeys: { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'SigningKey' },
   issuedtokens: {},
+  connectors: {},
+  tokenorders: {},
   accessrequests: {
     apiVersion: 'clusterpass.dev/v1alpha1',
     kind: 'AccessRequest',
@@ -111,7 +113,7 @@ function kindRequests(): EveryRequest[] {
     if (served === undefined || content === undefined) throw new Error(`no requests for ${resource}`);
     const root = `${inCluster ? '/orchestrator/alpha' : ''}${group === '' ? '/api' : `/apis/${group}`}/${version}`;
     const collection = `${root}${namespace === '' ? '' : `/namespaces/${namespace}`}/${resource}`;
-    const name = resource === 'issuedtokens' ? randomUUID() : EXISTING;
+    const name = ['issuedtokens', 'tokenorders'].includes(resource) ? randomUUID() : EXISTING;
     return [...served.verbs].map((verb): EveryRequest => {
       const label = isProjection ? `${verb} ${resource} of ${version}` : `${verb} ${resource}`;
       const request = { label, method: METHODS[verb], path: `${collection}/${name}` };
