@@ -27,7 +27,11 @@ const user = (name: string): User => ({ name, uid: '', groups: ['system:authenti
 beforeAll(async () => {
   fixture = await openFixture();
   authenticator = createAuthenticator({
-    staticTokens: createFixedTokenAuthenticator(new Secret('shared'), user('from-file')),
+    staticTokens: [
+      createFixedTokenAuthenticator(new Secret('shared'), user('from-file')),
+      createFixedTokenAuthenticator(new Secret('shared'), user('never')),
+      createFixedTokenAuthenticator(new Secret('second'), user('second-file')),
+    ],
     adminToken: createFixedTokenAuthenticator(new Secret('admin-token'), user('admin')),
     fixedTokens: [
       createFixedTokenAuthenticator(new Secret('shared'), user('never')),
@@ -54,6 +58,7 @@ async function refusal(authorization: string | undefined): Promise<ApiError> {
 
 test('authenticators are asked in order, and the first that knows the token decides', async () => {
   expect((await ask('Bearer shared')).as(undefined).name).toBe('from-file');
+  expect((await ask('Bearer second')).as(undefined).name).toBe('second-file');
   expect((await ask('Bearer admin-token')).as(undefined).name).toBe('admin');
   expect((await ask('bEaReR demo')).as(undefined).name).toBe('demo');
   expect((await ask(`Bearer ${await fixture.issue()}`)).as('alpha').name).toBe('system:serviceaccount:ci:builder');

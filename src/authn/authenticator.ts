@@ -26,7 +26,8 @@ export interface Authenticator {
 }
 
 interface TokenAuthenticators {
-  readonly staticTokens?: TokenAuthenticator | undefined;
+  /** One for each token file. */
+  readonly staticTokens?: readonly TokenAuthenticator[];
   readonly adminToken: TokenAuthenticator;
   /** Further fixed tokens: those of the demo. */
   readonly fixedTokens?: readonly TokenAuthenticator[];
@@ -46,7 +47,7 @@ interface TokenAuthenticators {
 export function createAuthenticator(authenticators: TokenAuthenticators): Authenticator {
   // In this order; the first that knows the token decides.
   const own = [
-    ...(authenticators.staticTokens === undefined ? [] : [authenticators.staticTokens]),
+    ...(authenticators.staticTokens ?? []),
     authenticators.adminToken,
     ...(authenticators.fixedTokens ?? []),
     authenticators.issuedTokens,

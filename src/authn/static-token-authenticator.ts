@@ -11,7 +11,7 @@ import type { TokenAuthenticator } from './token-authenticator.ts';
  * kube-apiserver's `--token-auth-file`: `token,user,uid,"group1,group2"`. Unlike there the file is read again when it
  * changes, so a token is withdrawn without a restart. It is refused if other users can read it.
  */
-interface StaticTokenAuthenticator extends TokenAuthenticator {
+export interface StaticTokenAuthenticator extends TokenAuthenticator {
   /** Reads the file if it has changed. A bad file is reported, and the table in force stays for a minute. */
   refresh(): Promise<void>;
   /** Whether the file is gone or invalid, so that its tokens are refused. */

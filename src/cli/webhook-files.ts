@@ -95,7 +95,8 @@ export const webhookSteps = (
   const issuers = [issuer, ...(people === undefined ? [] : [people.issuer])];
   return `Wrote ${folder}/webhook.yaml, tokens.csv, clusterpass.yaml and cluster.yaml. Then:
 
-1. Add the line of ${folder}/tokens.csv to the file of --token-auth-file of Clusterpass, and delete tokens.csv.
+1. Move the line of ${folder}/tokens.csv to a file of --token-auth-file of Clusterpass. The flag can be repeated: a
+   file for such API servers alone keeps them apart from people.
 2. clusterpass kubectl apply -f ${folder}/clusterpass.yaml
 3. Copy webhook.yaml to the machines of the API server of ${cluster} (mode 0600), and start it with
 

@@ -195,8 +195,18 @@ describe('loadServeOptions', () => {
   });
 
   it('takes files and folders that are there', () => {
-    const { options } = load(['--manifests', 'manifests', '--token-auth-file', 'tokens.csv']);
-    expect(options).toMatchObject({ manifests: join(cwd, 'manifests'), tokenAuthFile: join(cwd, 'tokens.csv') });
+    const { options } = load([
+      '--manifests',
+      'manifests',
+      '--token-auth-file',
+      'tokens.csv',
+      '--token-auth-file',
+      'tls.key',
+    ]);
+    expect(options).toMatchObject({
+      manifests: join(cwd, 'manifests'),
+      tokenAuthFile: ['tokens.csv', 'tls.key'].map((name) => join(cwd, name)),
+    });
     expect(options.manifestsPrune).toBeUndefined();
     expect(load(['--manifests', 'manifests', '--manifests-prune']).options.manifestsPrune).toEqual({ maxPercent: 25 });
   });

@@ -8,6 +8,7 @@ import {
   duration,
   durationOrNever,
   existing,
+  files,
   hstsDirectives,
   integer,
   inventoryNamespaces,
@@ -164,9 +165,11 @@ export const OPTIONS = {
     default: '0s',
     doc: 'How long the server keeps serving after a signal to stop, while `/readyz` already fails: the time a load balancer needs to notice. Add it to the time after which the process is killed (`TimeoutStopSec=`, `terminationGracePeriodSeconds`).',
   }),
-  tokenAuthFile: file(
-    'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`, in a file that only this user can read (mode 0600). Reloaded when the file changes; its tokens are refused when it has been gone for a minute.',
-  ),
+  tokenAuthFile: option({
+    parse: files,
+    repeatable: true,
+    doc: 'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`, in a file that only this user can read (mode 0600). Reloaded when the file changes; its tokens are refused when it has been gone for a minute. Of a token in two files the first counts.',
+  }),
   authenticationConfig: file(
     'Identity providers whose tokens are accepted: an `AuthenticationConfiguration` of kube-apiserver with JWT issuers. Reloaded when the file changes; tokens of its issuers are refused when it has been gone for a minute.',
   ),

@@ -112,6 +112,12 @@ export function existing(what: 'file' | 'folder' | 'file or folder'): Parse<stri
   return Object.assign(parse, { placeholder: 'FILE' });
 }
 
+/** Paths of existing files, separated by commas. */
+export const files: Parse<readonly string[]> = Object.assign(
+  (text: string, context: ParseContext) => text.split(',').map((one) => existing('file')(one, context)),
+  { placeholder: 'FILE' },
+);
+
 /** Networks, separated by commas. */
 export function networks(text: string): readonly Network[] {
   return text.split(',').map((cidr) => {

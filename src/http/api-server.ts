@@ -191,8 +191,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         }
       },
       'token-file': () => {
-        if (parts().goneFiles.tokenFile()) throw new Error('the file of --token-auth-file is gone or invalid');
-        if (parts().refusedLines() > 0) throw new Error('lines of the file of --token-auth-file are left out');
+        if (parts().goneFiles.tokenFile()) throw new Error('a file of --token-auth-file is gone or invalid');
+        if (parts().refusedLines() > 0) throw new Error('lines of a file of --token-auth-file are left out');
       },
       manifests: () => {
         const count = parts().manifestProblems();

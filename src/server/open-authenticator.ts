@@ -12,7 +12,7 @@ import { createIssuedTokenAuthenticator } from '../authn/issued-token-authentica
 import { createFetchDocument } from '../authn/jwt/fetch-document.ts';
 import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
 import { createPeopleAuthenticator } from '../authn/people-authenticator.ts';
-import { openStaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
+import { openStaticTokenAuthenticator, type StaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
 import type { Logger } from '../observability/logger.ts';
@@ -78,11 +78,11 @@ export async function openAuthenticator({
       fixedTokens.push(opened(await openFixedTokenAuthenticator(file, user, follow)));
     }
     const adminToken = opened(await openAdminToken(options.dataDir, follow));
-    const { tokenAuthFile, authenticationConfig } = options;
-    const staticTokens =
-      tokenAuthFile === undefined
-        ? undefined
-        : opened(await openStaticTokenAuthenticator({ file: tokenAuthFile, work: work.job('token file'), ...follow }));
+    const { tokenAuthFile = [], authenticationConfig } = options;
+    const staticTokens: StaticTokenAuthenticator[] = [];
+    for (const file of tokenAuthFile) {
+      staticTokens.push(opened(await openStaticTokenAuthenticator({ file, work: work.job('token file'), ...follow })));
+    }
     const jwt =
       authenticationConfig === undefined
         ? undefined
@@ -117,7 +117,7 @@ export async function openAuthenticator({
       );
     }
     const isGone = {
-      tokenFile: () => staticTokens?.isGone() === true,
+      tokenFile: () => staticTokens.some((file) => file.isGone()),
       authenticationConfig: () => jwt?.isGone() === true,
     };
     return {
@@ -135,7 +135,7 @@ export async function openAuthenticator({
       originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
       isGone,
       failing: {
-        lines: () => staticTokens?.refusedLines() ?? 0,
+        lines: () => staticTokens.reduce((sum, file) => sum + file.refusedLines(), 0),
         files: () => ({
           'token-auth-file': isGone.tokenFile(),
           'authentication-config': isGone.authenticationConfig(),
