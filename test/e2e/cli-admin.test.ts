@@ -1,4 +1,4 @@
-import { mkdir, readFile, symlink } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { KUBECTL } from '../../scripts/programs.mjs';
@@ -127,6 +127,21 @@ describeWithKubectl('kubectl with these contexts', () => {
     });
     const written = JSON.parse((await kubectl('config', 'view', '--raw', '-o', 'json')).stdout);
     expect(JSON.stringify(written)).not.toContain(server.adminToken);
+    // Objects of several clusters in one file.
+    const homes = ['alpha', 'beta'].map((cluster) => ({
+      ...{ apiVersion: 'v1', kind: 'Namespace' },
+      metadata: { name: 'far', annotations: { 'clusterpass.dev/in-cluster': cluster } },
+    }));
+    const file = join(admin.home, 'far.json');
+    await writeFile(file, homes.map((home) => JSON.stringify(home)).join('\n---\n'));
+    expect((await kubectl('diff', '-f', file)).code).toBe(1);
+    const namespaces = (suffix: string) => `namespace/far${suffix}\nnamespace/far${suffix}\n`;
+    expect(await kubectl('apply', '-f', file)).toMatchObject({ code: 0, stdout: namespaces(' created') });
+    expect(await kubectl('diff', '-f', file)).toMatchObject({ code: 0, stdout: '' });
+    expect((await kubectl('get', '-f', file, '-o', 'name')).stdout).toBe(namespaces(''));
+    const deleted = await kubectl('delete', '-f', file, '--wait=false');
+    expect([deleted.code, deleted.stdout.match(/"far" deleted/g)]).toEqual([0, ['"far" deleted', '"far" deleted']]);
+    expect((await kubectl('get', '-f', file)).code).toBe(1);
     // With a token of a flag, in place of the login.
     const asJane = await kubectl(
       '--token',

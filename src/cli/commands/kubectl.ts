@@ -12,6 +12,7 @@ import { readLogins } from '../connection/logins.ts';
 import { serverNames } from '../connection/server-names.ts';
 import { writePrivate } from '../files/files.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
+import { type KubectlRun, kubectlRuns } from '../kubectl-runs.ts';
 import { pathSegment } from '../path-segment.ts';
 
 /** Runs the user's kubectl at Clusterpass, or at the API of one of its clusters. */
@@ -21,18 +22,25 @@ export const run: Run = async (context, invocation) => {
   if (!server.startsWith('https://')) {
     throw new CliError(`kubectl sends no token over http: log in at an https address of ${server}`);
   }
-  const cluster = invocation.text('cluster');
-  const path = cluster === undefined ? '' : `/${productName}/${pathSegment(cluster, 'a cluster name')}`;
+  const given = invocation.text('cluster');
+  const pathOf = (cluster: string | undefined): string =>
+    cluster === undefined ? '' : `/${productName}/${pathSegment(cluster, 'a cluster name')}`;
+  const { args } = invocation;
+  const runs =
+    given === undefined ? await kubectlRuns(args, context.cwd, context.readStdin) : [{ cluster: given, args }];
+  const paths = runs.map(({ cluster }) => pathOf(cluster));
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-kubectl-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
   try {
     const file = join(folder, 'config');
-    await writePrivate(file, JSON.stringify(await kubeconfigAt(context, connection, path)));
-    return await runKubectl(context, invocation.args, {
-      ...(await environment(context, connection)),
-      KUBECONFIG: file,
-    });
+    const env = { ...(await environment(context, connection)), KUBECONFIG: file };
+    let highest = 0;
+    for (const [index, run] of runs.entries()) {
+      await writePrivate(file, JSON.stringify(await kubeconfigAt(context, connection, paths[index] ?? '')));
+      highest = Math.max(highest, await runKubectl(context, run, env));
+    }
+    return highest;
   } finally {
     process.off('exit', remove);
     remove();
@@ -81,8 +89,14 @@ async function environment(context: Context, connection: Connection): Promise<Co
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /** In place of this process: same terminal, signals passed on, its exit code as shells give it. */
-async function runKubectl({ cwd }: Context, args: readonly string[], env: Context['env']): Promise<number> {
-  const child = spawn('kubectl', args, { cwd, env, stdio: 'inherit' });
+async function runKubectl({ cwd }: Context, { args, input }: KubectlRun, env: Context['env']): Promise<number> {
+  const child = spawn('kubectl', args, {
+    cwd,
+    env,
+    stdio: [input === undefined ? 'inherit' : 'pipe', 'inherit', 'inherit'],
+  });
+  // It may end without reading.
+  child.stdin?.on('error', () => {}).end(input);
   // A terminal sends Ctrl-C to the whole foreground group, kubectl included.
   const isOnTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   const forward = (signal: NodeJS.Signals): void => {

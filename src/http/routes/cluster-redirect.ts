@@ -39,7 +39,7 @@ export const livesInCluster = (resource: string, productName: string): ApiError 
     'MethodNotAllowed',
     `${resource} live inside clusters: send this request below the path of one, /${productName}/CLUSTER ` +
       `(kubectl --server URL/${productName}/CLUSTER). Here, objects with the annotation ${IN_CLUSTER_ANNOTATION} can ` +
-      'be written by kubectl apply --server-side, kubectl create and kubectl replace',
+      'be written by kubectl apply --server-side, create and replace; clusterpass kubectl also does diff, get and delete',
   );
 
 /** The answer to a create of a role or binding below the path of a cluster. kubectl create shows it: no discovery. */
