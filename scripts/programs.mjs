@@ -61,6 +61,8 @@ export const etcd = simple('etcd-server', 'usr/bin/etcd', '--version');
 export const promtool = simple('promtool', 'usr/bin/promtool', '--version');
 export const umoci = simple('umoci', 'usr/bin/umoci', '--version');
 export const nginx = simple('nginx', 'usr/sbin/nginx', '-v', true);
+/** Searches models; it needs a compiler. */
+export const spin = simple('spin', 'usr/bin/spin', '-V', true);
 export const haproxy = simple('haproxy', 'usr/sbin/haproxy', '-v', true);
 export const go = packaged('go', {
   package: 'golang-go',
@@ -107,37 +109,54 @@ const CHROMIUM_NAMES = [SHELL, 'chromium', 'chromium-browser', 'google-chrome', 
 export const chromium = {
   name: 'Chromium',
   get path() {
-    const { CLUSTERPASS_TEST_CHROMIUM: given, PATH = '' } = process.env;
+    const given = process.env.CLUSTERPASS_TEST_CHROMIUM;
     if (given) return isProgram(given) ? given : undefined;
-    const folders = PATH.split(delimiter).filter(Boolean);
-    return CHROMIUM_NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+    return onPath(CHROMIUM_NAMES);
   },
   problem: join(CACHE, 'chromium/problem.txt'),
-  install() {
-    if (process.getuid?.() !== 0) throw new Error('it is not on the PATH, and only root can install it');
-    const aptGet = (/** @type {string[]} */ ...args) => run('apt-get', ['-qq', ...args]);
-    const installFirst = (/** @type {string[]} */ ...names) => {
-      for (const name of names) {
-        try {
-          return aptGet('install', '--yes', '--no-install-recommends', name);
-        } catch (error) {
-          if (name === names.at(-1)) throw error;
-        }
-      }
-      return '';
-    };
-    try {
-      // The package lists may be recent enough.
-      installFirst(SHELL);
-    } catch {
-      aptGet('update');
-      installFirst(SHELL, 'chromium');
-    }
-  },
+  install: () => installFirst(SHELL, 'chromium'),
 };
 
+/** The C compiler of the machine, with the headers of its C library. @type {Program} */
+export const compiler = {
+  name: 'gcc',
+  get path() {
+    return onPath(['gcc']);
+  },
+  problem: join(CACHE, 'gcc/problem.txt'),
+  install: () => installFirst('build-essential'),
+};
+
+/** @param {string[]} names */
+function onPath(names) {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
+}
+
+/**
+ * Installs the first of these packages that the release has.
+ * @param {string[]} names
+ */
+function installFirst(...names) {
+  if (process.getuid?.() !== 0) throw new Error('it is not on the PATH, and only root can install it');
+  const aptGet = (/** @type {string[]} */ ...args) => run('apt-get', ['-qq', ...args]);
+  const install = (/** @type {string} */ name) => aptGet('install', '--yes', '--no-install-recommends', name);
+  const failed = (/** @type {string} */ name) => {
+    try {
+      install(name);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  // The package lists may be recent enough.
+  if (!failed(names[0] ?? '')) return;
+  aptGet('update');
+  if (names.slice(0, -1).every(failed)) install(names.at(-1) ?? '');
+}
+
 /** @type {readonly Program[]} */
-const PROGRAMS = [kubectl, etcd, promtool, nginx, haproxy, go, chromium, umoci];
+const PROGRAMS = [kubectl, etcd, promtool, nginx, haproxy, go, chromium, umoci, spin, compiler];
 
 /** @param {string} path */
 function isProgram(path) {

@@ -14,6 +14,7 @@ const SCRIPTS = {
   'test:crash': 'test-crash.mjs',
   'test:chaos': 'test-chaos.mjs',
   fuzz: 'fuzz.mjs',
+  models: '../models/run-models.mjs',
   bench: 'bench.mjs',
   generate: 'generate.mjs',
   build: 'build.mjs',

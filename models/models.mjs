@@ -1,0 +1,58 @@
+/**
+ * The models of this folder. `quick` are the bounds of `npm test` and of the faults, `full` those of `npm run models`, each
+ * a search of its own. A fault is a rule of the program that is planted as it was: `was` says what was wrong.
+ *
+ * @typedef {object} Fault
+ * @property {string} fault
+ * @property {'history' | 'model'} from found when it had been written, or by the model
+ * @property {string} was
+ * @property {readonly string[]} [bounds] instead of the quick ones
+ *
+ * @typedef {object} Model
+ * @property {string} name
+ * @property {readonly string[]} quick
+ * @property {readonly (readonly string[])[]} full
+ * @property {readonly Fault[]} faults
+ */
+
+/** @type {readonly Model[]} */
+export const MODELS = [
+  {
+    name: 'freshness',
+    quick: ['FAULTS=1', 'REVISIONS=2'],
+    full: [
+      ['FAULTS=1', 'REVISIONS=2', 'AVAILABLE'],
+      ['FAULTS=2', 'REVISIONS=3'],
+    ],
+    faults: [
+      { fault: 'HUNG_WATCH', from: 'history', was: 'A watch that hangs was taken for one without events.' },
+      { fault: 'WORKERS', from: 'history', was: 'A write was acknowledged before the other workers had it.' },
+      { fault: 'REFUSED_READ', from: 'history', was: 'A refusal of etcd counted as silence.' },
+      { fault: 'PAUSE', from: 'history', was: 'A read that failed after a pause of the process counted as silence.' },
+      {
+        fault: 'SLEEP',
+        from: 'history',
+        was: 'The clock of a sleeping machine stands still, and an old proof looked new.',
+      },
+      {
+        fault: 'RESTORED',
+        from: 'history',
+        was: 'An etcd that was restored went back below the caches, which then counted as new.',
+        bounds: ['FAULTS=1', 'REVISIONS=3'],
+      },
+      {
+        fault: 'CLOCK',
+        from: 'history',
+        was: 'The sweep of revocations believed a clock that was ahead for a moment.',
+      },
+      {
+        fault: 'UNNOTICED_PAUSE',
+        from: 'model',
+        was: 'A silence of before a pause, or a timer that fired after it, said that the store was away.',
+        bounds: ['FAULTS=2', 'REVISIONS=2'],
+      },
+      { fault: 'REFILLED', from: 'model', was: 'Caches that were refilled lacked a write that was acknowledged here.' },
+      { fault: 'FAILED_CATCH_UP', from: 'model', was: 'A worker that could not read etcd said that it had caught up.' },
+    ],
+  },
+];
