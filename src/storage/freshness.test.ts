@@ -277,6 +277,58 @@ describe('B30: decisions from memory', () => {
     expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
   });
 
+  it('are not made because the store was silent before a short pause, and answers after it', async () => {
+    const { state, freshness, decided, pass } = open();
+    await pass(1_000);
+    state.answers = false;
+    await pass(1_000);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([true, true]);
+    // It answers again, and others revoke: this process was suspended meanwhile. See models/freshness.pml.
+    state.answers = true;
+    state.revision = 11;
+    state.pausedMs = 1_200;
+    expect(freshness.proveCurrent()).toBe(false);
+    expect(await decided(100)).toBe(false);
+  });
+
+  it('are not made because the timeout of a question passes in a pause, before its answer is read', async () => {
+    const { state, freshness, pass } = open();
+    await pass(1_990);
+    state.fails = 'unavailable';
+    state.failMs = 15;
+    // Asked at 2,000 ms.
+    await pass(15);
+    state.pausedMs = 2_300;
+    await pass(12);
+    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, false]);
+  });
+
+  it('wait for caches that were refilled from before what was acknowledged here', async () => {
+    let ready = true;
+    const caches = new RevisionWaiters();
+    caches.moveTo(10);
+    const part = {
+      get ready() {
+        return ready;
+      },
+      get revision() {
+        return caches.revision;
+      },
+      waitFor: (revision: number, timeoutMs?: number) => caches.waitFor(revision, timeoutMs),
+    };
+    const freshness = new Freshness({ store: { revision: async () => 10 }, parts: [part] });
+    await freshness.catchUp(1_000);
+    // A write of this process was applied, and acknowledged, after the proof. The refill is as old as the proof.
+    caches.moveTo(11);
+    expect(freshness.proveCurrent()).toBe(true);
+    ready = false;
+    caches.moveTo(10);
+    expect(freshness.proveCurrent()).toBe(false);
+    ready = true;
+    caches.moveTo(11);
+    expect(freshness.proveCurrent()).toBe(true);
+  });
+
   it('wait after a sleep of the machine, during which the monotonic clock stands still', async () => {
     const { state, freshness, decided, pass } = open();
     await pass(1_000);

@@ -24,8 +24,8 @@ export const MAX_AGE_MS = 1_000;
 const PROVE_EVERY_MS = 250;
 /** A store that answers no request for this long counts as unreachable. Less than MAX_AGE_MS - PROVE_EVERY_MS. */
 const UNREACHABLE_AFTER_MS = 700;
-/** A timer that fires later than this multiple of its time: this process was suspended or busy, not the store. */
-const LATE = 1.3;
+/** The interval of the proofs comes this late: this process was suspended, and knows nothing about the store. */
+const PAUSE_MS = 2 * PROVE_EVERY_MS;
 const MAX_PROOFS_RUNNING = 16;
 const ASK_UNREACHABLE_MS = 1_000;
 /** A read of the store that has failed by itself has failed within this time. */
@@ -62,8 +62,10 @@ export class Freshness {
   readonly #wallNow: () => number;
   /** The wall clock minus the monotonic clock, at the last look. */
   #clockOffset: number;
-  /** What was asked before this time proves nothing: the machine has slept since. */
+  /** What was asked before this time proves nothing: this process was suspended since, or the machine has slept. */
   #resumedAt = Number.NEGATIVE_INFINITY;
+  /** When the interval of the proofs last came. */
+  #cameAt = Number.POSITIVE_INFINITY;
 
   constructor({ store, parts, now = () => performance.now(), wallNow = Date.now }: FreshnessOptions) {
     this.#store = store;
@@ -80,11 +82,17 @@ export class Freshness {
 
   /** Proves at an interval, until the returned function is called. */
   start(): () => void {
+    this.#cameAt = this.#now();
     const stop = every(PROVE_EVERY_MS, () => {
+      this.#noticePause();
+      this.#cameAt = this.#now();
       if (this.#now() - this.#provenAt >= PROVE_EVERY_MS && !this.#proveFromMemory()) void this.#prove();
     });
     void this.#prove();
-    return stop;
+    return () => {
+      stop();
+      this.#cameAt = Number.POSITIVE_INFINITY;
+    };
   }
 
   /** The store has answered no request for UNREACHABLE_AFTER_MS. */
@@ -100,8 +108,8 @@ export class Freshness {
   /** True when decisions may be made from memory now. Makes a new proof if that takes no request to the store. */
   proveCurrent(): boolean {
     if (this.#isReplaced) return false;
-    this.#noticeSleep();
-    // Caches that are refilled go back to an older state, which may lack what the proof was about.
+    this.#noticePause();
+    // Caches that are refilled go back to an older state, which may lack what the proof was about, and writes since.
     if (this.#hasApplied(this.#provenRevision)) {
       if (this.isUnreachable || this.#provenAt >= this.#now() - MAX_AGE_MS) return true;
     }
@@ -143,15 +151,18 @@ export class Freshness {
   }
 
   /**
-   * The monotonic clock stands still while the machine sleeps, so an old proof would look new. The wall clock does not.
-   * Slewing moves both. A wall clock that was set looks like a sleep, which costs one proof.
+   * After a pause of this process, its timers fire before it reads the answers that came meanwhile, and a silence from
+   * before the pause would count as one of now. The monotonic clock stands still while the machine sleeps, so an old
+   * proof would look new. The wall clock does not; slewing moves both. One that was set looks like a sleep, which costs
+   * one proof.
    */
-  #noticeSleep(): void {
+  #noticePause(): void {
     const now = this.#now();
     const offset = this.#wallNow() - now;
     const hasSlept = Math.abs(offset - this.#clockOffset) > MAX_AGE_MS;
     this.#clockOffset = offset;
-    if (!hasSlept) return;
+    if (!hasSlept && now - this.#cameAt <= PAUSE_MS) return;
+    this.#cameAt = Math.max(now, this.#cameAt);
     this.#resumedAt = now;
     this.#provenAt = Number.NEGATIVE_INFINITY;
     this.#silentAt = Number.NEGATIVE_INFINITY;
@@ -194,27 +205,24 @@ export class Freshness {
   }
 
   #hasApplied(revision: Revision): boolean {
-    return this.#parts.every((part) => part.revision >= revision);
+    return this.#parts.every((part) => part.ready !== false && part.revision >= revision);
   }
 
   /** Several run at once when the store is slow: each proves a later moment. */
   async #prove(): Promise<void> {
     if (this.#running >= MAX_PROOFS_RUNNING) return;
     this.#running += 1;
-    this.#noticeSleep();
+    this.#noticePause();
     const asked = this.#now();
-    const silence = setTimeout(() => {
-      const elapsed = this.#now() - asked;
-      if (elapsed <= UNREACHABLE_AFTER_MS * LATE) this.#noAnswer(asked);
-    }, UNREACHABLE_AFTER_MS);
+    const silence = setTimeout(() => this.#noAnswer(asked), UNREACHABLE_AFTER_MS);
     silence.unref();
     try {
       const revision = await this.#ask();
       clearTimeout(silence);
       await this.#reach(revision, asked, PROOF_MS);
     } catch {
-      // `catchUp` reports the error to its callers. One that comes late says nothing about the store, as above.
-      if (this.#now() - asked <= MAX_READ_MS * LATE) this.#noAnswer(asked);
+      // `catchUp` reports the error to its callers.
+      this.#noAnswer(asked);
     } finally {
       clearTimeout(silence);
       this.#running -= 1;
@@ -222,7 +230,7 @@ export class Freshness {
   }
 
   #noAnswer(asked: number): void {
-    this.#noticeSleep();
+    this.#noticePause();
     if (asked < this.#resumedAt) return;
     if (this.#isReplaced || this.#answeredAt >= asked) return;
     this.#silentAt = this.#now();
@@ -230,7 +238,7 @@ export class Freshness {
   }
 
   #proven(asked: number, revision: Revision): void {
-    this.#noticeSleep();
+    this.#noticePause();
     if (asked < this.#resumedAt || asked <= this.#provenAt) return;
     this.#provenAt = asked;
     this.#provenRevision = revision;

@@ -4,6 +4,8 @@ import type { Revision } from './contract.ts';
 export interface AppliedRevision {
   /** All changes up to this revision have been applied. */
   readonly revision: Revision;
+  /** False while it has gone back to a past state, and has not caught up with what it had applied before. */
+  readonly ready?: boolean;
   /** Resolves true when this revision has been applied, false after the timeout or when the part has stopped. */
   waitFor(revision: Revision, timeoutMs?: number): Promise<boolean>;
 }

@@ -72,7 +72,7 @@ describe('B30: a write of one worker', () => {
     rmSync(directory, { recursive: true });
   });
 
-  async function start({ decides = true } = {}): Promise<Process> {
+  async function start({ decides = true, reads = (): Pick<Store, 'revision'> => store } = {}): Promise<Process> {
     const channel = new Channel();
     const { inPrimary, inWorker } = channel;
     const toWorker = new Rpc<Siblings['methods']>(channel.end(inPrimary, inWorker), { lost });
@@ -82,7 +82,10 @@ describe('B30: a write of one worker', () => {
     toPrimary.serve(siblings.methods);
     const position = new RevisionWaiters();
     position.moveTo(await store.revision());
-    if (decides) await siblings.decideFrom(new Freshness({ store, parts: [position] }));
+    if (decides) {
+      const revision = (): Promise<number> => reads().revision();
+      await siblings.decideFrom(new Freshness({ store: { revision }, parts: [position] }));
+    }
     return { channel, siblings, position };
   }
   /** Resolves with how many of the others had applied the write when it was acknowledged. */
@@ -107,6 +110,24 @@ describe('B30: a write of one worker', () => {
     await someTicks();
     others[1]?.position.moveTo(before + 1);
     expect(await written).toBe(2);
+  });
+
+  it('waits for a worker that cannot read the store: its last proof is new enough to decide by', async () => {
+    const refusing = { revision: () => Promise.reject(new Error('refused')) };
+    let isRefused = false;
+    const first = await start();
+    const refused = await start({ reads: () => (isRefused ? refusing : store) });
+    isRefused = true;
+    const before = await store.revision();
+    let isAcknowledged = false;
+    const written = write(first, []).finally(() => {
+      isAcknowledged = true;
+    });
+    await expect.poll(() => store.revision()).toBe(before + 1);
+    await someTicks();
+    expect(isAcknowledged).toBe(false);
+    refused.channel.exit();
+    await written;
   });
 
   it('does not wait for a worker that has exited, or that does not serve yet', async () => {

@@ -1,3 +1,4 @@
+import { pause } from '../../lib/backoff.ts';
 import { firstWithin } from '../../lib/first-within.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
 import type { Rpc } from '../../lib/worker-rpc.ts';
@@ -51,8 +52,8 @@ export class Siblings {
   }
 
   readonly methods: CaughtUp = {
-    // Without the store this worker goes on with what it knows (B12), so waiting longer changes nothing.
-    catchUp: async () => void (await this.#freshness?.catchUp(this.#maxMs).catch(() => undefined)),
+    // After a read that failed, this worker may decide by its last proof until that is too old.
+    catchUp: async () => void (await this.#freshness?.catchUp(this.#maxMs).catch(() => pause(this.#maxMs))),
   };
 
   /** Resolves when the other workers act on what this one has written. */
