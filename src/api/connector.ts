@@ -1,3 +1,4 @@
+import { memberOf } from '../lib/json.ts';
 import { sha256 } from '../lib/sha256.ts';
 import { namePart } from './name-part.ts';
 
@@ -99,9 +100,14 @@ export const ANSWER_ALGORITHMS = { alg: 'ECDH-ES', enc: 'A256GCM' } as const;
 /** The Secret that a revocable token is bound to, beside its account. */
 export const passSecretName = (order: string): string => `clusterpass-pass-${order}`;
 
-/** The order of a token, by the name of the Secret that it is bound to. */
-export const orderOfSecret = (secret: string): string | undefined =>
-  secret.startsWith('clusterpass-pass-') ? secret.slice('clusterpass-pass-'.length) : undefined;
+/** The id of a token's record: of the order whose Secret it is bound to, or its own. */
+export function recordIdOf(claims: unknown): unknown {
+  const secret = memberOf(claims, 'kubernetes.io', 'secret', 'name');
+  const prefix = passSecretName('');
+  return typeof secret === 'string' && secret.startsWith(prefix)
+    ? secret.slice(prefix.length)
+    : memberOf(claims, 'jti');
+}
 
 /** The namespace of the accounts that stand for the people of a group. */
 export const peopleNamespace = (group: string): string => `clusterpass-people-${group}`;

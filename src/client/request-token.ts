@@ -10,6 +10,7 @@ const ANNOTATIONS: typeof TOKEN_ANNOTATIONS = {
   for: 'clusterpass.dev/for',
   forServer: 'clusterpass.dev/for-server',
   tracked: 'clusterpass.dev/tracked',
+  group: 'clusterpass.dev/group',
   codeVerifier: 'clusterpass.dev/code-verifier',
 };
 
@@ -56,7 +57,8 @@ type SentOptions = Pick<
   TokenOptions,
   'minExpirationSeconds' | 'forCluster' | 'forServer' | 'tracked' | 'dryRun' | 'signal'
 > &
-  Pick<RedeemOptions, 'codeVerifier'>;
+  Pick<RedeemOptions, 'codeVerifier'> &
+  Pick<UserpassOptions, 'group'>;
 
 async function send(
   parts: TokenParts,
@@ -103,6 +105,7 @@ function metadataFor({
   forCluster,
   forServer,
   tracked,
+  group,
   codeVerifier,
 }: SentOptions): Pick<TokenRequest, 'metadata'> {
   const annotations = {
@@ -110,6 +113,7 @@ function metadataFor({
     ...(forCluster === true ? { [ANNOTATIONS.for]: 'cluster' } : {}),
     ...(forServer === undefined ? {} : { [ANNOTATIONS.forServer]: forServer }),
     ...(tracked === true ? { [ANNOTATIONS.tracked]: 'true' } : {}),
+    ...(group === undefined ? {} : { [ANNOTATIONS.group]: group }),
     ...(codeVerifier === undefined ? {} : { [ANNOTATIONS.codeVerifier]: codeVerifier }),
   };
   return Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } };

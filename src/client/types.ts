@@ -82,10 +82,14 @@ export interface TokenOptions {
 }
 
 /** A pass for the caller itself. Its audience follows from the cluster. */
-export type UserpassOptions = Pick<
-  TokenOptions,
-  'cluster' | 'expirationSeconds' | 'minExpirationSeconds' | 'forServer' | 'tracked' | 'dryRun' | 'signal'
->;
+export interface UserpassOptions
+  extends Pick<
+    TokenOptions,
+    'cluster' | 'expirationSeconds' | 'minExpirationSeconds' | 'forServer' | 'tracked' | 'dryRun' | 'signal'
+  > {
+  /** The only group of the caller that the pass has. A connector requires one if it allows several of them. */
+  readonly group?: string | undefined;
+}
 
 export interface RedeemOptions extends Pick<TokenOptions, 'forServer' | 'dryRun' | 'signal'> {
   /** The name of the pass. */

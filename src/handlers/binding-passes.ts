@@ -17,7 +17,7 @@ interface BindingPassesParts {
   /** Whether the role of the binding gives tokens. */
   readonly givesTokens: (binding: ApiObject) => boolean;
   /** Whether every token has a record. */
-  readonly tracksAll: boolean;
+  readonly tracksAll: () => boolean;
   readonly maxExpirationSeconds: number;
   readonly now: () => number;
 }
@@ -49,7 +49,7 @@ export const createEndPasses =
       return { cluster, expirationTimestamp, isForClusterOnly };
     });
     warnOfAccepted(parts, request, 'the tracked passes of this binding', revoked);
-    if (parts.tracksAll || !parts.givesTokens(binding)) return;
+    if (parts.tracksAll() || !parts.givesTokens(binding)) return;
     request.warn(
       `passes of this binding without a record are not revoked: they may be accepted until ${toTimestamp(endsAt)}`,
     );

@@ -1,6 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import { LEEWAY_MS } from '../api/deletion.ts';
 import { TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
+import { hasConnector } from '../api/kinds/cluster-spec.ts';
 import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest } from '../api/request.ts';
 import type { ObjectReader } from '../objects/reader.ts';
@@ -26,11 +27,15 @@ export function warnOfAccepted(
   what: string,
   tokens: readonly RevokedToken[],
 ): void {
-  const asks = (cluster: string): boolean =>
-    reader.find(catalog.clusters, fleetKey(cluster))?.object().metadata.annotations?.[TOKEN_CHECKS_ANNOTATION] ===
-    'webhook';
+  /** A token that a connector has issued ends with its Secret, for all who ask the cluster. */
+  const isEnded = ({ cluster, isForClusterOnly }: RevokedToken): boolean => {
+    const object = reader.find(catalog.clusters, fleetKey(cluster))?.object();
+    if (object === undefined) return false;
+    if (hasConnector(object)) return true;
+    return isForClusterOnly && object.metadata.annotations?.[TOKEN_CHECKS_ANNOTATION] === 'webhook';
+  };
   const until = tokens
-    .filter(({ cluster, isForClusterOnly }) => !(isForClusterOnly && asks(cluster)))
+    .filter((token) => !isEnded(token))
     .map(({ expirationTimestamp }) => expirationTimestamp)
     .filter((timestamp) => Date.parse(timestamp) + LEEWAY_MS >= now())
     .sort()

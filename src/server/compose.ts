@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { createCatalog } from '../api/catalog.ts';
 import { type AddressRules, createAddressRules, isThisMachine } from '../api/clusters/address-rules.ts';
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import { fleetKey } from '../api/object-key.ts';
+import { connectorCounts } from '../clusters/connector-readiness.ts';
 import { countsBy, credentialCounts, readinessCounts } from '../clusters/readiness-counts.ts';
 import type { Upstream } from '../clusters/upstream/upstream-contract.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -159,26 +161,30 @@ export async function compose(
 
     const upstream = await openForwardingUpstream(options.credentialsDir, { rules, ownPort: port, logger });
     closers.push(() => upstream?.close());
-    const forwarding =
-      upstream === undefined
-        ? undefined
-        : openForwarding({
-            catalog,
-            reader,
-            writer,
-            upstream,
-            listen: (listener) => reflector.listen(listener),
-            productName: options.productName,
-            maxExpirationSeconds: options.maxTokenExpirationSeconds,
-            maxInFlightPerCluster: seatsPerFlow(options.flowControl.tokenSeats, options.flowControl),
-            now: Date.now,
-            work: work.job('conditions'),
-            logger,
-          });
-    closers.push(() => forwarding?.close());
+    const forwarding = openForwarding({
+      catalog,
+      reader,
+      writer,
+      upstream,
+      listen: (listener) => reflector.listen(listener),
+      productName: options.productName,
+      tracked: state.tokenRecords.tracked,
+      issuers,
+      keyRing,
+      requireRightClock: () => clock.requireRight(),
+      observe: (result, seconds) => metrics.connectorOrders.observe({ result }, seconds),
+      maxExpirationSeconds: options.maxTokenExpirationSeconds,
+      maxInFlightPerCluster: seatsPerFlow(options.flowControl.tokenSeats, options.flowControl),
+      now: Date.now,
+      randomUUID,
+      work: work.job('conditions'),
+      logger,
+    });
+    closers.push(() => forwarding.close());
 
     const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);
-    const issuing = { ...base, ...state, forward: forwarding?.forward };
+    const issuesOwnTokens = issuesOwnTokensWith(options.credentialsDir);
+    const issuing = { ...base, ...state, forward: forwarding.forward, issuesOwnTokens };
     const issueToken = createTokens(issuing);
     const reviewToken = callers.authenticator.review;
     const dispatch = createDispatch({ ...issuing, baseUrl, views, issueToken, reviewToken });
@@ -200,6 +206,7 @@ export async function compose(
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       clusters: () => readinessCounts(reader.cache(catalog.clusters)),
       credentials: () => credentialCounts(reader.cache(catalog.clusters)),
+      connectors: () => connectorCounts(reader.cache(catalog.connectors), Date.now()),
       clock,
       keys: () => keyRing.entries(),
       keyRotationMs: options.signingKeyRotationMs,
@@ -226,7 +233,7 @@ export async function compose(
         reader,
         views,
         issuerOf: issuers.issuerFor,
-        issuesOwnTokens: issuesOwnTokensWith(forwarding?.forward),
+        issuesOwnTokens,
       }),
       store,
       cache: reflector,

@@ -35,17 +35,19 @@ import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createActorClaim, createPersonActor } from '../handlers/token/actor-claim.ts';
-import { type ForwardToken, issuesOwnTokensWith } from '../handlers/token/forward-token.ts';
+import type { ForwardToken } from '../handlers/token/forward-token.ts';
 import { createIssueToken, createTokenHandler } from '../handlers/token/issue-token.ts';
 import type { IssueToken } from '../handlers/token/token-input.ts';
 import type { Views } from '../handlers/views.ts';
 import { createBindingWarnings } from '../handlers/write/binding-warnings.ts';
+import type { StoredObject } from '../objects/stored-object.ts';
 import type { Base, State } from './open-state.ts';
 
 /** What tokens are issued with. */
 interface TokenParts extends Base, State {
-  /** Handles token requests of clusters that issue tokens themselves; undefined without --credentials-dir. */
-  readonly forward: ForwardToken | undefined;
+  /** Handles token requests of clusters that issue tokens themselves. */
+  readonly forward: ForwardToken;
+  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
 }
 
 interface DispatchParts extends TokenParts {
@@ -94,7 +96,10 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       issuerOf: parts.issuers.issuerFor,
       givesTokens: (binding) => givesTokens(policy.rulesOf(readBinding(binding, '', '').roleRef)),
       // The tokens of clusters that issue their own have no records.
-      tracksAll: parts.options.trackAllTokens && parts.forward === undefined,
+      tracksAll: () =>
+        parts.options.trackAllTokens &&
+        parts.options.credentialsDir === undefined &&
+        reader.cache(catalog.connectors).current.size === 0,
       maxExpirationSeconds: parts.options.maxTokenExpirationSeconds,
       now: Date.now,
     }),
@@ -145,14 +150,14 @@ function approvalParts({ catalog, objects, views, clock }: DispatchParts): Appro
 }
 
 function accessRequestParts(
-  { objects, grants, options, forward }: DispatchParts,
+  { objects, grants, options, issuesOwnTokens }: DispatchParts,
   approvals: ApprovalParts,
 ): AccessRequestParts {
   const { policy } = objects;
   return {
     ...approvals,
     grants,
-    issuesOwnTokens: issuesOwnTokensWith(forward),
+    issuesOwnTokens,
     limits: options.accessRequests,
     rules: {
       checkRequest: (caller, scope) => checkRequest(policy, caller, scope),
@@ -162,7 +167,7 @@ function accessRequestParts(
 }
 
 function passParts(
-  { objects, options, tokenRecords, issuers, forward, issueToken }: DispatchParts,
+  { objects, options, tokenRecords, issuers, issuesOwnTokens, issueToken }: DispatchParts,
   approvals: ApprovalParts,
 ): PassParts {
   const { policy } = objects;
@@ -179,7 +184,7 @@ function passParts(
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
     mcpAudience: mcpAudienceOf(issuers.baseUrl),
-    issuesOwnTokens: issuesOwnTokensWith(forward),
+    issuesOwnTokens,
     randomBytes,
   };
 }
@@ -210,6 +215,7 @@ export function createTokens({
   tokenRecords,
   clock,
   forward,
+  issuesOwnTokens,
 }: TokenParts): IssueToken {
   const { reader, policy } = objects;
   const actors = {
@@ -236,7 +242,7 @@ export function createTokens({
     mcpAudience: mcpAudienceOf(issuers.baseUrl),
     authorizer: policy,
     forward,
-    issuesOwnTokens: issuesOwnTokensWith(forward),
+    issuesOwnTokens,
     actorClaim: createActorClaim(actors),
     actorOf: createPersonActor(actors),
   });

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import type { Catalog } from '../api/catalog.ts';
-import { controllerOf } from '../api/kinds/cluster-spec.ts';
+import { controllerOf, hasConnector } from '../api/kinds/cluster-spec.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -97,7 +97,8 @@ export async function openState(parts: StateParts): Promise<State> {
     productName: options.productName,
     issuerOf: issuers.issuerFor,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
-    issuesOwnTokens: (object) => options.credentialsDir !== undefined && controllerOf(object) !== undefined,
+    issuesOwnTokens: (object) =>
+      hasConnector(object) || (options.credentialsDir !== undefined && controllerOf(object) !== undefined),
     historyRevisions: options.history.revisions,
     bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
     delay: async (ms) => pause(ms, { ref: false }),

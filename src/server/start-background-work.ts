@@ -1,7 +1,8 @@
 import type { Kind } from '../api/kind.ts';
-import { controllerOf } from '../api/kinds/cluster-spec.ts';
+import { controllerOf, hasConnector } from '../api/kinds/cluster-spec.ts';
 import { startBindingExpiry } from '../authz/binding-expiry.ts';
 import { startBindingStatus } from '../authz/binding-status.ts';
+import { createConnectorRound } from '../clusters/connector-readiness.ts';
 import { openProber, type ProberParts } from '../clusters/prober/open-prober.ts';
 import { accessRequestEnding } from '../handlers/access-requests/access-request.ts';
 import { startApprovalSweep } from '../handlers/approvals/sweep.ts';
@@ -13,6 +14,7 @@ import { unverifiableToken } from '../lib/unverifiable-token.ts';
 import { startSweep } from '../objects/start-sweep.ts';
 import { startCompactor } from '../storage/compactor.ts';
 import { startConsistencyChecks } from '../storage/consistency-checker.ts';
+import { leaderGuards } from '../storage/leadership.ts';
 import { refreshTimes } from '../tokens/keys/key-set-refresh.ts';
 import type { Base, State } from './open-state.ts';
 
@@ -24,6 +26,8 @@ interface BackgroundParts extends Base, State {
 const PROBE_WORKER = workerEntry('clusters/prober/probe-worker');
 /** Between two pages of a consistency check of the caches. */
 const CHECK_PAUSE_MS = 10;
+/** Between two rounds over the connectors. */
+const CONNECTORS_MS = 5_000;
 /** Frequent compaction keeps an SQLite file small. etcd may serve others and pauses while it compacts. */
 const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
 
@@ -74,6 +78,13 @@ export function startBackgroundWork(parts: BackgroundParts): void {
     logger,
   });
   onOpen(() => compactor.stop());
+  const reports = {
+    ...{ catalog, reader, writer, work: parts.work.job('connectors') },
+    guards: () => leaderGuards(leadership),
+    now: () => clock.latest(),
+  };
+  const failure = 'the reports of connectors could not be written yet';
+  onOpen(startSweep({ every, leadership, logger }, createConnectorRound(reports), failure, CONNECTORS_MS));
   const prober = openProber({
     intervalMs: options.probeIntervalMs,
     productName: options.productName,
@@ -101,7 +112,7 @@ export function startBackgroundWork(parts: BackgroundParts): void {
 const keyRefreshOf = ({ options, issuers, signing, metrics }: BackgroundParts): ProberParts['keyRefresh'] => ({
   times: () => refreshTimes(signing.keyRing.revocations()),
   tokenFor: (cluster) => {
-    if (options.credentialsDir !== undefined && controllerOf(cluster) !== undefined) return undefined;
+    if (hasConnector(cluster) || (options.credentialsDir !== undefined && controllerOf(cluster) !== undefined)) return;
     const issuer = issuers.issuerFor(cluster.metadata.name ?? '');
     return unverifiableToken({ issuer, audience: issuer, algorithm: options.signingAlgorithm, now: Date.now() });
   },

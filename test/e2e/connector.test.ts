@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { connectorAudience } from '../../src/api/connector.ts';
-import { Person } from './support/cli.ts';
-import { BOOTSTRAP, ClusterIssuer, CONNECTORS, ordersOf, TestConnector } from './support/connector.ts';
+import {
+  BOOTSTRAP,
+  bootstrap,
+  ClusterIssuer,
+  CONNECTORS,
+  connectorOf,
+  ordersOf,
+  TestConnector,
+} from './support/connector.ts';
 import { inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import type { Answer, Server } from './support/server.ts';
@@ -11,29 +18,16 @@ import { Watch } from './support/watch.ts';
 /** Connectors: a program in a cluster that identifies itself by its account there, and issues the tokens. */
 
 let server: Server;
-let admin: Person;
 
-beforeAllWithServer(async (shared) => {
+beforeAllWithServer((shared) => {
   server = shared;
-  admin = await Person.as(server);
 });
-
-const bootstrap = async (name: string): Promise<string> =>
-  (await admin.ok(['create', 'bootstrap-token', '--name-pattern', name])).trim();
-
-/** A registered connector. */
-async function connectorOf(cluster: string, more: object = {}): Promise<TestConnector> {
-  const connector = await new TestConnector(server, cluster).login();
-  const registered = await connector.register(await bootstrap(cluster), more);
-  expect(registered.code, registered.text).toBe(201);
-  return connector;
-}
 
 describe('its identity', () => {
   it('is recorded when it registers its cluster, once', async () => {
     const connector = await new TestConnector(server, 'conn-1').login();
     expect((await connector.call('GET', CLUSTERS)).code).toBe(401);
-    const token = await bootstrap('conn-1');
+    const token = await bootstrap(server, 'conn-1');
     expect((await connector.register(token)).code).toBe(201);
     expect((await connector.register(token)).code).toBe(200);
     const { json } = await server.call('GET', `${CONNECTORS}/conn-1`);
@@ -60,7 +54,7 @@ describe('its identity', () => {
   it('is proved by a token of its own keys, for its own audience alone', async () => {
     const connector = new TestConnector(server, 'conn-2');
     const audience = connectorAudience(server.url, 'conn-2');
-    const token = await bootstrap('conn-2');
+    const token = await bootstrap(server, 'conn-2');
     const { issuer } = connector;
     const refused = async (projected: Promise<string>, why: string): Promise<void> => {
       connector.token = await projected;
@@ -92,8 +86,8 @@ describe('its identity', () => {
   });
 
   it('keeps to its own cluster', async () => {
-    const first = await connectorOf('conn-3');
-    const second = await connectorOf('conn-4');
+    const first = await connectorOf(server, 'conn-3');
+    const second = await connectorOf(server, 'conn-4');
     // The keys of another cluster say nothing about this one.
     const posing = await first.issuer.projected(connectorAudience(server.url, 'conn-4'));
     expect((await server.call('GET', `${CONNECTORS}/conn-4`, { token: posing })).code).toBe(401);
@@ -129,19 +123,19 @@ describe('its identity', () => {
   });
 
   it('ends with its Connector and with its cluster, in open watches too', async () => {
-    const connector = await connectorOf('conn-5');
+    const connector = await connectorOf(server, 'conn-5');
     const watch = await Watch.open(server, `${ordersOf('conn-5')}?watch=true`, connector.token);
     expect((await server.call('DELETE', `${CLUSTERS}/conn-5`)).code).toBe(200);
     expect((await watch.rest()).at(-1)?.object.code ?? 401).toBe(401);
     expect((await connector.call('GET', `${CONNECTORS}/conn-5`)).code).toBe(401);
     // A later cluster of the name has its own connector.
-    const later = await connectorOf('conn-5');
+    const later = await connectorOf(server, 'conn-5');
     expect((await later.call('GET', ordersOf('conn-5'))).code).toBe(200);
     expect((await connector.call('GET', ordersOf('conn-5'))).code).toBe(401);
   });
 
   it('follows the keys of its cluster, with a token of the former ones', async () => {
-    const connector = await connectorOf('conn-6');
+    const connector = await connectorOf(server, 'conn-6');
     const next = new ClusterIssuer();
     const keys = (...issuers: ClusterIssuer[]): Promise<Answer> =>
       connector.report({ keys: JSON.stringify({ keys: issuers.map(({ jwk }) => jwk) }) });
@@ -153,8 +147,35 @@ describe('its identity', () => {
     expect((await connector.login().then((old) => old.report())).code).toBe(401);
   });
 
+  it('says whether its cluster is ready, and which version it has; nothing is probed', async () => {
+    const connector = await connectorOf(server, 'conn-8');
+    const ready = async (): Promise<string> => {
+      const { status = {} } = (await server.call('GET', `${CLUSTERS}/conn-8`)).json;
+      const found = status.conditions?.find(({ type }: { type: string }) => type === 'Ready') ?? {};
+      return [found.status, found.reason, found.message, status.version, status.type].join('|');
+    };
+    await expect.poll(ready).toMatch(/^Unknown\|ConnectorLost\|.* since its registration\.\|/);
+    await connector.report({ clusterVersion: 'v1.36.4+k3s1', nodes: { ready: 2, total: 3 } });
+    const up = 'True|ConnectorReady|The API server is ready. 2 of 3 nodes are ready.|v1.36.4+k3s1|k3s';
+    await expect.poll(ready).toBe(up);
+    await connector.report({ ready: false, readyMessage: 'etcd failed' });
+    await expect.poll(ready).toMatch(/^False\|ConnectorNotReady\|The API server is not ready: etcd failed\|v1\.36/);
+    await connector.report({ renewTime: '2026-01-01T00:00:00Z' });
+    await expect.poll(ready).toMatch(/^Unknown\|ConnectorLost\|.* since 2026-01-01T00:00:00Z\.\|/);
+    await connector.report();
+    await expect.poll(ready).toMatch(/^True/);
+    expect((await server.call('DELETE', `${CONNECTORS}/conn-8`)).code).toBe(200);
+    await expect.poll(ready).toMatch(/^Unknown\|ConnectorLost/);
+  });
+
+  it('is deleted with its cluster', async () => {
+    await connectorOf(server, 'conn-9');
+    expect((await server.call('DELETE', `${CLUSTERS}/conn-9`)).code).toBe(200);
+    await expect.poll(async () => (await server.call('GET', `${CONNECTORS}/conn-9`)).code).toBe(404);
+  });
+
   it('mirrors without orders if it says so', async () => {
-    await connectorOf('conn-7', { orders: false });
+    await connectorOf(server, 'conn-7', { orders: false });
     expect((await server.call('GET', `${CLUSTERS}/conn-7`)).json.spec.authInfo).toBeUndefined();
     expect((await server.call('GET', `${CONNECTORS}/conn-7`)).code).toBe(200);
   });

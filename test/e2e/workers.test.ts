@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { get, type IncomingMessage } from 'node:http';
+import { get, type IncomingMessage, request as post } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { connect } from 'node:tls';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { connectorOf } from './support/connector.ts';
 import { addCluster, PUBLIC_LIST, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -68,6 +69,23 @@ function serveTogether(start: () => Promise<Server>): void {
       }),
     );
     expect(servedBy(server).size).toBe(2);
+  });
+
+  it('an order is answered, whichever process the connector and the caller have reached', async () => {
+    const connector = await (await connectorOf(server, 'ordered')).start();
+    const path = tokenPath('builder', 'ci', 'ordered');
+    const codes = await Promise.all(
+      Array.from({ length: 16 }, async () => {
+        const headers = { Authorization: `Bearer ${server.adminToken}`, 'Content-Type': 'application/json' };
+        const request = post(`${server.url}${path}`, { method: 'POST', headers, agent: false });
+        request.end(JSON.stringify({ spec: { audiences: [] } }));
+        const [answer] = (await once(request, 'response')) as [IncomingMessage];
+        answer.resume();
+        return answer.statusCode;
+      }),
+    );
+    expect(codes).toEqual(codes.map(() => 201));
+    await connector.stop();
   });
 
   it('B30: a revoked token is refused by both as soon as one has acknowledged it', async () => {

@@ -90,7 +90,7 @@ function issuing(fleet: Fleet) {
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
     mcpAudience: 'https://pass.example/mcp',
     authorizer: fleet.policy,
-    forward: undefined,
+    forward: () => Promise.reject(new Error('not forwarded')),
     issuesOwnTokens: () => false,
     actorClaim: () => undefined,
     actorOf: () => undefined,

@@ -92,6 +92,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'warning',
     summary: 'Clusterpass cannot use the credentials of 2 clusters: no passes for their accounts.',
   },
+  ClusterpassConnectorLost: {
+    series: { [`clusterpass_connectors{${AT},state="lost"}`]: stays(2) },
+    labels: { job: 'clusterpass' },
+    severity: 'warning',
+    summary: '2 connectors do not report: no passes for their clusters.',
+  },
   ClusterpassApprovalsWaiting: {
     series: { [`clusterpass_waiting_approvals{${AT},resource="accessrequests"}`]: stays(1) },
     labels: { job: 'clusterpass', resource: 'accessrequests' },
@@ -247,6 +253,7 @@ const WELL: Readonly<Record<string, string>> = {
   [`clusterpass_caller_lines_refused{${AT}}`]: stays(0),
   [`clusterpass_manifest_problems{${AT}}`]: stays(0),
   [`clusterpass_cluster_credentials{${AT},usable="False"}`]: stays(0),
+  [`clusterpass_connectors{${AT},state="lost"}`]: stays(0),
   [`clusterpass_waiting_approvals{${AT},resource="accessrequests"}`]: stays(0),
   [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(0),
   [`apiserver_audit_error_total{${AT}}`]: grows(0),

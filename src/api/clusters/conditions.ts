@@ -19,7 +19,7 @@ interface ConditionRow {
  */
 export const CLUSTER_CONDITIONS = {
   Ready: {
-    writer: 'the prober, unless another program has written it: all reasons of the prober start with `Probe`',
+    writer: 'the prober, or the report of the connector, unless another program has written it',
     meaning: 'Whether the API server answers and says that it is ready.',
     bad: 'False',
     reasons: {
@@ -39,6 +39,10 @@ export const CLUSTER_CONDITIONS = {
       ProbeMissing: 'Unknown',
       // An annotation disables probing.
       ProbeDisabled: 'Unknown',
+      // By the report of the connector.
+      ConnectorReady: 'True',
+      ConnectorNotReady: 'False',
+      ConnectorLost: 'Unknown',
     },
   },
   CredentialUsable: {
@@ -85,7 +89,7 @@ export const isProbeReason = (reason: string | undefined): boolean => reason?.st
 
 /** Whether the server writes the condition. */
 const isOurs = ({ type = '', reason }: ClusterCondition): boolean =>
-  isConditionType(type) && (type !== 'Ready' || isProbeReason(reason));
+  isConditionType(type) && (type !== 'Ready' || Object.hasOwn(CLUSTER_CONDITIONS.Ready.reasons, reason ?? ''));
 
 export const conditionOf = ({ conditions }: ClusterStatus, type: string): ClusterCondition | undefined =>
   conditions?.find((condition) => condition.type === type);

@@ -14,7 +14,15 @@ import {
   MAX_BUNDLE_LENGTH,
   validateEndpoints,
 } from './cluster-endpoints.ts';
-import { CLUSTER_GROUP, type ClusterStatus, controllerOf, endpointsField, statusOf } from './cluster-spec.ts';
+import {
+  CLUSTER_GROUP,
+  type ClusterStatus,
+  CONNECTOR_REFERENCE,
+  controllerOf,
+  endpointsField,
+  hasConnector,
+  statusOf,
+} from './cluster-spec.ts';
 import { deriveEndpointFields, type EndpointChangeRules, validateConfirmed } from './endpoint-changes.ts';
 import { kindSchema, list, part, SHORT, selectable, struct, text, timestamp } from './meta.ts';
 
@@ -114,10 +122,11 @@ function validateStatus({ conditions = [] }: ClusterStatus): FieldError[] {
   });
 }
 
-/** The derived field of clusters that holds `namespace/name` of the credential; `""` without one. */
+/** The derived field of clusters that issue their tokens: `namespace/name` of the credential, or `Connector`. */
 export const CONTROLLER_FIELD = 'spec.authInfo.controller';
 
 function controllerText(object: ApiObject): string {
+  if (hasConnector(object)) return CONNECTOR_REFERENCE;
   const controller = controllerOf(object);
   return controller === undefined ? '' : `${controller.namespace}/${controller.name}`;
 }

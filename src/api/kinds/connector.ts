@@ -56,6 +56,8 @@ export const connectorStatus = (object: ApiObject): ConnectorStatus => (object.s
 
 /** The derived field with the key set that verifies the tokens of the connector now. */
 export const KEYS_FIELD = 'status.keys';
+/** The derived field with the time of its last report. */
+export const RENEW_FIELD = 'status.renewTime';
 /** The derived field with whose tokens these are, see `identityText`. */
 export const IDENTITY_FIELD = 'spec.identity';
 
@@ -82,6 +84,7 @@ export const connectorKind: Kind = {
   selectableFields: {},
   derivedFields: {
     [KEYS_FIELD]: (object) => connectorStatus(object).keys ?? connectorSpec(object).keys ?? '',
+    [RENEW_FIELD]: (object) => connectorStatus(object).renewTime ?? '',
     [IDENTITY_FIELD]: (object) => identityText(connectorSpec(object)),
   },
   ...kindSchema(

@@ -23,6 +23,7 @@ const PassSchema = struct('IssuedPass', 'A token of one service account, or for 
   namespace: text('The namespace of the service account.', SHORT),
   serviceAccount: text('The name of the service account.', SHORT),
   userpass: flag('A pass for the caller itself, instead of a service account.'),
+  group: text('The only group of the caller that a pass for the caller has.', SHORT),
   audiences: texts('The intended recipients; empty for the API of the cluster itself.'),
   expirationSeconds: int64('The requested lifetime in seconds; less may be granted.'),
   tracked: flag('Store an IssuedToken until the token expires.'),

@@ -58,6 +58,8 @@ export const TOKEN_ANNOTATIONS = {
   forServer: 'clusterpass.dev/for-server',
   /** `true`: store an IssuedToken until the token expires. */
   tracked: 'clusterpass.dev/tracked',
+  /** For a person: the only group of the person that the pass has. */
+  group: 'clusterpass.dev/group',
   /** For `passes/token`: the secret whose hash is `spec.codeChallenge` of the pass. */
   codeVerifier: 'clusterpass.dev/code-verifier',
 } as const;

@@ -14,6 +14,7 @@ import {
   type ApiEndpoints,
   type ClusterCondition,
   type ClusterStatus,
+  hasConnector,
   statusOf,
 } from '../../api/kinds/cluster-spec.ts';
 
@@ -41,6 +42,7 @@ const readyOf = (cluster: ApiObject): ClusterCondition | undefined => conditionO
 function isOurs(cluster: ApiObject): boolean {
   const choice = probeChoice(cluster.metadata);
   if (choice !== undefined) return choice === 'enabled';
+  if (hasConnector(cluster)) return false;
   const ready = readyOf(cluster);
   return ready === undefined || isProbeReason(ready.reason);
 }
@@ -123,9 +125,9 @@ export function withObservation(cluster: ApiObject, observed: Observation): ApiO
 }
 
 /** A plain version does not name the distribution, so it does not overwrite a type that is known. */
-function withVersion(status: ClusterStatus, version: string | undefined): ClusterStatus {
+export function withVersion(status: ClusterStatus, version: string | undefined): ClusterStatus {
   if (version === undefined) return status;
   const found = distributionOf(version);
   const type = found === PLAIN_KUBERNETES ? status.type || found : found;
-  return { ...status, version, type };
+  return status.version === version && status.type === type ? status : { ...status, version, type };
 }

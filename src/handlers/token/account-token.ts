@@ -4,7 +4,7 @@ import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
 import { isGone } from '../../api/deletion.ts';
 import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
 import { fleetKey } from '../../api/object-key.ts';
-import { conflict, forbidden } from '../../api/status.ts';
+import { forbidden } from '../../api/status.ts';
 import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -13,12 +13,12 @@ import { checkNamespace } from '../write/read-body.ts';
 import type { ActorClaim } from './actor-claim.ts';
 import { resolveBoundObject } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
-import { type ForwardToken, issuesOwnTokens } from './forward-token.ts';
+import type { ForwardToken } from './forward-token.ts';
 import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-request.ts';
 import { type SignTokenParts, signToken } from './sign-token.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
 import { serverErrors } from './token-request-annotations.ts';
-import { checkName, requireValidRequest, TOKEN_REQUEST, WAITS_FOR_FINALIZERS } from './validate-token-request.ts';
+import { checkName, checkUid, requireValidRequest, WAITS_FOR_FINALIZERS } from './validate-token-request.ts';
 
 export interface AccountTokenParts extends ForeignAudienceParts, SignTokenParts {
   readonly authorizer: Pick<Authorizer, 'decide'>;
@@ -27,8 +27,9 @@ export interface AccountTokenParts extends ForeignAudienceParts, SignTokenParts 
   readonly productName: string;
   /** The issuer of a cluster's tokens, which is also the audience of its API. */
   readonly issuerOf: (cluster: string) => string;
-  /** For clusters that issue their own tokens; undefined when all tokens are signed here. */
-  readonly forward: ForwardToken | undefined;
+  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
+  /** For clusters that issue their own tokens. */
+  readonly forward: ForwardToken;
   readonly actorClaim: ActorClaim;
 }
 
@@ -51,12 +52,10 @@ export async function accountToken(
   const tokenRequest = parseTokenRequest(input, foreignAudienceCheck(parts, objectKey, pass?.mayIn ?? mayIn));
   checkNamespace(sent, catalog.serviceAccounts, namespace);
   if (tokenRequest.annotations.forServer !== undefined) await requireServer(parts, cluster, tokenRequest);
-  if (forward !== undefined) {
-    const found = reader.findFresh(catalog.clusters, fleetKey(cluster));
-    const stored = found instanceof Promise ? await found : found;
-    if (stored !== undefined && issuesOwnTokens(stored)) return forward(stored, tokenRequest, grant);
-  }
   // What is in memory is not awaited: each `await` would cost a promise and a microtask.
+  const found = reader.findFresh(catalog.clusters, fleetKey(cluster));
+  const stored = found instanceof Promise ? await found : found;
+  if (stored !== undefined && parts.issuesOwnTokens(stored)) return forward(stored, tokenRequest, grant);
   const parents = requireParents(catalog, reader, catalog.serviceAccounts, objectKey);
   if (parents instanceof Promise) await parents;
   checkName(sent, name);
@@ -98,15 +97,4 @@ async function requireServer(
   const cluster = await reader.findFresh(catalog.clusters, fleetKey(name));
   if (cluster === undefined) throw reader.absence(catalog.clusters, fleetKey(name));
   requireValidRequest(serverErrors(annotations, () => endpointsInForce(cluster.object(), productName)));
-}
-
-/** T-13 */
-function checkUid({ metadata }: TokenInput['sent'], account: StoredObject): void {
-  const sent = metadata?.uid ?? '';
-  if (sent === '' || sent === account.uid) return;
-  throw conflict(
-    TOKEN_REQUEST,
-    account.name,
-    `the UID in the token request (${sent}) does not match the UID of the service account (${account.uid})`,
-  );
 }

@@ -1,9 +1,11 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import { peopleNamespace, personAccountName } from '../../api/connector.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { forbiddenField } from '../../api/field-error.ts';
 import { apiVersionOf } from '../../api/kind.ts';
 import { CONTROLLER_FIELD } from '../../api/kinds/cluster.ts';
+import { CONNECTOR_REFERENCE } from '../../api/kinds/cluster-spec.ts';
 import {
   type BoundObjectReference,
   type GrantedTokenRequest,
@@ -24,22 +26,24 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
 import type { Lifetime } from '../../tokens/grant-lifetime.ts';
-import { CREATED, grantedTokenRequest } from './answer-token-request.ts';
+import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
+import { type AskedAccount, type OrderParts, type PersonOfGroup, TokenOrder } from './order-token.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
 import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
 import { annotationField } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
-import { checkName, requireValidRequest } from './validate-token-request.ts';
+import { checkName, checkUid, requireValidRequest } from './validate-token-request.ts';
 
 /** The outcome of a request with a cluster's credential. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';
 
-export interface ForwardTokenParts {
+export interface ForwardTokenParts extends OrderParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
-  readonly upstream: Pick<Upstream, 'request'>;
+  /** Undefined without --credentials-dir. */
+  readonly upstream: Pick<Upstream, 'request'> | undefined;
   readonly productName: string;
   /** Called after each request with a credential; must not throw. */
   readonly report: (cluster: StoredObject, outcome: CredentialOutcome, why: string) => void;
@@ -49,19 +53,23 @@ export interface ForwardTokenParts {
   readonly now: () => number;
 }
 
-/** Whether a cluster names a credential for the server: then it issues its own tokens, and requests are forwarded. */
+/** Whether a cluster names a credential for the server, or a connector: then it issues its own tokens. */
 export const issuesOwnTokens = (cluster: StoredObject): boolean => cluster.field(CONTROLLER_FIELD) !== '';
+
+/** Whether a connector issues the tokens of the cluster. */
+export const takesOrders = (cluster: StoredObject): boolean => cluster.field(CONTROLLER_FIELD) === CONNECTOR_REFERENCE;
 
 /** The TokenRequest that a cluster answers which issues its own tokens. */
 export type ForwardToken = (
   cluster: StoredObject,
   tokenRequest: ParsedTokenRequest,
   grant: TokenGrant,
+  person?: PersonOfGroup,
 ) => Promise<GrantedTokenRequest>;
 
-/** Without --credentials-dir the server issues for every cluster. */
-export const issuesOwnTokensWith = (forward: ForwardToken | undefined): ((cluster: StoredObject) => boolean) =>
-  forward === undefined ? () => false : issuesOwnTokens;
+/** Without --credentials-dir the server issues for every cluster that has no connector. */
+export const issuesOwnTokensWith = (credentialsDir: string | undefined): ((cluster: StoredObject) => boolean) =>
+  credentialsDir === undefined ? takesOrders : issuesOwnTokens;
 
 const TIMEOUT_MS = 10_000;
 
@@ -71,31 +79,43 @@ const NOT_TRACKED = forbiddenField(
 );
 
 /**
- * A token request for a cluster that issues its own tokens. The caller was authorized here. The forwarded request is
- * built from the parsed one and carries the server's credential; the answer is checked before the caller gets it. The
- * service accounts of such a cluster need not exist here.
+ * A token request for a cluster that issues its own tokens. The caller was authorized here. What the cluster is asked,
+ * with the server's credential or by an order to its connector, is built from the parsed request; the answer is checked
+ * before the caller gets it. The service accounts of such a cluster need not exist here.
  */
 export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
   const inFlight = new InFlightCounts();
-  return async (cluster, tokenRequest, grant) => {
+  return async (cluster, tokenRequest, grant, person) => {
     const { pass } = grant;
     const { request, sent, dryRun, annotations, audiences } = tokenRequest;
-    const { namespace, name } = request.target;
-    const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
-    await requireParents(catalog, reader, catalog.namespaces, objectKey);
-    // Both become segments of a path. An invalid name cannot exist in any cluster.
-    if (isDns1123Label(namespace).length > 0) throw notFound(catalog.namespaces, namespace);
-    if (isDns1123Subdomain(name).length > 0) throw notFound(catalog.serviceAccounts, name);
-    checkName(sent, name);
-    requireValidRequest(annotations.tracked ? [...tokenRequest.errors, NOT_TRACKED] : tokenRequest.errors);
+    const account = person === undefined ? request.target : accountOf(person);
+    const { namespace, name } = account;
+    if (person === undefined) {
+      const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
+      await requireParents(catalog, reader, catalog.namespaces, objectKey);
+      // Both become segments of a path. An invalid name cannot exist in any cluster.
+      if (isDns1123Label(namespace).length > 0) throw notFound(catalog.namespaces, namespace);
+      if (isDns1123Subdomain(name).length > 0) throw notFound(catalog.serviceAccounts, name);
+      checkName(sent, name);
+    }
+    const order = takesOrders(cluster) ? new TokenOrder(parts, { cluster, tokenRequest, grant, account }) : undefined;
+    const hasNoRecord = annotations.tracked && order?.isRevocable !== true;
+    requireValidRequest(hasNoRecord ? [...tokenRequest.errors, NOT_TRACKED] : tokenRequest.errors);
     const boundTo = sent.spec?.boundObjectRef;
     if (boundTo !== undefined) checkReference(catalog, boundTo);
     const requested = tokenRequest.expirationSeconds;
     const now = parts.now();
     const serverSeconds = parts.maxExpirationSeconds;
-    const lifetime = requireLifetime(tokenRequest, grant, { now, serverSeconds, byCluster: true });
+    const lifetime = requireLifetime(tokenRequest, grant, {
+      now,
+      serverSeconds,
+      byCluster: true,
+      ...person?.bounds,
+    });
     const expirationSeconds = lifetime.seconds;
+    order?.requireReady();
+    const holder = person?.holder ?? { namespace, name };
 
     if (dryRun) {
       // The cluster is not asked: kube-apiserver signs for a dry run, too.
@@ -103,30 +123,43 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       const predicted = { ...UNISSUED, audiences, issuedAt, expiresAt: issuedAt + expirationSeconds };
       warnOfLess(tokenRequest, lifetime, predicted);
       await request.willAnswer(CREATED);
-      return answer(sent, request, predicted, now);
+      return answer(sent, holder, predicted, now);
     }
-    const body = requestBody(request, sent, { audiences, expirationSeconds, boundTo });
     const release = reserve(inFlight, cluster.name, parts.maxInFlightPerCluster);
-    const answered = await send(parts, cluster, request, body).finally(release);
-    const expected = {
-      namespace,
-      serviceAccount: name,
-      audiences,
-      boundTo,
-      expirationSeconds,
-      now: parts.now(),
-    };
-    const granted = readGranted(cluster.name, `${namespace}/${name}`, answered, expected);
-    checkMinExpiration(annotations, { requested, granted: secondsOf(granted) });
-    warnOfLess(tokenRequest, lifetime, granted);
-    await pass?.recordToken(granted.id, granted.expiresAt * 1000, 'cluster');
-    if (granted.id !== undefined) {
-      request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(granted.id));
+    try {
+      const answered = await (order === undefined
+        ? send(parts, cluster, request, requestBody(request, sent, { audiences, expirationSeconds, boundTo }))
+        : order.place(expirationSeconds)
+      ).finally(release);
+      const granted = readGranted(cluster.name, `${namespace}/${name}`, answered, order?.asker, {
+        namespace,
+        serviceAccount: name,
+        audiences,
+        boundTo: order?.boundTo ?? boundTo,
+        expirationSeconds,
+        now: parts.now(),
+      });
+      const { id, accountUid: uid, expiresAt } = granted;
+      if (person === undefined) checkUid(sent, { name, uid });
+      checkMinExpiration(annotations, { requested, granted: secondsOf(granted) });
+      warnOfLess(tokenRequest, lifetime, granted);
+      const recordId = await order?.keep(granted);
+      await pass?.recordToken(recordId ?? id, expiresAt * 1000, recordId === undefined ? 'cluster' : 'ours');
+      if (id !== undefined) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(id));
+      await request.willAnswer(CREATED);
+      return answer(sent, holder, granted, now);
+    } finally {
+      order?.end();
     }
-    await request.willAnswer(CREATED);
-    return answer(sent, request, granted, now);
   };
 }
+
+/** The account that stands for a person. */
+const accountOf = (person: PersonOfGroup): AskedAccount => ({
+  namespace: peopleNamespace(person.group),
+  name: personAccountName(person.name),
+  person,
+});
 
 /** Limits the requests in flight to a cluster: one that hangs must not hold every seat for tokens. */
 function reserve(inFlight: InFlightCounts, cluster: string, max: number): () => void {
@@ -182,12 +215,13 @@ function requestBody(
 }
 
 async function send(
-  { upstream, productName, report }: ForwardTokenParts,
+  { upstream, productName, report }: Pick<ForwardTokenParts, 'upstream' | 'productName' | 'report'>,
   stored: StoredObject,
   { target, signal, annotate }: TokenInput['request'],
   body: Buffer,
 ): Promise<UpstreamAnswer> {
   const path = `/api/v1/namespaces/${target.namespace}/serviceaccounts/${target.name}/token`;
+  if (upstream === undefined) throw new Error('a cluster is asked without --credentials-dir');
   try {
     const answered = await upstream.request(describeCluster(stored.object(), productName), {
       method: 'POST',
@@ -213,9 +247,10 @@ function readGranted(
   cluster: string,
   account: string,
   answered: UpstreamAnswer,
+  asker: string | undefined,
   expected: Parameters<typeof readTokenResponse>[1],
 ): GrantedToken {
-  if (answered.status !== 201 && answered.status !== 200) throw fromAnswer(cluster, account, answered);
+  if (answered.status !== 201 && answered.status !== 200) throw fromAnswer(cluster, account, answered, asker);
   try {
     return readTokenResponse(answered.body, expected);
   } catch (error) {
@@ -226,12 +261,11 @@ function readGranted(
 
 function answer(
   sent: TokenInput['sent'],
-  { target }: TokenInput['request'],
+  holder: Omit<TokenHolder, 'uid'> & Partial<TokenHolder>,
   granted: GrantedToken,
   now: number,
 ): GrantedTokenRequest {
   const { token, audiences, issuedAt, expiresAt, accountUid: uid } = granted;
-  const { name, namespace } = target;
   const claims = { aud: [...audiences], iat: issuedAt, exp: expiresAt };
-  return grantedTokenRequest(sent, { holder: { name, namespace, uid }, claims, token, now });
+  return grantedTokenRequest(sent, { holder: { uid, ...holder }, claims, token, now });
 }

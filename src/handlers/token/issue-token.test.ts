@@ -149,7 +149,7 @@ async function ask(signer: Signer, asked: Asked = {}): Promise<Outcome> {
     requireRightClock: asked.requireRightClock ?? (() => {}),
     tracked: createTrackedTokens({ catalog, reader, writer: { create }, maxPerCaller: 2, now: () => NOW }),
     trackAll: asked.trackAll ?? false,
-    forward: undefined,
+    forward: () => Promise.reject(new Error('not forwarded')),
     ...ISSUERS,
     authorizer: { decide: () => ({ allowed: false, reason: '' }) },
     actorClaim: () => undefined,

@@ -11,8 +11,9 @@ import {
   type ForwardToken,
   type ForwardTokenParts,
 } from './forward-token.ts';
+import { OrderAnswers } from './order-answers.ts';
 
-interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'report'> {
+interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'answers' | 'report'> {
   readonly writer: ObjectWriter;
   readonly listen: (listener: ReflectorListener<StoredObject>) => void;
   readonly logger: Logger;
@@ -32,12 +33,17 @@ const messageOf = (outcome: CredentialOutcome, why: string): string =>
 
 /** Forwards token requests, and keeps the condition `CredentialUsable` of the clusters that they go to. */
 export function openForwarding(options: OpenForwardingOptions): { forward: ForwardToken; close: () => void } {
-  const { logger } = options;
+  const { logger, listen, reader, upstream } = options;
+  const answers = new OrderAnswers(reader);
+  listen(answers);
   const conditions = new CredentialConditions(options);
-  options.listen(conditions);
-  void conditions.checkAll();
+  if (upstream !== undefined) {
+    listen(conditions);
+    void conditions.checkAll();
+  }
   const forward = createForwardToken({
     ...options,
+    answers,
     report: (cluster, outcome, why) => {
       if (outcome !== 'accepted') {
         logger.warn({ cluster: cluster.name, outcome }, `a credential was not accepted: ${why}`);

@@ -1,7 +1,12 @@
-import type { FieldError } from '../../api/field-error.ts';
+import { type FieldError, forbiddenField } from '../../api/field-error.ts';
+import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { validateRepeatedPairs } from '../../api/names.ts';
 import type { TokenInput } from './token-input.ts';
-import { parseTokenRequestAnnotations, type TokenRequestAnnotations } from './token-request-annotations.ts';
+import {
+  annotationField,
+  parseTokenRequestAnnotations,
+  type TokenRequestAnnotations,
+} from './token-request-annotations.ts';
 import { type AudienceCheck, DEFAULT_SECONDS, validateSpec, withoutDuplicates } from './validate-token-request.ts';
 
 /** A token request, with everything that follows from its body alone. */
@@ -16,16 +21,23 @@ export interface ParsedTokenRequest extends TokenInput {
 export function parseTokenRequest(
   input: TokenInput,
   audienceProblem: AudienceCheck,
-  { needsAudiences = true }: { readonly needsAudiences?: boolean } = {},
+  { isPerson = false }: { readonly isPerson?: boolean } = {},
 ): ParsedTokenRequest {
   const { metadata = {}, spec } = input.sent;
   const { annotations, errors } = parseTokenRequestAnnotations(metadata);
-  const checked = needsAudiences ? spec : { audiences: [], ...spec };
+  const checked = isPerson ? { audiences: [], ...spec } : spec;
+  const field = annotationField(TOKEN_ANNOTATIONS.group);
+  const isMisplaced = annotations.group !== undefined && !isPerson;
   return {
     ...input,
     audiences: withoutDuplicates(spec?.audiences ?? []),
     expirationSeconds: spec?.expirationSeconds ?? DEFAULT_SECONDS,
     annotations,
-    errors: [...validateSpec(checked, audienceProblem), ...errors, ...validateRepeatedPairs(metadata)],
+    errors: [
+      ...validateSpec(checked, audienceProblem),
+      ...errors,
+      ...(isMisplaced ? [forbiddenField(field, 'it is for passes of people only')] : []),
+      ...validateRepeatedPairs(metadata),
+    ],
   };
 }

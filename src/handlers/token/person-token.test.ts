@@ -95,6 +95,7 @@ async function ask({
     requireRightClock: () => {},
     peopleIssuerOf: issuers.peopleIssuerFor,
     issuesOwnTokens,
+    forward: () => Promise.reject(new Error('not forwarded')),
     maxExpirationSeconds: 86_400,
     actorOf: createPersonActor({ mode: 'fleet', baseUrl: issuers.baseUrl }),
     now: () => NOW,

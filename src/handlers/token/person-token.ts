@@ -2,8 +2,18 @@ import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { type FieldError, forbiddenField, invalidValue, tooMany } from '../../api/field-error.ts';
-import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
+import { peopleNamespace } from '../../api/connector.ts';
+import {
+  type FieldError,
+  forbiddenField,
+  invalid,
+  invalidValue,
+  tooMany,
+  unsupportedValue,
+} from '../../api/field-error.ts';
+import { connectorStatus } from '../../api/kinds/connector.ts';
+import { type GrantedTokenRequest, TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
+import { isDns1123Label } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { conflict, forbidden, notFound } from '../../api/status.ts';
 import { terminating } from '../../objects/parents.ts';
@@ -12,19 +22,23 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { buildPersonClaims, isSystemName } from '../../tokens/person-claims.ts';
 import { checkNamespace } from '../write/read-body.ts';
 import type { PersonActor } from './actor-claim.ts';
+import { type ForwardToken, takesOrders } from './forward-token.ts';
+import { notConnected } from './order-token.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
 import { type SignTokenParts, signToken } from './sign-token.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
-import { serverErrors } from './token-request-annotations.ts';
-import { checkName, requireValidRequest } from './validate-token-request.ts';
+import { annotationField, serverErrors } from './token-request-annotations.ts';
+import { checkName, requireValidRequest, TOKEN_REQUEST } from './validate-token-request.ts';
 
 export interface PersonTokenParts extends SignTokenParts {
-  readonly catalog: Pick<Catalog, 'clusters' | 'fleetRoleBindings'>;
+  readonly catalog: Pick<Catalog, 'clusters' | 'connectors' | 'fleetRoleBindings'>;
   readonly reader: Pick<ObjectReader, 'find' | 'findFresh'>;
   readonly productName: string;
   readonly peopleIssuerOf: (cluster: string) => string;
   /** Whether the cluster issues its own tokens, so that it does not trust those of this server. */
   readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
+  /** For clusters with a connector. */
+  readonly forward: ForwardToken;
   readonly actorOf: PersonActor;
 }
 
@@ -48,30 +62,40 @@ export async function personToken(
   // The audience follows from the cluster, so it need not be sent.
   const audienceProblem = (audience: string): string | undefined =>
     audience === issuer ? undefined : `the audience of a pass for a person is ${goQuote(issuer)}`;
-  const tokenRequest = parseTokenRequest(input, audienceProblem, { needsAudiences: false });
+  const tokenRequest = parseTokenRequest(input, audienceProblem, { isPerson: true });
   checkNamespace(sent, { namespaced: true }, '');
   const person = personOf(caller, catalog.clusters, cluster);
   const stored = await reader.findFresh(catalog.clusters, fleetKey(cluster));
   if (stored === undefined) throw notFound(catalog.clusters, cluster);
   if (stored.deletionTimestamp !== undefined) throw terminating(catalog.clusters, stored, stored);
-  if (parts.issuesOwnTokens(stored)) {
+  const byOrder = takesOrders(stored);
+  if (parts.issuesOwnTokens(stored) && !byOrder) {
     throw conflict(catalog.clusters, cluster, 'it issues its own tokens, so there are no passes for people');
   }
   checkName(sent, cluster, 'cluster');
-  requireValidRequest([...tokenRequest.errors, ...boundErrors(sent), ...person.errors]);
+  const errors = [...tokenRequest.errors, ...boundErrors(sent), ...person.errors];
+  requireValidRequest([...errors, ...(byOrder ? audienceErrors(sent) : [])]);
   const endpoints = () => endpointsInForce(stored.object(), parts.productName);
   requireValidRequest(serverErrors(tokenRequest.annotations, endpoints));
+  const bounds = { sortSeconds: MAX_SECONDS, credentialEndsAt: caller.expiresAt };
+  const { group } = tokenRequest.annotations;
+  if (byOrder) {
+    const one = oneGroup(allowedGroups(parts, cluster, person), group);
+    return parts.forward(stored, tokenRequest, grant, { name: person.name, group: one, holder: stored, bounds });
+  }
+  const groups = group === undefined ? person.groups : [oneGroup(person.groups, group)];
   return signToken(parts, tokenRequest, grant, {
     cluster,
     holder: stored,
     issuer,
     audiences: [issuer],
-    bounds: { sortSeconds: MAX_SECONDS, credentialEndsAt: caller.expiresAt },
+    bounds,
     claimsOf: (granted) =>
       buildPersonClaims({
         issuer,
         clusterUid: stored.uid,
-        ...person,
+        name: person.name,
+        groups,
         ...granted,
         actor: parts.actorOf(request.actor),
       }),
@@ -96,10 +120,33 @@ function personOf(caller: Caller, clusters: Catalog['clusters'], cluster: string
     throw refuse(`${goQuote(name)} is no person: a service account has passes of its account`);
   }
   const own = groups.filter((group) => !isSystemName(group));
-  return { name, groups: own, errors: groupErrors(name, own) };
+  return { name, groups: own, errors: sizeErrors(name, own) };
 }
 
-function groupErrors(name: string, groups: readonly string[]): FieldError[] {
+/** The groups of the person for whose passes the owner of the cluster has decided. */
+function allowedGroups({ catalog, reader }: PersonTokenParts, cluster: string, { groups }: Person): readonly string[] {
+  const connector = reader.find(catalog.connectors, fleetKey(cluster))?.object();
+  if (connector === undefined) throw notConnected(cluster, {});
+  const { people = [] } = connectorStatus(connector);
+  const allowed = groups.filter(
+    (group) => people.includes(group) && isDns1123Label(peopleNamespace(group)).length === 0,
+  );
+  if (allowed.length > 0) return allowed;
+  throw forbidden(catalog.clusters, cluster, 'its owner allows passes for none of your groups');
+}
+
+/** The group that the request names. It need not name the only one. */
+function oneGroup(choices: readonly string[], named: string | undefined): string {
+  const [first, second] = choices;
+  if (named === undefined && first !== undefined && second === undefined) return first;
+  if (named !== undefined && choices.includes(named)) return named;
+  throw invalid(TOKEN_REQUEST, '', [unsupportedValue(annotationField(TOKEN_ANNOTATIONS.group), named ?? '', choices)]);
+}
+
+const audienceErrors = ({ spec }: TokenInput['sent']): FieldError[] =>
+  (spec?.audiences ?? []).length === 0 ? [] : [forbiddenField('spec.audiences', 'the cluster itself issues this pass')];
+
+function sizeErrors(name: string, groups: readonly string[]): FieldError[] {
   if (groups.length > MAX_GROUPS) {
     const error = tooMany('groups', groups.length, MAX_GROUPS);
     return [{ ...error, detail: `${error.detail}: ${BIND_BY_NAME}` }];

@@ -90,8 +90,8 @@ export async function signToken(
 }
 
 /** The binding that the token ends with. One that was deleted meanwhile has no uid: then the sweep ends the token. */
-function bindingOf(
-  { catalog, reader }: SignTokenParts,
+export function bindingOf(
+  { catalog, reader }: Pick<SignTokenParts, 'catalog' | 'reader'>,
   { permission: { grant } }: TokenGrant,
 ): IssuedTokenSpec['fleetRoleBinding'] {
   if (grant?.kind !== 'FleetRoleBinding') return undefined;

@@ -13,7 +13,13 @@ const text = (errors: ReturnType<typeof serverErrors>) => invalid({ group: 'g', 
 describe('annotations', () => {
   test('none, and all of them', () => {
     const none = {
-      annotations: { minExpirationSeconds: undefined, forCluster: false, forServer: undefined, tracked: false },
+      annotations: {
+        minExpirationSeconds: undefined,
+        forCluster: false,
+        forServer: undefined,
+        group: undefined,
+        tracked: false,
+      },
       errors: [],
     };
     expect(read()).toEqual(none);
@@ -63,9 +69,12 @@ describe('annotations', () => {
 
 describe('CP-98: the server that a token is for', () => {
   const errors = (forServer: string | undefined) =>
-    serverErrors({ minExpirationSeconds: undefined, forCluster: false, forServer, tracked: false }, () => ({
-      serverEndpoints: [{ serverAddress: 'https://a:6443' }, { serverAddress: 'https://b/' }],
-    }));
+    serverErrors(
+      { minExpirationSeconds: undefined, forCluster: false, forServer, group: undefined, tracked: false },
+      () => ({
+        serverEndpoints: [{ serverAddress: 'https://a:6443' }, { serverAddress: 'https://b/' }],
+      }),
+    );
 
   test('is an address of the cluster', () => {
     for (const address of [undefined, 'https://a:6443', 'https://a:6443/', 'https://b']) {
@@ -81,7 +90,7 @@ describe('CP-98: the server that a token is for', () => {
 describe('the minimum lifetime', () => {
   const check = (minExpirationSeconds: number | undefined, requested: number, granted: number) => () =>
     checkMinExpiration(
-      { minExpirationSeconds, forCluster: false, forServer: undefined, tracked: false },
+      { minExpirationSeconds, forCluster: false, forServer: undefined, group: undefined, tracked: false },
       { requested, granted },
     );
 

@@ -14,6 +14,8 @@ export interface TokenRequestAnnotations {
   readonly forCluster: boolean;
   /** The address that the token will be sent to; undefined if the request names none. */
   readonly forServer: string | undefined;
+  /** The group of the person that the token has. */
+  readonly group: string | undefined;
   /** A record of the token is stored until it expires. */
   readonly tracked: boolean;
 }
@@ -56,6 +58,7 @@ export function parseTokenRequestAnnotations(metadata: ObjectMeta): ParsedTokenR
       minExpirationSeconds,
       forCluster: purpose === 'cluster',
       forServer: sentValue(TOKEN_ANNOTATIONS.forServer),
+      group: sentValue(TOKEN_ANNOTATIONS.group),
       tracked: tracked === 'true',
     },
     errors,

@@ -25,15 +25,20 @@ const named = (cluster: string): string => `cluster ${goQuote(cluster)}`;
 /** Whether the cluster refuses our credential. With a 403 it accepts it, and the role of it does not allow enough. */
 export const refusesCredential = ({ status }: UpstreamAnswer): boolean => status === 401;
 
-/** `account`: `namespace/name`. The message of a 403 is not passed on: it names the user of our credential. */
-export function fromAnswer(cluster: string, account: string, { status, headers, body }: UpstreamAnswer): ApiError {
+/** `account`: `namespace/name`. `asker`: who has asked. The message of a 403 is not passed on: it names that user. */
+export function fromAnswer(
+  cluster: string,
+  account: string,
+  { status, headers, body }: UpstreamAnswer,
+  asker = 'the credential of Clusterpass',
+): ApiError {
   const foreign = readStatus(body);
   if (status === 401) {
-    return badGateway(`${named(cluster)} does not accept the credential of Clusterpass (it answered 401)`);
+    return badGateway(`${named(cluster)} does not accept ${asker} (it answered 401)`);
   }
   if (status === 403 && !isTerminating(foreign)) {
     return badGateway(
-      `${named(cluster)} does not allow the credential of Clusterpass to create serviceaccounts/token of ` +
+      `${named(cluster)} does not allow ${asker} to create serviceaccounts/token of ` +
         `${goQuote(account)} (it answered 403)`,
     );
   }

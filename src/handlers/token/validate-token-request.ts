@@ -1,5 +1,6 @@
 import { type FieldError, invalid, invalidValue, required, requireValid, tooMany } from '../../api/field-error.ts';
 import { type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
+import { conflict } from '../../api/status.ts';
 import { clip, hasControl, truncateRunes } from '../../lib/text.ts';
 
 /** Checks of a token request that hold for local and for forwarded requests. */
@@ -30,6 +31,17 @@ export function checkName({ metadata }: Pick<TokenRequest, 'metadata'>, name: st
   const sent = metadata?.name ?? '';
   if (sent === '' || sent === name) return;
   throw invalid(TOKEN_REQUEST, name, [invalidValue('metadata.name', sent, `must match the ${of} name if specified`)]);
+}
+
+/** T-13 */
+export function checkUid({ metadata }: Pick<TokenRequest, 'metadata'>, account: { name: string; uid: string }): void {
+  const sent = metadata?.uid ?? '';
+  if (sent === '' || sent === account.uid) return;
+  throw conflict(
+    TOKEN_REQUEST,
+    account.name,
+    `the UID in the token request (${sent}) does not match the UID of the service account (${account.uid})`,
+  );
 }
 
 /** T-14: Kubernetes leaves the name of the invalid request empty. */

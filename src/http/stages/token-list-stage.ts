@@ -126,8 +126,11 @@ const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at
     .filter(([, value]) => value !== '')
     .map(([field]) => forbiddenField(`${at}.${field}`, 'may not be set together with userpass'));
 
-function tokenRequestOf({ audiences = [], expirationSeconds, tracked }: RequestedPass): TokenInput['sent'] {
+function tokenRequestOf({ audiences = [], expirationSeconds, tracked, group }: RequestedPass): TokenInput['sent'] {
   const spec = { audiences: [...audiences], ...(expirationSeconds === undefined ? {} : { expirationSeconds }) };
-  if (tracked === undefined) return { spec };
-  return { metadata: { annotations: { [TOKEN_ANNOTATIONS.tracked]: String(tracked) } }, spec };
+  const annotations = {
+    ...(tracked === undefined ? {} : { [TOKEN_ANNOTATIONS.tracked]: String(tracked) }),
+    ...(group === undefined ? {} : { [TOKEN_ANNOTATIONS.group]: group }),
+  };
+  return { metadata: { annotations }, spec };
 }

@@ -68,6 +68,7 @@ it('has a rule for every gauge of ours', async () => {
     keys: () => [],
     keyRotationMs: 0,
     credentials: () => ({}),
+    connectors: () => ({}),
     waiting: () => ({}),
     manifestProblems: () => 0,
     clock: { skewSeconds: 0, isRight: () => true },

@@ -36,6 +36,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   clusterpass_caller_file_failing: 'max',
   clusterpass_caller_lines_refused: 'max',
   clusterpass_cluster_credentials: 'max',
+  clusterpass_connectors: 'max',
   clusterpass_waiting_approvals: 'max',
   clusterpass_manifest_problems: 'max',
   clusterpass_identity_provider_failing: 'max',

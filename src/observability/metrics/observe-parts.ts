@@ -34,6 +34,7 @@ interface ObservedParts {
   };
   /** How many clusters have each status of `CredentialUsable`. */
   readonly credentials: () => Readonly<Record<string, number>>;
+  readonly connectors: () => Readonly<Record<string, number>>;
   readonly waiting: () => Readonly<Record<string, number>>;
   readonly manifestProblems: () => number;
   readonly failingCallers: {
@@ -177,6 +178,12 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     'Clusters that name a credential, by the status of their condition CredentialUsable.',
     () => by('usable', parts.credentials(), Number),
     ['usable'],
+  );
+  gauge(
+    'clusterpass_connectors',
+    'Connectors, by state: connected, or lost when they have not reported for a minute.',
+    () => by('state', parts.connectors(), Number),
+    ['state'],
   );
   gauge(
     'clusterpass_waiting_approvals',

@@ -16,7 +16,7 @@ import { updateKey } from '../../storage/update-key.ts';
 import { countedFor, digestOf } from './tracked-tokens.ts';
 
 interface RevocationParts {
-  readonly catalog: Pick<Catalog, 'issuedTokens' | 'revokedTokens'>;
+  readonly catalog: Pick<Catalog, 'issuedTokens' | 'revokedTokens' | 'tokenOrders'>;
   readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
   readonly writer: Pick<ObjectWriter, 'create' | 'update' | 'remove'>;
   readonly longestLifetime: LongestLifetime;
@@ -119,6 +119,10 @@ export function createRevocations(parts: RevocationParts): Revocations {
         if (!Number.isNaN(reader.find(kind, fleetKey(jti))?.expiresAt)) await extend(jti, until);
       }
       await writer.remove(catalog.issuedTokens, fleetKey(jti), { dryRun: false }).catch(ignoreNotFound);
+      // The sweep does the same after a crash.
+      const order = { cluster: record?.field('spec.cluster') ?? '', namespace: '', name: jti };
+      if (reader.find(catalog.tokenOrders, order) === undefined) return;
+      await writer.remove(catalog.tokenOrders, order, { dryRun: false }).catch(ignoreNotFound);
     },
   };
 }

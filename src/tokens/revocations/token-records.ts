@@ -56,12 +56,15 @@ export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRe
     return binding?.uid !== uid || binding.deletionTimestamp !== undefined;
   };
   const isObsolete = obsoleteRecords(catalog, revocations);
+  /** The connector ends what it has made for an order that is gone. An order counts for the record of its token. */
+  const isEndedOrder = (entry: StoredObject): boolean =>
+    entry.kind === catalog.tokenOrders && (entry.isExpired(parts.removalTime()) || revocations.isRevoked(entry.name));
   const sweep = createSweep({
-    kinds: [catalog.issuedTokens, catalog.revokedTokens, catalog.bootstrapTokens],
+    kinds: [catalog.tokenOrders, catalog.issuedTokens, catalog.revokedTokens, catalog.bootstrapTokens],
     reader,
     store,
     guards: () => leaderGuards(parts.leadership),
-    isObsolete: (entry) => isObsolete(entry) || hasLostBinding(entry),
+    isObsolete: (entry) => isObsolete(entry) || hasLostBinding(entry) || isEndedOrder(entry),
     end: (entry) =>
       hasLostBinding(entry)
         ? revocations.revoke(entry.name, SWEEPER, entry.expiresAt, entry.labels?.[REQUESTER_LABEL])

@@ -14,7 +14,8 @@ import { type Limit, PendingCreations, quotaOf } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
-import type { SignedClaims } from '../signer.ts';
+import type { TokenClaims } from '../claims.ts';
+import type { PersonClaims } from '../person-claims.ts';
 
 interface TrackedTokenParts {
   readonly catalog: Pick<Catalog, 'issuedTokens' | 'revokedTokens'>;
@@ -24,10 +25,14 @@ interface TrackedTokenParts {
   readonly now: () => number;
 }
 
+/** What the record of a token says of it. One that a connector has issued is recorded under the id of its order. */
+export type RecordedClaims = Pick<TokenClaims | PersonClaims, 'jti' | 'aud' | 'iat' | 'exp'> &
+  (Pick<TokenClaims, 'kubernetes.io'> | Pick<PersonClaims, 'sub'>);
+
 /** When it resolves, the record survives a crash. Only then may the token be sent. */
 type RecordToken = (
   cluster: string,
-  claims: SignedClaims,
+  claims: RecordedClaims,
   binding?: IssuedTokenSpec['fleetRoleBinding'],
 ) => Promise<void>;
 
@@ -125,7 +130,7 @@ const NOT_TRACKED: StatusCause = {
   field: `metadata.annotations[${TOKEN_ANNOTATIONS.tracked}]`,
 };
 
-function specOf(cluster: string, claims: SignedClaims, user: User): IssuedTokenSpec {
+function specOf(cluster: string, claims: RecordedClaims, user: User): IssuedTokenSpec {
   return {
     cluster,
     ...holderOf(claims),
@@ -137,13 +142,13 @@ function specOf(cluster: string, claims: SignedClaims, user: User): IssuedTokenS
   };
 }
 
-function holderOf(claims: SignedClaims): Pick<IssuedTokenSpec, 'serviceAccount' | 'user'> {
+function holderOf(claims: RecordedClaims): Pick<IssuedTokenSpec, 'serviceAccount' | 'user'> {
   if (!('kubernetes.io' in claims)) return { user: { username: claims.sub } };
   const { namespace, serviceaccount } = claims['kubernetes.io'];
   return { serviceAccount: { namespace, name: serviceaccount.name, uid: serviceaccount.uid } };
 }
 
-function boundTo(claims: SignedClaims): Pick<IssuedTokenSpec, 'boundObjectRef'> {
+function boundTo(claims: RecordedClaims): Pick<IssuedTokenSpec, 'boundObjectRef'> {
   if (!('kubernetes.io' in claims)) return {};
   const { pod, secret } = claims['kubernetes.io'];
   const bound = pod === undefined ? secret && { kind: 'Secret', ...secret } : { kind: 'Pod', ...pod };

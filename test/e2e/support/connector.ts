@@ -10,7 +10,10 @@ import {
   type OrderAnswer,
   type OrderClaims,
   passSecretName,
+  peopleNamespace,
+  personAccountName,
 } from '../../../src/api/connector.ts';
+import { Person } from './cli.ts';
 import type { Answer, CallOptions, Server } from './server.ts';
 import { Watch } from './watch.ts';
 
@@ -56,6 +59,21 @@ export class ClusterIssuer {
   }
 }
 
+export async function bootstrap(server: Server, name: string): Promise<string> {
+  const admin = await Person.as(server);
+  const token = (await admin.ok(['create', 'bootstrap-token', '--name-pattern', name])).trim();
+  await admin.leave();
+  return token;
+}
+
+/** A registered connector, which has not reported yet. */
+export async function connectorOf(server: Server, cluster: string, more: object = {}): Promise<TestConnector> {
+  const connector = await new TestConnector(server, cluster).login();
+  const registered = await connector.register(await bootstrap(server, cluster), more);
+  expect(registered.code, registered.text).toBe(201);
+  return connector;
+}
+
 export interface Order {
   readonly name: string;
   readonly claims: OrderClaims;
@@ -76,6 +94,8 @@ export class TestConnector {
   /** Replaced by tests. */
   act: Act = (order) => this.issue(order);
   isRevocable = false;
+  /** Those that it has begun. */
+  readonly orders: Order[] = [];
   #watch: Watch | undefined;
   #running: Promise<void> | undefined;
 
@@ -112,7 +132,8 @@ export class TestConnector {
   }
 
   /** Reports, and answers orders until `stop`. */
-  async start(status: object = {}): Promise<this> {
+  async start(status: { readonly revocable?: boolean; readonly people?: string[] } = {}): Promise<this> {
+    this.isRevocable = status.revocable === true;
     const reported = await this.report(status);
     expect(reported.code, reported.text).toBe(200);
     await this.watch();
@@ -139,6 +160,7 @@ export class TestConnector {
 
   async #do(object: Order['object']): Promise<void> {
     const order = await this.read(object);
+    this.orders.push(order);
     if ((await this.claim(order)).code !== 200) return;
     const answer = await this.act(order);
     if (answer !== undefined) await this.answer(order, answer);
@@ -178,8 +200,8 @@ export class TestConnector {
   async issue({ name, claims }: Order): Promise<OrderAnswer> {
     const { request, person } = claims;
     const account = person === undefined ? request : undefined;
-    const namespace = account?.namespace ?? `clusterpass-people-${person?.group}`;
-    const serviceAccount = account?.serviceAccount ?? 'unknown';
+    const namespace = account?.namespace ?? peopleNamespace(person?.group ?? '');
+    const serviceAccount = account?.serviceAccount ?? personAccountName(person?.name ?? '');
     return { order: name, status: 201, body: await this.tokenRequest(name, claims, namespace, serviceAccount) };
   }
 
