@@ -36,6 +36,7 @@ Options (variable):
   -n, --namespace <namespace>     Namespace of the account
   --service-account <name>        Name of the account
   --as-me                         A pass for the caller, in place of an account
+  --group <group>                 With --as-me: the only group of the caller that the pass has
   --pass <handle>                 Redeem a pass. It determines account, audience and duration
   --audience <audience>           Audience of the token, repeatable (CLUSTERPASS_AUDIENCE)
   --duration <duration>           Lifetime of the token (CLUSTERPASS_DURATION)
@@ -153,6 +154,7 @@ var valueFlags = map[string]string{
 	"--as":                    "--as <namespace/name>",
 	"--audience":              "--audience <audience>",
 	"--duration":              "--duration <duration>",
+	"--group":                 "--group <group>",
 	"--pass":                  "--pass <handle>",
 	"-s":                      "-s, --server <URL>",
 	"--server":                "-s, --server <URL>",
@@ -295,7 +297,9 @@ type request struct {
 	// audiences is nil for a pass, which has none.
 	audiences []string
 	seconds   int64
-	isPass    bool
+	// group is nil for all groups of the caller.
+	group  *string
+	isPass bool
 	// codeVerifier is empty if no pass was requested on this machine.
 	codeVerifier string
 	// setBy has the flag, or the variable, that sets a field. Errors of the server name it in place of the field.
@@ -306,7 +310,10 @@ var handle = regexp.MustCompile(`^[a-z0-9_]{1,253}$`)
 
 func wantedToken(given flags, env func(string) string, info info) (request, error) {
 	wanted, err := requestOf(given, env, info)
-	wanted.setBy = map[string]string{"spec.audiences": "--audience", "spec.expirationSeconds": "--duration"}
+	wanted.setBy = map[string]string{
+		"spec.audiences": "--audience", "spec.expirationSeconds": "--duration",
+		"metadata.annotations[clusterpass.dev/group]": "--group",
+	}
 	if len(given.audiences) == 0 && env("CLUSTERPASS_AUDIENCE") != "" {
 		wanted.setBy["spec.audiences"] = "CLUSTERPASS_AUDIENCE"
 	}
@@ -319,7 +326,7 @@ func wantedToken(given flags, env func(string) string, info info) (request, erro
 func requestOf(given flags, env func(string) string, info info) (request, error) {
 	pass, isPass := given.text["--pass"]
 	if isPass {
-		for _, name := range []string{"--as", "--namespace", "--service-account", "--duration", "--audience"} {
+		for _, name := range []string{"--as", "--namespace", "--service-account", "--duration", "--audience", "--group"} {
 			if _, isOther := given.text[name]; isOther || given.isSet["--as-me"] {
 				return request{}, misused("--pass determines account, audience and duration: do not set them")
 			}
@@ -346,7 +353,13 @@ func requestOf(given flags, env func(string) string, info info) (request, error)
 			return wanted, misused("--as-me takes no --audience: a pass for a person is for its cluster")
 		}
 		wanted.path = "/apis/clusterregistry.k8s.io/v1alpha1/clusters/" + cluster + "/userpass"
+		if group, isGiven := given.text["--group"]; isGiven {
+			wanted.group = &group
+		}
 	} else {
+		if _, isGroup := given.text["--group"]; isGroup {
+			return wanted, misused("--group needs --as-me")
+		}
 		namespace, name, err := accountOf(given, env("CLUSTERPASS_AS"))
 		if err != nil {
 			return wanted, err

@@ -466,6 +466,9 @@ func (wanted request) body() string {
 		// Clusterpass issues no token for an address that is not one of the cluster.
 		annotations = append(annotations, `"clusterpass.dev/for-server":`+quote(wanted.forServer))
 	}
+	if wanted.group != nil {
+		annotations = append(annotations, `"clusterpass.dev/group":`+quote(*wanted.group))
+	}
 	if wanted.codeVerifier != "" {
 		annotations = append(annotations, `"clusterpass.dev/code-verifier":`+quote(wanted.codeVerifier))
 	}

@@ -66,6 +66,8 @@ export interface PassFacts {
   readonly baseUrl: string;
   /** `me`: the passes are for the person who uses the kubeconfig. */
   readonly account: { readonly namespace: string; readonly name: string } | 'me';
+  /** The only group of the person that the passes have. */
+  readonly group?: string | undefined;
   /** The handle of a pass for the account: the plugin redeems it. */
   readonly pass?: string;
   /** The product name in the paths below `baseUrl`, if it is not the default. */
@@ -79,10 +81,10 @@ const DEFAULT_PRODUCT_NAME = 'orchestrator';
 
 /** A context of a cluster, named after it. It contains no secret: the plugin fetches tokens. */
 export function passContext(facts: PassFacts): ContextEntry & { readonly user: { readonly exec: ExecConfig } } {
-  const { cluster, server, caBundle, baseUrl, account, productName, pass, command } = facts;
+  const { cluster, server, caBundle, baseUrl, account, group, productName, pass, command } = facts;
   const [who, subject] =
     account === 'me'
-      ? [account, ['--as-me']]
+      ? [account, ['--as-me', ...(group === undefined ? [] : ['--group', group])]]
       : [`${account.namespace}:${account.name}`, ['--namespace', account.namespace, '--service-account', account.name]];
   const args = [
     ...['--server', baseUrl, '--cluster', cluster],

@@ -1,4 +1,4 @@
-import type { IssuedPass } from '../api/kinds/token-request-list.ts';
+import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
@@ -17,10 +17,19 @@ export type PassSubject = ServiceAccount | 'me';
 /** Of `--as` and `--as-me`; undefined when neither is given. */
 export function passSubject(invocation: Invocation): PassSubject | undefined {
   const as = invocation.text('as');
-  if (!invocation.is('asMe')) return as === undefined ? undefined : parseServiceAccount(as, '--as');
+  if (!invocation.is('asMe')) {
+    if (invocation.text('group') !== undefined) throw new UsageError('--group needs --as-me');
+    return as === undefined ? undefined : parseServiceAccount(as, '--as');
+  }
   if (as !== undefined) throw new UsageError('set --as or --as-me, not both');
   return 'me';
 }
+
+/** What an item of a list of tokens asks for. `group`: of `--group`. */
+export const itemFor = (subject: PassSubject, group: string | undefined): Omit<RequestedPass, 'cluster'> =>
+  subject === 'me'
+    ? { userpass: true, ...(group === undefined ? {} : { group }) }
+    : { namespace: subject.namespace, serviceAccount: subject.name };
 
 /** Parses `namespace/name`. Kubeconfigs pass both to a program as arguments, so only valid names are accepted. */
 export function parseServiceAccount(text: string, flag: string): ServiceAccount {
@@ -54,11 +63,10 @@ export async function tokenProblems(
   client: Client,
   clusters: readonly string[],
   subject: PassSubject,
-  server: string | undefined,
+  { server, group }: { readonly server: string | undefined; readonly group: string | undefined },
 ): Promise<TokenProblems> {
   if (clusters.length === 0) return { warnings: [], refused: new Set() };
-  const wanted = subject === 'me' ? { userpass: true } : { namespace: subject.namespace, serviceAccount: subject.name };
-  const requested = clusters.slice(0, MAX_TESTED).map((cluster) => ({ cluster, ...wanted }));
+  const requested = clusters.slice(0, MAX_TESTED).map((cluster) => ({ cluster, ...itemFor(subject, group) }));
   const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);
   try {
     const passes = await client.createPasses(requested, { dryRun: true, signal });

@@ -1,3 +1,4 @@
+import { recordIdOf } from '../api/connector.ts';
 import { isTokenId } from '../api/names.ts';
 
 export interface TokenReference {
@@ -22,10 +23,11 @@ export function parseTokenReference(text: string): TokenReference | undefined {
   if (parts.length !== 3) return undefined;
   try {
     const claims: unknown = JSON.parse(Buffer.from(parts[1] ?? '', 'base64url').toString());
-    const { jti, iss, aud, exp } = (claims ?? {}) as Readonly<Record<string, unknown>>;
-    if (typeof jti !== 'string' || !isTokenId(jti) || typeof iss !== 'string') return undefined;
+    const { iss, aud, exp } = (claims ?? {}) as Readonly<Record<string, unknown>>;
+    const recordId = recordIdOf(claims);
+    if (typeof recordId !== 'string' || !isTokenId(recordId) || typeof iss !== 'string') return undefined;
     return {
-      id: jti,
+      id: recordId,
       issuer: iss,
       ...(Array.isArray(aud) ? { audiences: aud.filter((each) => typeof each === 'string') } : {}),
       ...(typeof exp === 'number' ? { expiresAt: exp } : {}),

@@ -118,6 +118,7 @@ const VALID: readonly (readonly [name: string, given: Case])[] = [
   ],
   ['--no-cache', { cluster: 'own', args: ['--no-cache', '--as-me=false'] }],
   ['--as-me', { cluster: 'own', args: ['--as-me', '--duration', '10m'] }],
+  ['--as-me --group', { cluster: 'own', args: ['--as-me', '--group', 'devs'] }],
   ['--as-me with a profile', { args: ['--as-me'], env: info(profile({ clusterName: 'own' })) }],
   ['--pass', { args: ['--pass', `pass_${'a'.repeat(32)}`], env: { CLUSTERPASS_AUDIENCE: 'c' } }],
   ['--pass with a profile', { args: ['--pass=pass_a'], env: info(profile({ clusterName: 'own' })) }],
@@ -180,11 +181,12 @@ const MISUSED: readonly (readonly [name: string, given: Case])[] = [
   ...['', '.', '..', 'a/b', 'A', 'a'.repeat(254)].map(
     (pass) => [`--pass ${pass.slice(0, 9)}`, { args: ['--pass', pass] }] as const,
   ),
-  ...[['--as', 'a/b'], ['-n', 'a'], ['--duration', '1m'], ['--audience', 'a'], ['--as-me']].map(
+  ...[['--as', 'a/b'], ['-n', 'a'], ['--duration', '1m'], ['--audience', 'a'], ['--as-me'], ['--group', 'a']].map(
     (args) => [`--pass with ${args.join(' ')}`, { args: ['--pass', 'pass_a', ...args] }] as const,
   ),
   ['--as and --as-me', { cluster: 'own', args: ['--as-me', '--as', 'a/b'] }],
   ['--as-me and an audience', { cluster: 'own', args: ['--as-me'], env: { CLUSTERPASS_AUDIENCE: 'a' } }],
+  ['--group without --as-me', { cluster: 'own', args: ['--as', 'a/b', '--group', 'devs'] }],
   ['--as-me=maybe', { cluster: 'own', args: ['--as-me=maybe'] }],
   ['no account', { cluster: 'own', env: { CLUSTERPASS_AS: '' } }],
   ['no name', { cluster: 'own', args: ['-n', 'team'] }],

@@ -20,6 +20,7 @@ import { detailsOf } from './cluster-details.ts';
 import { ConditionsSection } from './conditions-section.tsx';
 import { ConfirmSection } from './confirm-section.tsx';
 import { ConnectSection } from './connect-section.tsx';
+import { ConnectorSection } from './connector-section.tsx';
 import { EndpointsSection, PassesSection } from './endpoints-section.tsx';
 import { EventsSection } from './events-section.tsx';
 import { WhoSection } from './who-section.tsx';
@@ -98,6 +99,7 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
         </div>
         <div className="column">
           <PassesSection details={details} />
+          {permissions.can('list', CLUSTERPASS, 'connectors') && <ConnectorSection name={name} />}
           <AccessSection name={name} resourceVersion={version} />
           {permissions.can('create', CLUSTERPASS, 'resourceaccessreviews') && (
             <WhoSection name={name} resourceVersion={version} account={account} />

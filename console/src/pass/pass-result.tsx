@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { recordIdOf } from '../../../src/api/connector.ts';
 import { PEOPLE_PATH } from '../../../src/api/pass-audience.ts';
 import { createClient, type IssuedToken, isStatus, reviewSelf } from '../../../src/client/index.ts';
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
@@ -35,6 +36,7 @@ export function PassResult({ cluster, details, pass, tracked, onDone }: PassResu
   const expiresAt = Date.parse(pass.expirationTimestamp);
   const remaining = expiresAt - now;
   const claims = decodeClaims(pass.token) ?? {};
+  const recordId = recordIdOf(claims);
   const audiences = audiencesOf(claims);
   const isForPerson = audiences.includes(`${details.audience}${PEOPLE_PATH}`);
   const opensCluster = isForPerson || audiences.includes(details.audience);
@@ -73,7 +75,10 @@ export function PassResult({ cluster, details, pass, tracked, onDone }: PassResu
       </div>
       {revoked && remaining > 0 && (
         <p className="warning" role="status" ref={revocation} tabIndex={-1}>
-          Clusterpass refuses this pass. {describeEffects([effect]).join(' ')}
+          Clusterpass refuses this pass.{' '}
+          {recordId === claims.jti
+            ? describeEffects([effect]).join(' ')
+            : 'So does the cluster, within about ten seconds.'}
         </p>
       )}
       {pass.warnings.map((warning) => (
@@ -89,12 +94,12 @@ export function PassResult({ cluster, details, pass, tracked, onDone }: PassResu
             {/* What a test has said is not true any more. */}
             <TestButton key={String(isValid)} cluster={cluster} token={pass.token} />
           </ServerControls>
-        ) : (
+        ) : details.audience === '' ? null : (
           <p className="muted hint">Issued for another audience: this cluster does not accept it.</p>
         )}
-        {!revoked && typeof claims.jti === 'string' && (
+        {!revoked && typeof recordId === 'string' && (
           <ServerControls>
-            <RevokeButton jti={claims.jti} tracked={tracked} onRevoked={() => setRevoked(true)} />
+            <RevokeButton jti={recordId} tracked={tracked} onRevoked={() => setRevoked(true)} />
           </ServerControls>
         )}
         <button type="button" className="button primary" onClick={onDone}>

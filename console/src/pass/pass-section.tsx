@@ -38,7 +38,7 @@ export function PassSection({ cluster, details, account, onAccount }: PassSectio
   }, [accounts, account, onAccount]);
   return (
     <Section title={issued === undefined ? 'Get a pass' : `Your pass in ${cluster}`} focusRef={focused}>
-      {issued === undefined && details.issuer !== '' && (
+      {issued === undefined && (
         <PersonPass cluster={cluster} onIssued={(pass, tracked) => setIssued({ pass, tracked })} />
       )}
       {issued !== undefined ? (

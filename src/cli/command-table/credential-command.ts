@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import { audience, cluster, namespace } from './flags.ts';
+import { audience, cluster, namespace, personGroup } from './flags.ts';
 
 /** Alone in its file: kubectl starts the plugin often, and it must not wait for the tables of the other commands. */
 export const CREDENTIAL: Command = {
@@ -30,6 +30,7 @@ export const CREDENTIAL: Command = {
       flags: '--as-me',
       doc: 'Give a pass for yourself, in place of a service account.',
     },
+    personGroup,
     { ...audience, variable: 'CLUSTERPASS_AUDIENCE' },
     {
       flags: '--duration <duration>',

@@ -50,6 +50,12 @@ export const docOf = ({ doc, conflicts = [] }: Flag): string =>
 
 // Flags that several commands have.
 
+export const personGroup: Flag = {
+  flags: '--group <group>',
+  doc: 'With `--as-me`: the only group of yours that the pass has. A connector may require one.',
+  field: /metadata\.annotations\[clusterpass\.dev\/group\]/,
+};
+
 export const output = (...formats: string[]): Flag => ({
   flags: `-o, --output <${formats.join('|')}>`,
   doc: 'Output format.',

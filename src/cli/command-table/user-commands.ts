@@ -1,5 +1,5 @@
 import type { Command, Flag } from '../command.ts';
-import { audience, cluster, dryRun, namespace, noHeaders, output } from './flags.ts';
+import { audience, cluster, dryRun, namespace, noHeaders, output, personGroup } from './flags.ts';
 
 /** Which tracked tokens `token list` and `token revoke` are about. */
 const tokenSelection: readonly Flag[] = [
@@ -60,6 +60,7 @@ export const USER_COMMANDS: readonly Command[] = [
           ...['--bound-object-kind', '--bound-object-name', '--bound-object-uid'],
         ],
       },
+      personGroup,
       { ...namespace, default: 'default' },
       audience,
       {
@@ -171,6 +172,7 @@ export const USER_COMMANDS: readonly Command[] = [
         flags: '--as-me',
         doc: 'Use passes for yourself in every cluster, in place of `--as`. The clusters must accept people.',
       },
+      personGroup,
       {
         flags: '--server-context',
         doc: 'Contexts of Clusterpass itself, with your login, also with `--as` or `--prune`. Needs https.',
@@ -245,6 +247,7 @@ export const USER_COMMANDS: readonly Command[] = [
         doc: 'Service account whose tokens are used in every cluster. Required without `--as-me`.',
       },
       { flags: '--as-me', doc: 'Use passes for yourself instead of those of a service account.' },
+      personGroup,
       { flags: '-i, --stdin', doc: 'Read standard input to its end, and give it to each command.' },
       { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },
       { ...cluster('Name of a cluster, or `SERVER/NAME`.'), repeatable: true },

@@ -24,7 +24,7 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const created = await createToken(context, invocation, (isTracked) =>
     account === 'me'
-      ? client.createUserpass({ ...shared, tracked: isTracked })
+      ? client.createUserpass({ ...shared, group: invocation.text('group'), tracked: isTracked })
       : client.createToken({ ...shared, ...account, tracked: isTracked }),
   ).catch(async (error: unknown) => {
     if (account === 'me' || !(isStatus(error, 403) || isStatus(error, 404))) throw error;
@@ -64,6 +64,7 @@ function accountOptions(invocation: Invocation): AccountOptions | 'me' {
     return 'me';
   }
   if (name === undefined) throw new CliError('name the service account, or set --as-me');
+  if (invocation.text('group') !== undefined) throw new CliError('--group needs --as-me');
   const [namespace = '', account = '', ...more] = name.split('/');
   if (name.includes('/')) {
     const hint = account === '' || more.length > 0 ? '' : `: use ${account} -n ${namespace}`;

@@ -39,6 +39,7 @@ export const run: Run = async (context, invocation) => {
   const subject = handle === undefined ? subjectOf(context, invocation) : 'pass';
   const audiences = handle === undefined ? audiencesOf(context, invocation) : [];
   const expirationSeconds = handle === undefined ? durationOf(context, invocation) : undefined;
+  const group = invocation.text('group');
   const connection = await resolveConnection(context, invocation);
   const { server, tokenFile } = connection;
   const bearer = tokenFor(connection);
@@ -49,7 +50,7 @@ export const run: Run = async (context, invocation) => {
       if (subject === 'pass')
         return client.redeemPass({ handle: handle ?? '', forServer, codeVerifier: await proof(), signal });
       return subject === 'me'
-        ? client.createUserpass({ cluster, forServer, expirationSeconds, signal })
+        ? client.createUserpass({ cluster, group, forServer, expirationSeconds, signal })
         : client.createToken({ cluster, ...subject, audiences, forServer, expirationSeconds, signal });
     },
     check: async (token, verifier) => {
@@ -84,7 +85,7 @@ export const run: Run = async (context, invocation) => {
   async function cached(): Promise<Credential> {
     // The ID of a session stays the same when its token is refreshed.
     const caller = connection.sessionId ?? (await bearer());
-    const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null] : [handle];
+    const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null, group ?? null] : [handle];
     const identity = [caller, cluster, ...what, forServer ?? null];
     if (!invocation.isOff('cache')) {
       return cachedCredential(context, server, identity, source, { handle, waitMs: deadline.leftMs });
@@ -131,7 +132,9 @@ const utcText = (milliseconds: number): string => new Date(milliseconds).toISOSt
 function handleOf(invocation: Invocation): string | undefined {
   const handle = invocation.text('pass');
   if (handle === undefined) return undefined;
-  const others = ['as', 'namespace', 'serviceAccount', 'duration'].some((name) => invocation.text(name) !== undefined);
+  const others = ['as', 'namespace', 'serviceAccount', 'duration', 'group'].some(
+    (name) => invocation.text(name) !== undefined,
+  );
   if (others || invocation.is('asMe') || invocation.list('audience').length > 0) {
     throw new UsageError('--pass determines account, audience and duration: do not set them');
   }

@@ -1,8 +1,10 @@
 import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
+import type { ConnectorStatus } from '../../api/kinds/connector.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
+import { isStatus } from '../../client/errors.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { clusterReferences } from '../cluster-references.ts';
@@ -48,17 +50,33 @@ interface Details {
   readonly computed: Readonly<Record<string, string>>;
   readonly reason: string;
   readonly accounts: UsableAccounts;
+  readonly connector: ConnectorStatus | undefined;
 }
 
 async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Details> {
   const { name } = full.metadata;
-  const [listed, reason, accounts] = await Promise.all([
+  const [listed, reason, accounts, connector] = await Promise.all([
     publicCluster(client, name),
     whyVisible(client, name),
     client.usableAccounts(name),
+    connectorOf(client, name),
   ]);
-  return { cluster: full, computed: listed?.metadata.annotations ?? {}, reason, accounts };
+  return { cluster: full, computed: listed?.metadata.annotations ?? {}, reason, accounts, connector };
 }
+
+/** Undefined without one, and for a user who may not see it. */
+async function connectorOf(client: Client, name: string): Promise<ConnectorStatus | undefined> {
+  const options = { expects: 'items', query: { fieldSelector: `metadata.name=${name}` } } as const;
+  try {
+    const { value } = await client.request<{ items: { status?: ConnectorStatus }[] }>('GET', CONNECTORS, options);
+    return value.items[0] && (value.items[0].status ?? {});
+  } catch (error) {
+    if (isStatus(error, 403) || isStatus(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+const CONNECTORS = '/apis/clusterpass.dev/v1alpha1/connectors';
 
 async function whyVisible(client: Client, name: string): Promise<string> {
   const status = await reviewAccess(client, undefined, {
@@ -78,7 +96,7 @@ const isHidden = (key: string): boolean =>
 /** The server is given if there are several. */
 function describe(
   context: Context,
-  { cluster, computed, reason, accounts }: Details,
+  { cluster, computed, reason, accounts, connector }: Details,
   server: NamedServer | undefined,
 ): string {
   const { name, uid, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
@@ -102,6 +120,7 @@ function describe(
     ['Longest lifetime:', Number.isInteger(seconds) ? `${exactDuration(seconds)} (${seconds} seconds)` : '<unknown>'],
     ['CA bundle:', caBundle === undefined ? '<none>' : `${Buffer.from(caBundle, 'base64').length} bytes`],
     ...(credential === undefined ? [] : [['Credential:', `${credential.namespace}/${credential.name}`]]),
+    ...(connector === undefined ? [] : connectorFacts(connector, age)),
     ['Visible because:', reason],
   ];
   const endpoints = serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [
@@ -138,6 +157,31 @@ function section(title: string, names: readonly string[], rows: readonly (readon
   if (rows.length === 0) return renderTable([[title, '<none>']]);
   const lines = [names, names.map((name) => '-'.repeat(name.length)), ...rows].map(clean);
   return `${title}\n${renderTable(lines.map(([first, ...others]) => [`  ${first}`, ...others]))}`;
+}
+
+function connectorFacts(status: ConnectorStatus, age: (time: string | undefined) => string): string[][] {
+  const {
+    version = '<unknown>',
+    connectedSince,
+    renewTime,
+    lastOrderTime,
+    revocable,
+    people = [],
+    allow = [],
+  } = status;
+  const issues = [
+    ...allow.map(({ namespace, accounts = [], maxSeconds }): [string, string] => [
+      `${namespace}/${accounts.join(',')}`,
+      maxSeconds === undefined ? '' : ` (at most ${exactDuration(maxSeconds)})`,
+    ]),
+    ...(people.length === 0 ? [] : [[`people of ${people.join(', ')}`, ''] as const]),
+  ];
+  return [
+    ['Connector:', `version ${version}, ${revocable === true ? 'its tokens can be revoked' : 'without revocation'}`],
+    ['  Connected:', `since ${connectedSince ?? '<unknown>'}, last report ${age(renewTime)} ago`],
+    ['  Last order:', lastOrderTime === undefined ? '<none>' : `${age(lastOrderTime)} ago`],
+    ...pairs('  May issue:', issues, ''),
+  ];
 }
 
 /** One line per pair, with the title on the first. */

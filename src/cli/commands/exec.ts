@@ -24,7 +24,7 @@ import { describeError } from '../describe-error.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { type ExecTarget, runForCluster } from '../run-for-cluster.ts';
-import { type PassSubject, passSubject } from '../service-account.ts';
+import { itemFor, type PassSubject, passSubject } from '../service-account.ts';
 import { nearestClusters, orMeant } from '../suggest-cluster.ts';
 
 /** Runs a command for each cluster that is selected, with a kubeconfig that holds a token for that cluster. */
@@ -237,7 +237,7 @@ async function targetsOf(
     else endpoints.set(cluster.metadata.name, { ...endpoint, source: cluster });
   }
   const wanted = {
-    ...(subject === 'me' ? { userpass: true } : { namespace: subject.namespace, serviceAccount: subject.name }),
+    ...itemFor(subject, invocation.text('group')),
     ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
   };
   const requested = [...endpoints.keys()].map((cluster) => ({ cluster, ...wanted }));

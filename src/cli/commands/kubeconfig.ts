@@ -45,6 +45,7 @@ export const run: Run = async (context, invocation) => {
     account,
     isServer,
     template,
+    group: invocation.text('group'),
     command: invocation.text('execCommand') ?? (await execCommand(context)),
     labelSelector,
     references: clusterReferences(names, servers),

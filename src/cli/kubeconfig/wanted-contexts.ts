@@ -12,6 +12,8 @@ export interface ContextSettings {
   readonly template: string;
   /** The program that kubectl runs for a token. */
   readonly command: string;
+  /** Of `--group`. */
+  readonly group?: string | undefined;
 }
 
 /** The default. */
@@ -20,7 +22,7 @@ const QUALIFIED_TEMPLATE = '{server}/{cluster}';
 
 /** The context of a cluster, or the reason why it has none. */
 export function wantedContext(
-  { template, command }: ContextSettings,
+  { template, command, group }: ContextSettings,
   { name: serverName, connection }: NamedServer,
   subject: PassSubject,
   cluster: Cluster,
@@ -30,7 +32,7 @@ export function wantedContext(
   const { name } = cluster.metadata;
   const endpoint = endpointFor(cluster, localAddress);
   if (typeof endpoint === 'string') return endpoint;
-  const entry = passContext({ cluster: name, ...endpoint, baseUrl, account: subject, productName, command });
+  const entry = passContext({ cluster: name, ...endpoint, baseUrl, account: subject, group, productName, command });
   const account = subject === 'me' ? { namespace: 'default', name: subject } : subject;
   const who = subject === 'me' ? subject : `${account.namespace}:${account.name}`;
   const namesBy = (text: string): { contextName: string; userName: string } => {

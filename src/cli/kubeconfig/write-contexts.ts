@@ -199,7 +199,7 @@ function summaryOf(settings: WriteSettings, { changed, written, added, renamed, 
 }
 
 async function testTokens(
-  { servers, account, isRepeated }: WriteSettings,
+  { servers, account, isRepeated, group }: WriteSettings,
   wanted: readonly WantedContext[],
   parts: readonly ServerClusters[],
 ): Promise<Tested> {
@@ -208,7 +208,8 @@ async function testTokens(
       if (account === undefined || isRepeated) return { server, warnings: [], refused: new Set<string>() };
       const clusters = wanted.filter(({ key }) => key.server === server && key.cluster !== '');
       const names = [...new Set(clusters.map(({ key }) => key.cluster))];
-      return { server, ...(await tokenProblems(client, names, account, servers.length === 1 ? undefined : name)) };
+      const options = { server: servers.length === 1 ? undefined : name, group };
+      return { server, ...(await tokenProblems(client, names, account, options)) };
     }),
   );
   const refused = new Map(tested.map((each) => [each.server, each.refused]));

@@ -126,7 +126,7 @@ export class TokenOrder {
     const { cluster, tokenRequest } = this.#ordered;
     const { request } = tokenRequest;
     const kind = catalog.tokenOrders;
-    // A key for each order: later, nobody can read the answers in the history of the store.
+    // A key for each order: later, no process can read the answers in the history of the store.
     const { publicKey, privateKey } = await generateKeyPair('ECDH-ES');
     this.#startedAt = now();
     const expirationTimestamp = toTimestamp(this.#startedAt + ORDER_SECONDS * 1000);
