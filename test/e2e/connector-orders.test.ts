@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { personAccountName, recordIdOf } from '../../src/api/connector.ts';
 import { auditLogOf, eventsOf } from './support/audit.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
+import { Person } from './support/cli.ts';
 import { CONNECTORS, connectorOf, type Order, ordersOf, type TestConnector } from './support/connector.ts';
 import { asUser, bind, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -268,6 +269,39 @@ describe('a token that can be revoked', () => {
   });
 });
 
+it('clusterpass describe cluster says what a connector may issue', async () => {
+  const connector = await connectorOf(server, 'shown');
+  const now = new Date().toISOString();
+  await connector.report({
+    ...{ version: '1.2.3', connectedSince: '2026-08-01T12:00:00Z', lastOrderTime: now, revocable: true },
+    allow: [
+      { namespace: 'ci', accounts: ['builder', 'other'], maxSeconds: 900 },
+      { namespace: 'shop', accounts: ['*'] },
+    ],
+    people: ['devs'],
+  });
+  const admin = await Person.as(server);
+  const text = await admin.ok(['describe', 'cluster', 'shown']);
+  await admin.leave();
+  expect(
+    text
+      .split('\n')
+      .filter((line) => /^(?:Connector| {2}[CLM]| {20,}[sp])/.test(line))
+      .join('\n'),
+  ).toMatch(
+    new RegExp(
+      [
+        '^Connector: +version 1\\.2\\.3, its tokens can be revoked',
+        ' +Connected: +since 2026-08-01T12:00:00Z, last report \\d+s ago',
+        ' +Last order: +\\d+s ago',
+        ' +May issue: +ci/builder,other \\(at most 15m\\)',
+        ' +shop/\\*',
+        ' +people of devs$',
+      ].join('\n'),
+    ),
+  );
+});
+
 describe('a pass for a person', () => {
   const askPass = (user: string, cluster: string, { annotations, spec, query = '' }: Asked = {}): Promise<Answer> =>
     server.call('POST', `${CLUSTERS}/${cluster}/userpass${query}`, {
@@ -315,6 +349,20 @@ describe('a pass for a person', () => {
       spec: { audiences: [`${server.url}/orchestrator/people-2/people`] },
     });
     expect(refusal(audience)).toMatchObject([422, 'Invalid', expect.stringContaining('spec.audiences')]);
+    await connector.stop();
+  });
+
+  it('names the flag of the group where one is required, and takes it', async () => {
+    const connector = await started('people-5', { people: ['ops', 'devs'] });
+    const jill = await Person.as(server, 'jill');
+    const create = ['create', 'token', '--cluster', 'people-5', '--as-me'];
+    expect(await jill.fails(create)).toContain('--group: Unsupported value: "": supported values: "devs", "ops"');
+    const group = (token: string): string => decodeJwt(token).sub?.split(':')[2] ?? '';
+    expect(group(await jill.ok([...create, '--group', 'ops']))).toBe('clusterpass-people-ops');
+    const credential = ['credential', '--cluster', 'people-5', '--as-me', '--group', 'devs', '--no-cache'];
+    expect(group(JSON.parse(await jill.ok(credential)).status.token)).toBe('clusterpass-people-devs');
+    expect(await jill.fails(['create', 'token', 'x', '--cluster', 'people-5', '--group', 'ops'])).toContain('--as-me');
+    await jill.leave();
     await connector.stop();
   });
 

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { connectorOf } from './support/connector.ts';
 import { addCluster, PUBLIC_LIST, touch } from './support/fleet.ts';
-import { createAccount, createNamespace, issue, tokenPath } from './support/objects.ts';
+import { createAccount, createNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { FAST_INTERVALS, type Server, startServer, TLS } from './support/server.ts';
 import { Watch } from './support/watch.ts';
@@ -86,6 +86,7 @@ function serveTogether(start: () => Promise<Server>): void {
     );
     expect(codes).toEqual(codes.map(() => 201));
     await connector.stop();
+    await remove(server, `${CLUSTERS}/ordered`);
   });
 
   it('B30: a revoked token is refused by both as soon as one has acknowledged it', async () => {
