@@ -66,8 +66,12 @@ const FOLDERS = {
     why: 'config/ turns flags, variables and files into values. It does not reach into the parts those values configure.',
   },
   cli: {
-    imports: ['sync', 'mcp', 'client', 'config', 'observability', 'api', 'lib'],
-    why: 'cli/ talks to a server over HTTP, by client/ and sync/; it shares only mcp/, api/, config/, observability/ and lib/ with it.',
+    imports: ['connector', 'sync', 'mcp', 'client', 'config', 'observability', 'api', 'lib'],
+    why: 'cli/ talks to a server over HTTP, by client/, sync/ and connector/; it shares only mcp/, api/, config/, observability/ and lib/ with it.',
+  },
+  connector: {
+    imports: ['client', 'api', 'lib'],
+    why: 'connector/ is a client of Clusterpass and of one cluster: cli/ hands it both, and what it may do.',
   },
   sync: {
     imports: ['client', 'api', 'lib'],

@@ -37,7 +37,7 @@ export const IMPORTED_ANNOTATION = 'clusterpass.dev/imported-from';
 
 /**
  * On a copy of an object of a cluster: the identity of that cluster. A caller with the verb `MIRROR_VERB` sets it, and
- * then the UID as well: `clusterpass mirror`.
+ * then the UID as well: the connector of the cluster.
  */
 export const MIRRORED_ANNOTATION = 'clusterpass.dev/mirrored-from';
 

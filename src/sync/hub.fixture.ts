@@ -7,16 +7,17 @@ import { Type } from 'typebox';
 import { bodySchema } from '../api/codec/shape.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { typeMeta } from '../api/kinds/meta.ts';
-import type { JsonMap } from '../lib/json.ts';
+import type { JsonMap, JsonValue } from '../lib/json.ts';
 import { plainObject } from '../objects/managed-fields.ts';
 import { applyConfig } from '../objects/patches/apply/apply-config.ts';
 import { setOf } from '../objects/patches/apply/field-set.ts';
 import { readManagers, writeManagers } from '../objects/patches/apply/managers.ts';
+import { applyMergePatch } from '../objects/patches/merge-patch.ts';
 import { keyOf } from './plan.ts';
 
 /**
- * A hub: an API server that stores objects of any kind, with list, watch, apply and delete over HTTP. Server-side apply
- * is the one of Clusterpass, with the lists of ClusterProfiles.
+ * A hub, or any cluster: an API server that stores objects of any kind, with list, watch, create, update, merge patch,
+ * apply and delete over HTTP. Server-side apply is the one of Clusterpass, with the lists of ClusterProfiles.
  */
 
 const TEXT = Type.Optional(Type.String());
@@ -45,6 +46,11 @@ export const HUB_TOKEN = 'token-of-the-hub-0123456789';
 /** `code`: answers with it. `disconnect`: closes the connection before the request is handled, or after it. */
 export type Fault = { readonly code: number } | 'disconnect' | 'lose-answer' | undefined;
 
+export interface HubAnswer {
+  readonly code: number;
+  readonly value: unknown;
+}
+
 interface Entry {
   readonly collection: string;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -65,6 +71,9 @@ export class FakeHub {
   readonly groups: Record<string, readonly string[]>;
   /** Called for each request. */
   fault: (method: string, path: string) => Fault = () => undefined;
+  /** Answers a request that is not about stored objects: a path without a resource, or a subresource. */
+  answer: (method: string, path: string, body: string) => HubAnswer | undefined | Promise<HubAnswer | undefined> = () =>
+    undefined;
   /** Called after a GET of one object, before its answer: for clients that write in between. */
   afterGet: (path: string) => void = () => {};
   /** Every write that was handled: `PATCH /apis/...`. */
@@ -181,12 +190,22 @@ export class FakeHub {
           ? undefined
           : 401;
     if (failure !== undefined) return status(response, failure, 'refused');
+    const answered = await this.answer(method, url.pathname, body);
+    if (answered !== undefined) return reply(response, answered.code, answered.value);
     const [, discovered] = /^\/apis\/([^/]+)$/.exec(url.pathname) ?? [];
     if (discovered !== undefined) return this.#discover(response, discovered);
     const { group = '', namespace, resource = '', name, status: subresource } = PATH.exec(url.pathname)?.groups ?? {};
     if (group !== '' && !this.groups[group]?.some((each) => url.pathname.includes(`/${each}/`)))
       return status(response, 404, 'the server could not find the requested resource');
     const collection = `${group}/${resource}`;
+    if (name === undefined && method === 'POST') {
+      this.writes.push(`POST ${url.pathname}`);
+      const object = JSON.parse(body) as ApiObject;
+      const metadata = { ...object.metadata, ...(namespace === undefined ? {} : { namespace }) };
+      const isTaken = this.objects(collection).has(keyOf({ metadata }));
+      if (isTaken) return status(response, 409, 'it already exists');
+      return reply(response, 201, this.#store(collection, { ...object, metadata }));
+    }
     if (name === undefined) return this.#list(response, collection, namespace, url.searchParams);
     const key = namespace === undefined ? name : `${namespace}/${name}`;
     if (method === 'GET') {
@@ -197,7 +216,9 @@ export class FakeHub {
     const isDryRun = url.searchParams.get('dryRun') === 'All';
     if (!isDryRun) this.writes.push(`${method} ${url.pathname}`);
     const answer = fault === 'lose-answer' ? undefined : response;
-    if (method === 'PATCH')
+    const isMerge = request.headers['content-type'] === 'application/merge-patch+json';
+    if (method === 'PUT' || isMerge) this.#update(response, collection, key, { isMerge, body });
+    else if (method === 'PATCH')
       this.#apply(answer, collection, key, JSON.parse(body), { subresource, query: url.searchParams, isDryRun });
     else this.#delete(answer, collection, key, JSON.parse(body || '{}'), isDryRun);
     return answer ?? request.socket.destroy();
@@ -267,6 +288,20 @@ export class FakeHub {
     const same = live !== undefined && JSON.stringify(withoutVersion(live)) === JSON.stringify(withoutVersion(result));
     const stored = isDryRun || same ? result : this.#store(collection, result);
     return response === undefined ? undefined : reply(response, live === undefined ? 201 : 200, stored);
+  }
+
+  #update(
+    response: ServerResponse,
+    collection: string,
+    key: string,
+    { isMerge, body }: { readonly isMerge: boolean; readonly body: string },
+  ): unknown {
+    const live = this.objects(collection).get(key);
+    const sent = JSON.parse(body) as ApiObject;
+    if (live === undefined) return status(response, 404, `${key} not found`);
+    if (isStale(sent.metadata?.resourceVersion, live)) return status(response, 409, 'the object has been modified');
+    const merged = isMerge ? applyMergePatch(live as unknown as JsonValue, sent as unknown as JsonValue) : sent;
+    return reply(response, 200, this.#store(collection, merged as unknown as ApiObject));
   }
 
   #delete(

@@ -119,7 +119,7 @@ export function comparable(manifests: readonly Manifest[]): Record<string, unkno
   const hashed = manifests.find(({ kind, metadata: { name } }) => kind === 'ConfigMap' && /-[a-z0-9]{10}$/.test(name));
   const plain = (value: unknown, field = ''): unknown => {
     if (value === hashed?.metadata.name) return hashed?.metadata.name.replace(/-[a-z0-9]{10}$/, '');
-    if (field === 'clusterpass.yaml') return parse(String(value), { version: '1.1' });
+    if (field === 'clusterpass.yaml' || field === 'connector.yaml') return parse(String(value), { version: '1.1' });
     if (Array.isArray(value)) {
       const key = SETS[field as keyof typeof SETS];
       const items = value.map((item) => plain(item));

@@ -63,4 +63,5 @@ export function renderChart(options?: RenderOptions): Manifest[] {
   return Object.values(manifests).flatMap(parseManifests);
 }
 
-export const chartValues = (name: string): string => readFileSync(join(CHART, 'ci', `${name}-values.yaml`), 'utf8');
+export const chartValues = (name: string, chart = CHART): string =>
+  readFileSync(join(chart, 'ci', `${name}-values.yaml`), 'utf8');

@@ -199,8 +199,8 @@ describeWith(go, 'the Helm chart', () => {
     checkInstallation('etcd', () => renderChart({ values: [chartValues('replicas')] })));
 });
 
-describe.each(['sync-export', 'join', 'mirror'])('kubernetes/examples/%s.yaml', (name) => {
-  const manifests = parseManifests(read(`kubernetes/examples/${name}.yaml`));
+describe('kubernetes/examples/sync-export.yaml', () => {
+  const manifests = parseManifests(read('kubernetes/examples/sync-export.yaml'));
   // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models by the first test below
   const objects: any[] = manifests;
   const the = (kind: string) => objects.find((object) => object.kind === kind);
@@ -234,21 +234,9 @@ describe.each(['sync-export', 'join', 'mirror'])('kubernetes/examples/%s.yaml', 
     const file = (container.args as string[]).find((arg) => arg.startsWith('--token-file='))?.split('=')[1] ?? '';
     const mount = container.volumeMounts.find(({ mountPath }: Json) => dirname(file) === mountPath);
     const volume = pod.volumes.find((each: Json) => each.name === mount.name);
-    expect(volume.secret ?? volume.projected.sources[0].serviceAccountToken).toBeDefined();
     const server = container.env.find((variable: Json) => variable.name === 'CLUSTERPASS_SERVER').value;
-    if (volume.secret === undefined) expect(volume.projected.sources[0].serviceAccountToken.audience).toBe(server);
+    expect(volume.projected.sources[0].serviceAccountToken.audience).toBe(server);
   });
-});
-
-it('kubernetes/examples/join.yaml: the account may read what the command reads in the cluster, and no more', () => {
-  // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models above
-  const objects: any[] = parseManifests(read('kubernetes/examples/join.yaml'));
-  const roles = objects.filter(({ kind }) => /^(Cluster)?Role$/.test(kind));
-  const get = { apiGroups: [''], verbs: ['get'] };
-  expect(roles.map(({ metadata, rules }) => [metadata.namespace, rules])).toEqual([
-    [undefined, [{ ...get, resources: ['namespaces'], resourceNames: ['kube-system'] }]],
-    ['kube-public', [{ ...get, resources: ['configmaps'], resourceNames: ['cluster-info'] }]],
-  ]);
 });
 
 describe('the unit for systemd', () => {
@@ -275,8 +263,11 @@ describe('the image', () => {
     expect(read('Dockerfile')).toContain(`clusterpass:${version}`);
     expect(read('kubernetes/base/kustomization.yaml')).toContain(`newTag: ${version}`);
     expect(read('kubernetes/examples/cli-image-volume.yaml')).toContain(`reference: clusterpass:${version}`);
-    const chart = parse(read('helm/clusterpass/Chart.yaml')) as Json;
-    expect([chart.version, chart.appVersion]).toEqual([version, version]);
+    expect(read('kubernetes/connector/kustomization.yaml')).toContain(`newTag: ${version}`);
+    for (const name of ['clusterpass', 'clusterpass-connector']) {
+      const chart = parse(read(`helm/${name}/Chart.yaml`)) as Json;
+      expect([chart.version, chart.appVersion]).toEqual([version, version]);
+    }
   });
 
   it('has the same settings whether Docker builds it or npm run image', () => {

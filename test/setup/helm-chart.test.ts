@@ -101,7 +101,12 @@ describeWith(go, 'the Helm chart', () => {
         (key) => !(`${key}` in (schema.properties?.config?.properties ?? {})),
       );
       const set = Object.keys(
-        parse(optionsOf(['default', 'replicas'].map(chartValues), 'store: { etcd: { username: x } }')) as Json,
+        parse(
+          optionsOf(
+            ['default', 'replicas'].map((name) => chartValues(name)),
+            'store: { etcd: { username: x } }',
+          ),
+        ) as Json,
       );
       // Limits of audit logs are defaults. No plain HTTP, in either direction.
       const fixed = [...set.filter((key) => !key.startsWith('audit-')), 'etcd-insecure', 'insecure-http'];

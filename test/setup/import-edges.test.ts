@@ -19,17 +19,17 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   storage: [],
 };
 const BASE = ['observability', 'api', 'lib'];
-const ASIDE = ['server', 'config', 'cli', 'sync', 'mcp', 'client', 'manifests', 'transfer'];
+const ASIDE = ['server', 'config', 'cli', 'connector', 'sync', 'mcp', 'client', 'manifests', 'transfer'];
 const FOLDERS = [...Object.keys(BELOW), ...ASIDE, ...BASE];
 
 function allowed(from: string, to: string): boolean {
   if (from === to) return true;
   if (BASE.includes(from)) return BASE.indexOf(to) > BASE.indexOf(from);
   if (from === 'client') return to === 'api';
-  if (from === 'sync') return to === 'client' || to === 'api' || to === 'lib';
+  if (from === 'sync' || from === 'connector') return to === 'client' || to === 'api' || to === 'lib';
   if (BASE.includes(to)) return from !== 'storage' || to !== 'api';
-  if (from === 'server') return !['cli', 'client', 'sync', 'mcp'].includes(to);
-  if (from === 'cli') return to === 'sync' || to === 'mcp' || to === 'client' || to === 'config';
+  if (from === 'server') return !['cli', 'client', 'connector', 'sync', 'mcp'].includes(to);
+  if (from === 'cli') return to === 'connector' || to === 'sync' || to === 'mcp' || to === 'client' || to === 'config';
   if (from === 'transfer') return to === 'storage';
   if (from === 'manifests') return to === 'objects' || to === 'storage';
   return BELOW[from]?.includes(to) === true;

@@ -22,6 +22,13 @@ const SpecSchema = struct('ConnectorSpec', 'Whose tokens identify the connector.
   keys: keysText(' at the registration.'),
 });
 
+/** Also an entry of a connector's configuration. */
+export const AllowanceSchema = struct('ConnectorAllowance', 'For which accounts of a namespace it issues tokens.', {
+  namespace: text('The namespace.', SHORT),
+  accounts: texts('The accounts; `*` for all.', SHORT),
+  maxSeconds: int64('The longest lifetime.'),
+});
+
 const StatusSchema = struct('ConnectorStatus', 'What the connector reports. It enforces its own rules itself.', {
   version: text('The version of the connector.', SHORT),
   contract: int64('The version of the contract that it speaks.'),
@@ -38,14 +45,10 @@ const StatusSchema = struct('ConnectorStatus', 'What the connector reports. It e
   }),
   revocable: flag('Whether it binds tokens to Secrets, so that they can be revoked.'),
   people: texts('The groups for whose people it issues tokens.', SHORT),
-  allow: list(
-    struct('ConnectorAllowance', 'For which accounts of a namespace it issues tokens.', {
-      namespace: text('The namespace.', SHORT),
-      accounts: texts('The accounts; `*` for all.', SHORT),
-      maxSeconds: int64('The longest lifetime.'),
-    }),
-    { maxItems: MAX_ENTRIES, description: 'What the owner of the cluster allows it to issue.' },
-  ),
+  allow: list(AllowanceSchema, {
+    maxItems: MAX_ENTRIES,
+    description: 'What the owner of the cluster allows it to issue.',
+  }),
 });
 
 export type ConnectorSpec = Static<typeof SpecSchema>;

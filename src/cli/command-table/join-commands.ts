@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import { cluster, dryRun, kubeconfigFlags, loopFlags } from './flags.ts';
+import { cluster, dryRun, kubeconfigFlags } from './flags.ts';
 
 /** Commands by which a cluster registers and describes itself. */
 export const JOIN_COMMANDS: readonly Command[] = [
@@ -7,7 +7,7 @@ export const JOIN_COMMANDS: readonly Command[] = [
     path: ['create', 'bootstrap-token'],
     summary: 'Create a token with which one new cluster registers itself.',
     details:
-      'Writes only the token to stdout. It works once, with `clusterpass join`, and with the permissions that ' +
+      'Writes only the token to stdout. It works once, with `clusterpass connector`, and with the permissions that ' +
       'you have then ([inventory.md](inventory.md#let-a-cluster-register-itself)). Needs `create` on ' +
       '`bootstraptokens` and `clusters`, and what the labels require.',
     arguments: [
@@ -30,18 +30,29 @@ export const JOIN_COMMANDS: readonly Command[] = [
     examples: ["clusterpass create bootstrap-token --name-pattern 'dev-*' --label env=dev > join.token"],
   },
   {
-    path: ['join'],
-    summary: 'Register the cluster in which the command runs, with a bootstrap token.',
+    path: ['connector'],
+    summary: 'Run in a cluster: register it, report about it, and issue the tokens that Clusterpass orders.',
     details:
-      'Runs in a pod or with a kubeconfig of the cluster. `--token-file` or `CLUSTERPASS_TOKEN` is the ' +
-      'bootstrap token. [inventory.md](inventory.md#let-a-cluster-register-itself) says what is sent, and where ' +
-      'the address of a pod comes from. Repeated, it changes nothing.',
-    arguments: [{ name: '<NAME>', doc: 'Name of the cluster. Must match the pattern of the token.' }],
+      'A Helm chart installs it ([connect/managed-clusters.md](connect/managed-clusters.md#the-connector)). ' +
+      '`--token-file` is a projected token of its service account, whose one audience is the base URL of ' +
+      'Clusterpass, then `/connectors/` and the name of the cluster.',
     flags: [
+      cluster('Name of the cluster in Clusterpass. Required.'),
+      {
+        flags: '--config <file>',
+        doc: 'What the owner of the cluster allows: a ConnectorConfiguration. Followed while it runs. Required.',
+      },
+      {
+        flags: '--bootstrap-token-file <file>',
+        doc: 'File with the bootstrap token that registers the cluster. Not read once it is registered.',
+      },
+      { flags: '-n, --namespace <namespace>', doc: 'Namespace of the connector. Defaults to that of the Pod.' },
       ...kubeconfigFlags,
       {
         flags: '--address <URL>',
-        doc: 'Address of the API server for clients outside of the cluster. Defaults to that of the kubeconfig.',
+        doc:
+          'Address of the API server for clients outside of the cluster. Defaults, in a Pod, to the one that kubeadm ' +
+          'publishes, if there is one, else to that of the kubeconfig.',
         field: /spec\.\w+\.serverEndpoints\[\d+\]\.serverAddress/,
       },
       {
@@ -51,35 +62,11 @@ export const JOIN_COMMANDS: readonly Command[] = [
         field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
       },
       { flags: '--without-ca', doc: 'Register no CA: the system CAs verify the cluster.' },
-      dryRun,
     ],
-    notRun: 'they need a cluster',
+    notRun: 'it needs a cluster',
     examples: [
-      'clusterpass join dev-eu-7 --server https://clusterpass.example.com --token-file join.token',
-      'clusterpass join dev-eu-7 --token-file join.token --address https://dev-eu-7.example.com:6443',
-    ],
-  },
-  {
-    path: ['mirror'],
-    summary: 'Copy namespaces, service accounts and Pods of a cluster to Clusterpass.',
-    details:
-      'Runs in the cluster, or beside it with a kubeconfig, and copies names, UIDs and, of a Pod, its account ' +
-      'and node ([inventory.md](inventory.md#accounts-and-pods-of-a-cluster)). If the kubeconfig leads to ' +
-      'another cluster than the registered one, nothing is written.',
-    flags: [
-      cluster('Name of the cluster in Clusterpass. Required.'),
-      ...kubeconfigFlags,
-      { flags: '--without-pods', doc: 'Leave out Pods: no permission to read them is needed.' },
-      ...loopFlags({
-        flags: '--dry-run <none|client>',
-        doc: 'With `--once`, `client`: print the changes without sending them.',
-        default: 'none',
-      }),
-    ],
-    notRun: 'they need a cluster',
-    examples: [
-      'clusterpass mirror --cluster dev-eu-7 --kubeconfig dev.yaml --once --dry-run client',
-      'clusterpass mirror --cluster dev-eu-7 --metrics-listen 0.0.0.0:9090',
+      'clusterpass connector --cluster dev-eu-7 --config connector.yaml --token-file connector.token ' +
+        '--bootstrap-token-file join.token',
     ],
   },
 ];

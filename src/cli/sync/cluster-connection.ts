@@ -11,7 +11,7 @@ import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
 
 /** Where a pod finds the credentials of its service account. */
-const POD_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+export const POD_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 export interface ClusterConnection {
   readonly server: string;
@@ -62,8 +62,10 @@ async function podCluster(context: Context, server: string): Promise<ClusterConn
   // The kubelet replaces the file before the token expires.
   const provider: TokenProvider = async () => (await readGivenFile(`${POD_FOLDER}/token`)).trim();
   const configSource = 'the cluster of this Pod';
+  // No proxy is between a Pod and its own cluster.
+  const direct = { ...context, env: {} };
   return {
-    ...connectionAt(context, { server, ca, insecureSkipTlsVerify: false }, configSource, provider),
+    ...connectionAt(direct, { server, ca, insecureSkipTlsVerify: false }, configSource, provider),
     isInPod: true,
   };
 }

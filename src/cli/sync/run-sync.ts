@@ -92,61 +92,77 @@ export async function runSync(context: Context, invocation: Invocation, command:
   if (pruneWindowMs === undefined) {
     throw new CliError(`--prune-window: ${JSON.stringify(flags.pruneWindow)} is not a duration such as 10m or 1h30m`);
   }
-  const line =
-    (output: Context['out']) =>
-    (text: string): void =>
-      output.write(`${terminalSafe(text)}\n`);
-  const reporter = new Reporter({
-    resource: command.resource,
-    note: noteOf(invocation),
-    pruneWindow: flags.pruneWindow,
-    out: line(context.out),
-    err: line(context.err),
-    now: context.now,
-  });
-  const areSynced = (informers: readonly Informer[]): boolean => informers.every(({ isSynced }) => isSynced);
-  const reconcilerFor = ({ sources, targets, desired, target, ownership, keyOf }: Sides): Reconciler =>
-    new Reconciler({
-      ...{ target, ownership, reporter },
-      read: async () => (areSynced(sources) ? desired() : undefined),
-      isTargetSynced: () => areSynced(targets),
-      ...(keyOf === undefined ? {} : { keyOf }),
-      prune: flags.prune,
-      maxDelete: flags.maxDelete,
-      pruneWindowMs,
-      countsAlone: flags.isOnce,
-      planOnly: flags.dryRun === 'client',
-      timing: realTiming,
-    });
-  const wakeup = new Wakeup();
-  const informer = informerFactory(reporter, wakeup.set);
-  const onAll = (sides: Sides, act: (each: Informer) => Promise<void>): Promise<unknown> =>
-    Promise.all([...sides.sources, ...sides.targets].map(act));
+  const reporter = reporterFor(context, command, noteOf(invocation));
   if (flags.isOnce) {
+    const informer = informerFactory(reporter, () => {});
     const sides = await openOnce(command, { informer, signal: new AbortController().signal });
     await onAll(sides, (each) => each.list());
-    await reconcilerFor(sides).reconcile();
+    await reconcilerFor(sides, { flags, reporter, pruneWindowMs }).reconcile();
     return reporter.isSynced ? 0 : 1;
   }
   const stopped = context.stopped();
-  const failed = new AbortController();
-  const signal = AbortSignal.any([stopped, failed.signal]);
   const close = await serveStatus(context, invocation, reporter);
   try {
-    const sides = await openWithRetries(command, reporter, { informer, signal });
-    if (sides === undefined) return 0;
-    // Rejects for an error that a retry does not fix.
-    const running = [onAll(sides, (each) => each.run(signal)), reconcilerFor(sides).run(signal, wakeup)];
-    try {
-      await Promise.all(running);
-    } finally {
-      failed.abort();
-      await Promise.allSettled(running);
-    }
+    await keepInStep(command, { reporter, pruneWindowMs }, stopped);
     return 0;
   } finally {
     close?.();
   }
+}
+
+export function reporterFor({ out, err, now }: Context, { resource, flags }: SyncCommand, note: string): Reporter {
+  const line =
+    (output: Context['out']) =>
+    (text: string): void =>
+      output.write(`${terminalSafe(text)}\n`);
+  return new Reporter({ resource, note, pruneWindow: flags.pruneWindow, out: line(out), err: line(err), now });
+}
+
+interface LoopParts {
+  readonly reporter: Reporter;
+  readonly pruneWindowMs: number;
+}
+
+/** Keeps the two sides in step until the signal is aborted. */
+export async function keepInStep(command: SyncCommand, parts: LoopParts, stopped: AbortSignal): Promise<void> {
+  const { reporter } = parts;
+  const failed = new AbortController();
+  const signal = AbortSignal.any([stopped, failed.signal]);
+  const wakeup = new Wakeup();
+  const informer = informerFactory(reporter, wakeup.set);
+  const sides = await openWithRetries(command, reporter, { informer, signal });
+  if (sides === undefined) return;
+  const reconciler = reconcilerFor(sides, { flags: command.flags, ...parts });
+  // Rejects for an error that a retry does not fix.
+  const running = [onAll(sides, (each) => each.run(signal)), reconciler.run(signal, wakeup)];
+  try {
+    await Promise.all(running);
+  } finally {
+    failed.abort();
+    await Promise.allSettled(running);
+  }
+}
+
+const onAll = (sides: Sides, act: (each: Informer) => Promise<void>): Promise<unknown> =>
+  Promise.all([...sides.sources, ...sides.targets].map(act));
+
+function reconcilerFor(
+  { sources, targets, desired, target, ownership, keyOf }: Sides,
+  { flags, reporter, pruneWindowMs }: LoopParts & { readonly flags: SyncFlags },
+): Reconciler {
+  const areSynced = (informers: readonly Informer[]): boolean => informers.every(({ isSynced }) => isSynced);
+  return new Reconciler({
+    ...{ target, ownership, reporter },
+    read: async () => (areSynced(sources) ? desired() : undefined),
+    isTargetSynced: () => areSynced(targets),
+    ...(keyOf === undefined ? {} : { keyOf }),
+    prune: flags.prune,
+    maxDelete: flags.maxDelete,
+    pruneWindowMs,
+    countsAlone: flags.isOnce,
+    planOnly: flags.dryRun === 'client',
+    timing: realTiming,
+  });
 }
 
 async function openOnce(command: SyncCommand, parts: OpenParts): Promise<Sides> {

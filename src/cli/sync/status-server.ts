@@ -9,7 +9,7 @@ import { CliError, type Context, type Invocation } from '../command.ts';
 export async function serveStatus(
   context: Context,
   invocation: Invocation,
-  reporter: Reporter,
+  reporter: Pick<Reporter, 'registry' | 'isSynced'>,
 ): Promise<(() => void) | undefined> {
   const text = invocation.text('metricsListen');
   if (text === undefined) return undefined;

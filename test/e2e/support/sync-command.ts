@@ -13,7 +13,7 @@ export interface StartedCommand {
 }
 
 export function startCommand(
-  name: 'mirror' | 'sync export' | 'sync import',
+  name: 'connector' | 'sync export' | 'sync import',
   { person, server }: { readonly person: Person; readonly server: Server },
   options: Readonly<Record<string, unknown>>,
 ): StartedCommand {

@@ -2,22 +2,24 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FakeHub } from '../../src/sync/hub.fixture.ts';
+import { bootstrapTokenId } from '../../src/api/bootstrap-credential.ts';
+import { connectorAudience } from '../../src/api/connector.ts';
+import { FakeCluster } from '../../src/connector/cluster.fixture.ts';
 import { applyYaml } from './support/apply.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { Person } from './support/cli.ts';
-import { addCluster, removeCluster } from './support/fleet.ts';
+import { BOOTSTRAP, ClusterIssuer, CONNECTORS, TestConnector } from './support/connector.ts';
+import { removeCluster } from './support/fleet.ts';
 import { codeFor, createAccount, createNamespace, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Server, tokenOf } from './support/server.ts';
+import { type Answer, type Server, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
-import { startCommand } from './support/sync-command.ts';
+import { type StartedCommand, startCommand } from './support/sync-command.ts';
 
-/** A cluster that registers itself, and mirrors its accounts and Pods. */
+/** A cluster that registers itself, and its connector, which reports and copies its accounts and Pods. */
 
 const IDENTITY = 'aaaaaaaa-0000-4000-8000-000000000001';
-const BOOTSTRAP = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
 const AUDIT_EVENTS = '/apis/clusterpass.dev/v1alpha1/auditeventreviews';
 const ADDRESS = 'https://10.9.0.1:6443';
 
@@ -26,7 +28,7 @@ const SINCE = { name: 'edge-1', labels: { env: 'edge', owner: 'team-a' }, annota
 
 let server: Server;
 let admin: Person;
-let cluster: FakeHub;
+let cluster: FakeCluster;
 
 const put = (resource: string, name: string, uid: string, more: object = {}, namespace?: string): void => {
   const metadata = { name, uid, ...(namespace === undefined ? {} : { namespace }) };
@@ -35,7 +37,7 @@ const put = (resource: string, name: string, uid: string, more: object = {}, nam
 
 beforeAllWithServer(async (shared) => {
   server = shared;
-  cluster = await new FakeHub({}).start();
+  cluster = await new FakeCluster().start();
   admin = await Person.as(server);
   await writeFile(join(admin.home, 'edge.yaml'), cluster.kubeconfig);
   put('namespaces', 'kube-system', IDENTITY);
@@ -45,10 +47,13 @@ afterAll(async () => {
   await admin?.leave();
 });
 
-describe('clusterpass join', () => {
+describe('a bootstrap token', () => {
   const create = (...flags: string[]): Promise<string> => admin.ok(['create', 'bootstrap-token', ...flags]);
-  const joins = (name: string, token: string, ...flags: string[]) =>
-    admin.run(['join', name, '--kubeconfig', 'edge.yaml', '--address', ADDRESS, '--token', token.trim(), ...flags]);
+  const joins = (name: string, token: string, query = ''): Promise<Answer> => {
+    const body = bodyOf(name, { metadata: { name, annotations: { 'clusterpass.dev/cluster-id': IDENTITY } } });
+    const path = `${BOOTSTRAP}/${bootstrapTokenId(token.trim())}/cluster${query}`;
+    return server.call('POST', path, { token: token.trim(), body });
+  };
   const clusterOf = async (name: string) => (await server.call('GET', `${CLUSTERS}/${name}`)).json;
   const bodyOf = (name: string, more: object = {}): object => ({
     apiVersion: 'clusterregistry.k8s.io/v1alpha1',
@@ -60,14 +65,13 @@ describe('clusterpass join', () => {
 
   it('A49: registers one cluster, once, with the labels of the token, and can be repeated', async () => {
     const token = await create('edge', '--name-pattern', 'edge-*', '--label', 'env=edge', '--duration', '10m');
-    const dry = await joins('edge-1', token, '--dry-run', 'server');
-    expect(dry.stdout).toBe('cluster.clusterregistry.k8s.io/edge-1 registered (server dry run)\n');
-    expect((await joins('edge-1', token)).stdout).toBe('cluster.clusterregistry.k8s.io/edge-1 registered\n');
+    expect((await joins('edge-1', token, '?dryRun=All')).code).toBe(201);
+    expect((await joins('edge-1', token)).code).toBe(201);
     expect(await clusterOf('edge-1')).toMatchObject({
       metadata: { labels: { env: 'edge' }, annotations: { 'clusterpass.dev/cluster-id': IDENTITY } },
-      spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: ADDRESS }, { serverAddress: ADDRESS }] } },
+      spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: ADDRESS }] } },
     });
-    expect((await joins('edge-1', token)).stdout).toContain('edge-1 is registered already');
+    expect((await joins('edge-1', token)).code).toBe(200);
     // The repeated request says that it is registered, and shows no field that others wrote.
     await applyYaml(server, JSON.stringify(bodyOf('edge-1', { metadata: SINCE })));
     const path = `${BOOTSTRAP}/edge/cluster`;
@@ -75,8 +79,8 @@ describe('clusterpass join', () => {
     expect([again.code, again.json.metadata.name, again.json.spec]).toEqual([200, 'edge-1', undefined]);
     expect(again.text).not.toContain('team-a');
     const other = await joins('edge-2', token);
-    expect([other.code, other.stderr]).toEqual([
-      1,
+    expect([other.code, other.json.message]).toEqual([
+      409,
       expect.stringContaining('it was already used to register cluster edge-1'),
     ]);
 
@@ -90,7 +94,7 @@ describe('clusterpass join', () => {
     expect(status.events).toContainEqual(expect.objectContaining(registration));
     // Not even after its cluster was deleted.
     await removeCluster(server, 'edge-1');
-    expect((await joins('edge-1', token)).stderr).toContain('it was already used to register cluster edge-1');
+    expect((await joins('edge-1', token)).json.message).toContain('it was already used to register cluster edge-1');
   });
 
   it('A49: refuses other names, labels and fields, and spends no token for them', async () => {
@@ -135,12 +139,6 @@ describe('clusterpass join', () => {
     expect(await fails()).toContain('--name-pattern is required');
     expect(await fails('--name-pattern', 'A*')).toContain('--name-pattern: Invalid value');
     expect(await fails('--name-pattern', 'a*', '--duration', '48h')).toContain('at most 24 hours away');
-    const how =
-      'create one with clusterpass create bootstrap-token --name-pattern edge-9, and pass it with --token-file or ' +
-      'CLUSTERPASS_TOKEN\n';
-    const join9 = ['join', 'edge-9', '--kubeconfig', 'edge.yaml'];
-    expect(await admin.fails(join9)).toBe(`error: the token is not a bootstrap token, which begins with cpbt_: ${how}`);
-    expect(await admin.fails(join9, { env: { CLUSTERPASS_TOKEN: '' } })).toBe(`error: no bootstrap token: ${how}`);
   });
 
   it('A49: has the permissions that its creator has when it is used', async () => {
@@ -162,23 +160,119 @@ describe('clusterpass join', () => {
     // Of this name only, so the check at the creation did not find it. Its holder does not learn what it grants.
     const named = { to: 'prod-admin', rules: [may('create', 'pods')] };
     const end = await grant(server, { ...named, clusters: 'kubernetes.io/metadata.name in (edge-5),env!=dev' });
-    const { stderr } = await joins('edge-5', token);
-    expect(stderr).toContain('its creator may not register this cluster');
-    expect(stderr).not.toMatch(/granted-|pods/);
+    const { message } = (await joins('edge-5', token)).json;
+    expect(message).toContain('its creator may not register this cluster');
+    expect(message).not.toMatch(/granted-|pods/);
     await end();
     await revoke();
-    expect((await joins('edge-5', token)).stderr).toContain('its creator may not register this cluster');
+    expect((await joins('edge-5', token)).json.message).toContain('its creator may not register this cluster');
   });
 });
 
-describe('clusterpass mirror', () => {
-  const once = ['mirror', '--cluster', 'real', '--kubeconfig', 'edge.yaml', '--once'];
+describe('clusterpass connector', () => {
+  const issuer = new ClusterIssuer();
+  const write = (name: string, text: string): Promise<void> => writeFile(join(admin.home, name), text);
+  const CONFIG = `
+apiVersion: clusterpass.dev/v1alpha1
+kind: ConnectorConfiguration
+allow: [{ namespace: ci, accounts: [builder], maxSeconds: 900 }]
+people: [{ group: devs }]
+`;
+  const start = (name: string, more: object = {}): StartedCommand =>
+    startCommand(
+      'connector',
+      { person: admin, server },
+      {
+        ...{ cluster: name, kubeconfig: 'edge.yaml', namespace: 'clusterpass', address: ADDRESS },
+        ...{ config: `${name}.yaml`, tokenFile: `${name}.token`, bootstrapTokenFile: `${name}.join`, ...more },
+      },
+    );
+  /** Its files. */
+  const prepare = async (name: string, config: string): Promise<void> => {
+    await write(`${name}.yaml`, config);
+    await write(`${name}.token`, await issuer.projected(connectorAudience(server.url, name)));
+    await write(`${name}.join`, await admin.ok(['create', 'bootstrap-token', '--name-pattern', name]));
+  };
+
+  beforeAll(() => {
+    cluster.keys = issuer.keys;
+  });
+
+  it('registers its cluster, and reports what it finds there and what it may do', async () => {
+    const statusOf = async () => (await server.call('GET', `${CONNECTORS}/ordered`)).json.status;
+    await prepare('ordered', CONFIG);
+    const first = start('ordered');
+    await expect.poll(statusOf).toMatchObject({
+      ...{ version: '0.0.0', contract: 1, clusterVersion: 'v1.36.4', ready: true, revocable: true, people: ['devs'] },
+      nodes: { ready: 2, total: 3 },
+      allow: [{ namespace: 'ci', accounts: ['builder'], maxSeconds: 900 }],
+    });
+    expect((await server.call('GET', `${CLUSTERS}/ordered`)).json).toMatchObject({
+      metadata: { annotations: { 'clusterpass.dev/cluster-id': IDENTITY } },
+      spec: {
+        orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: ADDRESS }, { serverAddress: ADDRESS }] },
+        authInfo: { controller: { kind: 'Connector', name: 'ordered' } },
+      },
+    });
+    expect(first.written.err).toContain(`cluster.clusterregistry.k8s.io/ordered is registered at ${ADDRESS}\n`);
+    const { connectedSince } = await statusOf();
+    await first.stop();
+    // From now on its own token is enough.
+    cluster.isReady = false;
+    const second = start('ordered', { bootstrapTokenFile: undefined });
+    await expect.poll(statusOf).toMatchObject({
+      ready: false,
+      readyMessage: expect.stringContaining('[-]etcd failed'),
+      connectedSince,
+    });
+    await second.stop();
+    cluster.isReady = true;
+  });
+
+  it('says what is wrong with its files, and does nothing', async () => {
+    const flags = ['--cluster', 'bad', '--kubeconfig', 'edge.yaml', '--namespace', 'x', '--token-file', 'bad.token'];
+    const fails = (...args: string[]): Promise<string> => admin.fails(['connector', ...flags, ...args]);
+    await prepare('bad', CONFIG.replace('accounts', 'account'));
+    expect(await fails('--config', 'bad.yaml')).toMatch(
+      /^error: configuration \/.*bad\.yaml: .*unknown field "allow\[0\]\.account"/,
+    );
+    expect(await fails('--config', 'absent.yaml')).toContain('cannot be read: it does not exist');
+    await prepare('bad', CONFIG);
+    await write('bad.token', await issuer.projected(connectorAudience(server.url, 'ordered')));
+    const connector = start('bad');
+    await expect.poll(() => connector.written.err).toContain('the start: the audience of the connector');
+    await connector.stop();
+    expect((await server.call('GET', `${CLUSTERS}/bad`)).code).toBe(404);
+  });
+});
+
+describe('the copies of a connector', () => {
+  const issuer = new ClusterIssuer();
   const uidOf = async (path: string) => (await server.call('GET', path)).json.metadata?.uid;
   const account = `${inNamespace('serviceaccounts', 'ci', 'real')}/builder`;
   const pod = `${inNamespace('pods', 'ci', 'real')}/builder-0`;
+  const start = (): StartedCommand =>
+    startCommand(
+      'connector',
+      { person: admin, server },
+      {
+        ...{ cluster: 'real', kubeconfig: 'edge.yaml', namespace: 'clusterpass' },
+        ...{ config: 'real.yaml', tokenFile: 'real.token' },
+      },
+    );
 
   beforeAll(async () => {
-    await addCluster(server, 'real', { annotations: { 'clusterpass.dev/cluster-id': IDENTITY } });
+    // Clusterpass signs the tokens of this cluster.
+    const text = 'apiVersion: clusterpass.dev/v1alpha1\nkind: ConnectorConfiguration\norders: false\n';
+    await writeFile(join(admin.home, 'real.yaml'), text);
+    cluster.keys = issuer.keys;
+    const joining = await new TestConnector(server, 'real', { issuer }).login();
+    const token = (await admin.ok(['create', 'bootstrap-token', '--name-pattern', 'real'])).trim();
+    expect((await joining.register(token, { orders: false })).code).toBe(201);
+    await writeFile(join(admin.home, 'real.token'), joining.token);
+    const metadata = { annotations: { 'clusterpass.dev/cluster-id': IDENTITY } };
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    expect((await server.call('PATCH', `${CLUSTERS}/real`, { body: { metadata }, headers })).code).toBe(200);
     // Written by people before: its name is also in the cluster.
     await createNamespace(server, 'shop', 'real');
     await createAccount(server, 'cashier', 'shop', 'real');
@@ -189,28 +283,13 @@ describe('clusterpass mirror', () => {
     put('pods', 'builder-0', 'uid-of-pod', { spec: { serviceAccountName: 'builder', containers: [{}] } }, 'ci');
   });
 
-  it('copies with the UIDs of the cluster, leaves objects of others, and writes nothing the second time', async () => {
-    const dry = await admin.run([...once, '--dry-run', 'client']);
-    expect(dry.stdout).toContain('real/pods/ci/builder-0 created (dry run)\n');
-    expect(await uidOf(account)).toBeUndefined();
-    const { code, stdout, stderr } = await admin.run(once);
-    expect([code, stdout.trim().split('\n').sort()]).toEqual([
-      1,
-      [
-        'real/namespaces/ci created',
-        'real/namespaces/kube-system created',
-        'real/pods/ci/builder-0 created',
-        'real/serviceaccounts/ci/builder created',
-      ],
-    ]);
-    expect(stderr).toContain('serviceaccounts/shop/cashier exists and is not of this synchronization');
-    expect(await Promise.all([account, pod].map(uidOf))).toEqual(['uid-of-builder', 'uid-of-pod']);
-    expect((await admin.run(once)).stdout).toBe('');
-  });
-
-  it('follows the cluster across its restart: a node, another object of the same name, a deletion', async () => {
+  it('have the UIDs of the cluster, leave objects of others, and follow it across its restart', async () => {
     const path = tokenPath('builder', 'ci', 'real');
-    const mirror = startCommand('mirror', { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
+    const connector = start();
+    await expect.poll(() => Promise.all([account, pod].map(uidOf))).toEqual(['uid-of-builder', 'uid-of-pod']);
+    await expect
+      .poll(() => connector.written.err)
+      .toContain('serviceaccounts/shop/cashier exists and is not of this synchronization');
     put('pods', 'builder-0', 'uid-of-pod', { spec: { serviceAccountName: 'builder', nodeName: 'node-1' } }, 'ci');
     await expect.poll(async () => (await server.call('GET', pod)).json.spec.nodeName).toBe('node-1');
     const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'builder-0', uid: 'uid-of-pod' };
@@ -234,21 +313,20 @@ describe('clusterpass mirror', () => {
     expect([await codeFor(server, bound), await codeFor(server, unbound)]).toEqual([401, 200]);
     cluster.remove('/serviceaccounts', 'ci/builder');
     await expect.poll(() => codeFor(server, unbound)).toBe(401);
-    expect(await mirror.stop()).toBe(0);
+    await connector.stop();
   });
 
-  it('A49: writes nothing if the kubeconfig leads to another cluster, also after an interruption', async () => {
-    const mirror = startCommand('mirror', { person: admin, server }, { cluster: 'real', kubeconfig: 'edge.yaml' });
-    await expect.poll(() => mirror.written.err).toMatch(/\d names? taken/);
+  it('A49: stay as they are if the address leads to another cluster after an interruption', async () => {
+    const connector = start();
+    await expect.poll(() => connector.written.err).toMatch(/\d names? taken/);
     await cluster.stop();
     cluster.remove('/namespaces', 'kube-system');
     put('namespaces', 'kube-system', 'another-cluster');
     cluster.remove('/pods', 'ci/builder-0');
     await cluster.start();
-    await expect.poll(() => mirror.written.err).toContain('is another cluster now: nothing is written');
-    await mirror.stop();
+    await expect.poll(() => connector.written.err).toContain('is another cluster now: nothing is written');
+    await connector.stop();
     expect(await uidOf(pod)).toBe('uid-of-another');
-    expect(await admin.fails(once)).toContain('is another cluster than real');
   });
 
   it('A49: takes a UID only with the verb mirror', async () => {

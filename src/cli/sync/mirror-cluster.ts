@@ -1,0 +1,110 @@
+import type { ApiObject } from '../../api/kind.ts';
+import type { Transport } from '../../client/transport.ts';
+import type { Informer } from '../../sync/informer.ts';
+import {
+  MIRRORED_KINDS,
+  type MirroredKind,
+  MirrorTarget,
+  mirroredPart,
+  mirroredState,
+  mirrorKeyOf,
+  mirrorOwnership,
+} from '../../sync/mirror.ts';
+import { clusterIdentity } from '../cluster-identity.ts';
+import type { Context } from '../command.ts';
+import type { ClusterConnection } from './cluster-connection.ts';
+import { keepInStep, reporterFor, type Sides, type SyncCommand } from './run-sync.ts';
+
+interface MirrorParts {
+  readonly source: ClusterConnection;
+  /** Clusterpass. */
+  readonly server: Transport;
+  readonly productName: string;
+  readonly cluster: string;
+  /** The UID of the namespace kube-system. */
+  readonly id: string;
+  readonly pods: boolean;
+}
+
+/**
+ * Keeps copies of the namespaces, service accounts and Pods of a cluster. Deletions have no bound: Pods come and go in
+ * hundreds, and an account that is deleted in the cluster must not get tokens here. A cluster answers 403 to a caller
+ * that lost its permissions, not with an empty list.
+ */
+export async function mirrorCluster(context: Context, parts: MirrorParts, signal: AbortSignal): Promise<void> {
+  const command: SyncCommand = {
+    resource: parts.cluster,
+    clusterSide: 'SourceConnected',
+    flags: { prune: true, maxDelete: Number.POSITIVE_INFINITY, pruneWindow: '0s', isOnce: false, dryRun: 'none' },
+    open: async ({ informer }) => sidesOf(context, parts, informer),
+  };
+  await keepInStep(command, { reporter: reporterFor(context, command, ''), pruneWindowMs: 0 }, signal);
+}
+
+function sidesOf(
+  context: Context,
+  { source, server, productName, cluster, id, pods }: MirrorParts,
+  informer: Parameters<SyncCommand['open']>[0]['informer'],
+): Sides {
+  const kinds = MIRRORED_KINDS.filter(({ resource }) => resource !== 'pods' || pods);
+  const root = `/${productName}/${encodeURIComponent(cluster)}/api/v1`;
+  const identity = new CheckedIdentity(source, id);
+  const transform = (kind: MirroredKind) => (object: ApiObject) => mirroredPart(kind, object);
+  const sources = kinds.map((kind) =>
+    informer('SourceConnected', {
+      transport: source.transport,
+      path: `/api/v1/${kind.resource}`,
+      transform: transform(kind),
+      onConnection: () => identity.doubt(),
+    }),
+  );
+  const copies = new Map(
+    kinds.map((kind) => {
+      const options = { transport: server, path: `${root}/${kind.resource}`, transform: transform(kind) };
+      return [kind, informer('TargetConnected', options)];
+    }),
+  );
+  return {
+    sources,
+    targets: [...copies.values()],
+    desired: async () => {
+      await identity.check();
+      return mirroredState(objectsOf(sources), id, context.now());
+    },
+    target: new MirrorTarget({ transport: server, root, informers: copies }),
+    keyOf: mirrorKeyOf,
+    ownership: mirrorOwnership(id),
+  };
+}
+
+function* objectsOf(informers: Iterable<Informer>): Generator<ApiObject> {
+  for (const { objects } of informers) yield* objects.values();
+}
+
+/** The address may lead to another cluster after an interruption: all objects of the first would look deleted. */
+class CheckedIdentity {
+  readonly #source: ClusterConnection;
+  readonly #id: string;
+  #isCertain = true;
+
+  constructor(source: ClusterConnection, id: string) {
+    this.#source = source;
+    this.#id = id;
+  }
+
+  doubt(): void {
+    this.#isCertain = false;
+  }
+
+  async check(): Promise<void> {
+    if (this.#isCertain) return;
+    this.#isCertain = true;
+    try {
+      const id = await clusterIdentity(this.#source.transport);
+      if (id !== this.#id) throw new Error(`${this.#source.server} is another cluster now: nothing is written`);
+    } catch (error) {
+      this.#isCertain = false;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { ConnectorStatus } from '../api/kinds/connector.ts';
+import type { Transport } from '../client/transport.ts';
+import { defined, memberOf } from '../lib/json.ts';
+import { clip } from '../lib/text.ts';
+
+const REQUEST_MS = 8_000;
+const MAX_MESSAGE = 1_024;
+/** The columns that kubectl shows: the objects themselves have many kilobytes each. */
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+
+interface NodeTable {
+  readonly metadata?: { readonly continue?: string };
+  readonly columnDefinitions: readonly { readonly name: string }[];
+  readonly rows?: readonly { readonly cells: readonly unknown[] }[];
+}
+
+/** What the connector finds out about its cluster from inside. What cannot be read is absent. */
+export async function readFindings(api: Transport): Promise<Partial<ConnectorStatus>> {
+  const request = async <T>(path: string, more: object = {}): Promise<T> => {
+    const options = { expects: 'unchecked', signal: AbortSignal.timeout(REQUEST_MS), ...more } as const;
+    return (await api.request<T>('GET', path, options)).value;
+  };
+  const readNodes = async (): Promise<ConnectorStatus['nodes']> => {
+    const counts = { ready: 0, total: 0 };
+    for (let next: string | undefined; next !== ''; ) {
+      const query = { includeObject: 'None', limit: 500, continue: next };
+      const table = await request<NodeTable>('/api/v1/nodes', { query, accept: TABLE });
+      const column = table.columnDefinitions.findIndex(({ name }) => name === 'Status');
+      const { rows = [] } = table;
+      // `Ready,SchedulingDisabled`
+      counts.ready += rows.filter(({ cells }) => /^Ready(?:,|$)/.test(String(cells[column]))).length;
+      counts.total += rows.length;
+      next = table.metadata?.continue ?? '';
+    }
+    return counts;
+  };
+  const readyz = api.text('GET', '/readyz', { accept: '*/*', signal: AbortSignal.timeout(REQUEST_MS) });
+  const requests = [request('/version'), readyz, readNodes(), request('/openid/v1/jwks')] as const;
+  const [version, ready, nodes, keys] = await Promise.allSettled(requests);
+  const clusterVersion = version.status === 'fulfilled' ? memberOf(version.value, 'gitVersion') : undefined;
+  return defined({
+    ready: ready.status === 'fulfilled',
+    readyMessage: ready.status === 'fulfilled' ? '' : clip((ready.reason as Error).message, MAX_MESSAGE),
+    clusterVersion: typeof clusterVersion === 'string' ? clusterVersion : undefined,
+    nodes: nodes.status === 'fulfilled' ? nodes.value : undefined,
+    keys: keys.status === 'fulfilled' ? JSON.stringify(keys.value) : undefined,
+  }) as Partial<ConnectorStatus>;
+}

@@ -1,0 +1,85 @@
+import type { ApiObject } from '../api/kind.ts';
+import { isStatus } from '../client/errors.ts';
+import { problemLog } from '../lib/problem-log.ts';
+import type { ConnectorParts } from './parts.ts';
+
+const NAME = 'clusterpass-connector';
+const LEASE_SECONDS = 15;
+/** A leader that has not renewed for so long stops: before another one begins. */
+const STOP_MS = 10_000;
+const RENEW_MS = 3_000;
+
+type Lease = ApiObject & { readonly spec?: { readonly holderIdentity?: string } };
+
+/** Kubernetes reads times of a Lease with six digits only. */
+const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
+
+/**
+ * Runs `lead` whenever this process leads, until the signal is aborted; that of `lead` is aborted when the process
+ * leads no more. Of several connectors one leads, by a Lease in their namespace.
+ */
+export async function whileLeading(
+  { api, namespace, holder, timing, log }: Pick<ConnectorParts, 'api' | 'namespace' | 'holder' | 'timing' | 'log'>,
+  signal: AbortSignal,
+  lead: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
+  const tell = problemLog(log, `the Lease ${namespace}/${NAME}`);
+  const send = async (method: string, body?: object): Promise<Lease> => {
+    const options = { body, expects: 'object', signal: AbortSignal.timeout(RENEW_MS) } as const;
+    return (await api.request<Lease>(method, method === 'POST' ? leases : `${leases}/${NAME}`, options)).value;
+  };
+  /** Rejects with a 409 if another process has written it meanwhile. */
+  const write = (lease: Lease | undefined, holderIdentity: string): Promise<Lease> => {
+    const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime: microTime(timing.now()) };
+    const metadata = lease?.metadata ?? { name: NAME, namespace };
+    const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
+    return send(lease === undefined ? 'POST' : 'PUT', body);
+  };
+  /** The version that was read last, and since when it is the same: clocks of machines differ. */
+  let seen = { version: '', since: 0 };
+  const acquire = async (): Promise<Lease | undefined> => {
+    const lease = await send('GET').catch((error: unknown) => {
+      if (!isStatus(error, 404)) throw error;
+      return undefined;
+    });
+    const version = lease?.metadata.resourceVersion ?? '';
+    if (version !== seen.version) seen = { version, since: timing.now() };
+    const isFree = !lease?.spec?.holderIdentity || timing.now() - seen.since >= LEASE_SECONDS * 1000;
+    return isFree ? write(lease, holder) : undefined;
+  };
+  /** Resolves with the lease when it was lost or the signal is aborted. */
+  const renew = async (held: Lease, ended: AbortSignal): Promise<Lease> => {
+    let lease = held;
+    for (let renewedAt = timing.now(); timing.now() - renewedAt < STOP_MS; ) {
+      await timing.pause(RENEW_MS, ended);
+      if (ended.aborted) break;
+      try {
+        lease = await write(lease, holder);
+        renewedAt = timing.now();
+      } catch (error) {
+        tell(error);
+        if (isStatus(error, 409)) break;
+      }
+    }
+    return lease;
+  };
+  while (!signal.aborted) {
+    try {
+      const held = await acquire();
+      tell();
+      if (held !== undefined) {
+        const lost = new AbortController();
+        const leading = lead(AbortSignal.any([signal, lost.signal]));
+        const last = await renew(held, signal);
+        lost.abort();
+        await leading;
+        // So that another one need not wait.
+        if (signal.aborted) await write(last, '');
+      }
+    } catch (error) {
+      tell(error);
+    }
+    await timing.pause(RENEW_MS, signal);
+  }
+}

@@ -1,0 +1,142 @@
+import { CompactEncrypt, importJWK, type JWK } from 'jose';
+import { ANSWER_ALGORITHMS, type OrderAnswer, type OrderClaims } from '../api/connector.ts';
+import type { ApiObject } from '../api/kind.ts';
+import { orderSpec, orderStatus } from '../api/kinds/token-order.ts';
+import { isStatus } from '../client/errors.ts';
+import { type Page, readPages } from '../client/list-pages.ts';
+import { listWatch } from '../client/list-watch.ts';
+import { problemLog } from '../lib/problem-log.ts';
+import { Slots } from '../lib/slots.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
+import { isRefusal, judgeOrder } from './judge-order.ts';
+import { issueToken } from './made-objects.ts';
+import type { ConnectorParts } from './parts.ts';
+import type { Records } from './records.ts';
+
+type OrdersParts = Pick<ConnectorParts, 'server' | 'api' | 'rules' | 'holder' | 'timing' | 'log'> & {
+  /** The path of the orders for this cluster at Clusterpass. */
+  readonly path: string;
+  readonly records: Records;
+  readonly verify: (name: string, jws: string) => Promise<OrderClaims>;
+  /** Called when orders are known, have ended, or were done: Secrets of orders that are gone can be removed. */
+  readonly onChange: () => void;
+};
+
+const CONCURRENCY = 16;
+/** Bookmarks come every minute. */
+const IDLE_MS = 150_000;
+const WATCH_SECONDS = 1_800;
+/** No order is done for longer, whatever it says. */
+const MOST_MS = 60_000;
+/** Longer than an order is valid, and clocks differ. */
+const FORGET_MS = 300_000;
+
+type OrderList = Page<ApiObject> & { readonly metadata: { readonly resourceVersion?: string } };
+
+/** The orders for this cluster. Each is verified, judged, claimed, done and answered, once. */
+export class Orders {
+  readonly #parts: OrdersParts;
+  readonly #slots = new Slots(CONCURRENCY);
+  /** Names, as of the last list or event; undefined before the first complete list. */
+  #known: Set<string> | undefined;
+  /** Those that were begun here, and when. */
+  readonly #begun = new Map<string, number>();
+  readonly #running = new Map<string, Promise<void>>();
+  /** Epoch milliseconds. */
+  lastAnswer: number | undefined;
+
+  constructor(parts: OrdersParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the order has ended, as far as is known: nothing made for it is needed any more. */
+  isGone(order: string): boolean {
+    return this.#known?.has(order) === false && !this.#running.has(order);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { server: transport, path, timing, log, onChange } = this.#parts;
+    const tell = problemLog(log, 'the watch of orders');
+    const events = listWatch({
+      ...{ transport, path, timing, signal, idleMs: IDLE_MS, timeoutSeconds: WATCH_SECONDS },
+      fields: transport.answerFields,
+      list: async () => {
+        const pages = await readPages<OrderList>(transport, path, { signal });
+        this.#known = new Set();
+        for (const order of pages.flatMap(({ items }) => items)) this.#see(order);
+        onChange();
+        return pages.at(-1)?.metadata.resourceVersion;
+      },
+      retries: () => true,
+      onConnected: () => tell(),
+      onInterruption: (cause) => cause !== undefined && !isStatus(cause, 410) && tell(cause),
+    });
+    for await (const { type, object } of events) {
+      const order = object as ApiObject;
+      if (type === 'DELETED') {
+        this.#known?.delete(order.metadata.name ?? '');
+        onChange();
+      } else if (type !== 'BOOKMARK') this.#see(order);
+    }
+    await Promise.all(this.#running.values());
+  }
+
+  #see(order: ApiObject): void {
+    const { log, onChange } = this.#parts;
+    const { name = '' } = order.metadata;
+    this.#known?.add(name);
+    const { claimedBy, phase } = orderStatus(order);
+    if (claimedBy !== undefined || phase !== undefined || this.#begun.has(name)) return;
+    const now = this.#parts.timing.now();
+    for (const [begun, since] of this.#begun) if (since + FORGET_MS < now) this.#begun.delete(begun);
+    this.#begun.set(name, now);
+    const running = this.#slots
+      .run(() => this.#do(order))
+      .catch((error: Error) => log(`order ${name}: ${error.message}`))
+      .finally(() => {
+        this.#running.delete(name);
+        // It may have ended meanwhile.
+        onChange();
+      });
+    this.#running.set(name, running);
+  }
+
+  async #do(order: ApiObject): Promise<void> {
+    const { verify, rules, records, holder, timing, log } = this.#parts;
+    const { name = '', resourceVersion } = order.metadata;
+    const claims = await verify(name, orderSpec(order).order ?? '');
+    // By a process before this one: the answer was lost, perhaps not the token.
+    if (records.all.has(name)) throw new Error('it was done before');
+    const signal = AbortSignal.timeout(Math.min(MOST_MS, Math.max(0, claims.exp * 1000 - timing.now())));
+    const judgement = judgeOrder(rules(), claims);
+    const claim = { claimedBy: holder, claimTime: toTimestamp(timing.now()) };
+    try {
+      await this.#patch(name, { metadata: { resourceVersion }, status: claim }, signal);
+    } catch (error) {
+      // Another connector has it, or it has ended.
+      if (isStatus(error, 409) || isStatus(error, 404)) return;
+      throw error;
+    }
+    const answer: OrderAnswer = isRefusal(judgement)
+      ? { order: name, refusal: judgement }
+      : await issueToken(this.#parts, claims, judgement, signal);
+    await this.#patch(name, { status: { answer: await sealed(answer, claims.answerKey) } }, signal);
+    this.lastAnswer = timing.now();
+    const { status, refusal } = answer;
+    const what = isRefusal(judgement) ? refusal?.message : `${judgement.namespace}/${judgement.account}: ${status}`;
+    log(`order ${name} of ${claims.requester?.user}: ${what}`);
+  }
+
+  async #patch(name: string, body: object, signal: AbortSignal): Promise<void> {
+    const path = `${this.#parts.path}/${encodeURIComponent(name)}/status`;
+    const options = { body, contentType: 'application/merge-patch+json', signal };
+    await this.#parts.server.request('PATCH', path, options);
+  }
+}
+
+/** Only the process that waits can read it. */
+async function sealed(answer: OrderAnswer, key: OrderClaims['answerKey']): Promise<string> {
+  return new CompactEncrypt(new TextEncoder().encode(JSON.stringify(answer)))
+    .setProtectedHeader(ANSWER_ALGORITHMS)
+    .encrypt(await importJWK(key as JWK, ANSWER_ALGORITHMS.alg));
+}

@@ -1,0 +1,80 @@
+import type { ApiObject } from '../api/kind.ts';
+import { isStatus } from '../client/errors.ts';
+import type { Transport } from '../client/transport.ts';
+import { asJsonObject, parsedJson } from '../lib/json.ts';
+import { SharedCall } from '../lib/shared-call.ts';
+
+/** What the connector has made: the Secret of an order, by the order's name, or the account of a person. */
+export interface MadeRecord {
+  readonly namespace: string;
+  /** Of a person. */
+  readonly account?: string;
+  /** Epoch milliseconds: nothing needs it any longer. */
+  readonly until: number;
+}
+
+const NAME = 'clusterpass-connector-records';
+
+/**
+ * What must be removed, in a ConfigMap of the connector's namespace: it may not list Secrets, which is the right to
+ * read them. A record is durable before the object is made, so a crash leaves nothing that is not known.
+ */
+export class Records {
+  readonly #api: Pick<Transport, 'request'>;
+  readonly #path: string;
+  readonly #all = new Map<string, MadeRecord>();
+  /** What the ConfigMap does not have yet. */
+  #changes = new Map<string, MadeRecord | null>();
+  /** Changes that arrive during a write share the next one. */
+  readonly #write = new SharedCall(() => this.#send());
+
+  constructor(api: Pick<Transport, 'request'>, namespace: string) {
+    this.#api = api;
+    this.#path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
+  }
+
+  get all(): ReadonlyMap<string, MadeRecord> {
+    return this.#all;
+  }
+
+  async read(signal: AbortSignal): Promise<void> {
+    const path = `${this.#path}/${NAME}`;
+    const found = await this.#api.request<ApiObject & { data?: unknown }>('GET', path, { signal }).catch(unlessAbsent);
+    for (const [key, text] of Object.entries(asJsonObject(found?.value.data))) {
+      const { namespace, account, until } = asJsonObject(parsedJson(String(text)));
+      if (typeof namespace !== 'string' || typeof until !== 'number') continue;
+      this.#all.set(key, { namespace, until, ...(typeof account === 'string' ? { account } : {}) });
+    }
+  }
+
+  /** Resolves when it is durable. Null removes the record. */
+  async put(key: string, record: MadeRecord | null): Promise<void> {
+    if (record === null) this.#all.delete(key);
+    else this.#all.set(key, record);
+    this.#changes.set(key, record);
+    await this.#write.call();
+  }
+
+  async #send(): Promise<void> {
+    const changes = this.#changes;
+    this.#changes = new Map();
+    try {
+      const options = { body: { data: dataOf(changes) }, contentType: 'application/merge-patch+json' };
+      const patched = await this.#api.request('PATCH', `${this.#path}/${NAME}`, options).catch(unlessAbsent);
+      if (patched !== undefined) return;
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME }, data: dataOf(this.#all) };
+      await this.#api.request('POST', this.#path, { body });
+    } catch (error) {
+      // Sent again with the next change.
+      this.#changes = new Map([...changes, ...this.#changes]);
+      throw error;
+    }
+  }
+}
+
+const dataOf = (records: ReadonlyMap<string, MadeRecord | null>): object =>
+  Object.fromEntries([...records].map(([key, record]) => [key, record && JSON.stringify(record)]));
+
+function unlessAbsent(error: unknown): undefined {
+  if (!isStatus(error, 404)) throw error;
+}
