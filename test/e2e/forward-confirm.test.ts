@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/clusters/confirmed-endpoint.ts';
+import { CLUSTER_ID_ANNOTATION } from '../../src/api/domain-keys.ts';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
@@ -119,6 +120,26 @@ describe('A14, C-F: a credential is bound to the address and the CA', () => {
     json.metadata.annotations = { [CONFIRMED_ANNOTATION]: value };
     expect((await server.call('PUT', `${CLUSTERS}/${name}`, { body: json, ...asUser('registrar') })).code).toBe(403);
     expect((await ask(name)).code).toBe(502);
+  });
+
+  it('another cluster at the address gets no request, until its identity is confirmed', async () => {
+    await registered('swapped');
+    const identified = (id: string) =>
+      patchSpec(server, 'swapped', { metadata: { annotations: { [CLUSTER_ID_ANNOTATION]: id } } });
+    const { answer } = cluster;
+    cluster.answer = (request, socket) =>
+      request.method === 'GET' ? { status: 200, body: '{"metadata": {"uid": "new"}}' } : answer(request, socket);
+    onTestFinished(() => {
+      cluster.answer = answer;
+    });
+    await identified('old');
+    const refused = await ask('swapped');
+    expect([refused.code, refused.json.message]).toEqual([502, expect.stringContaining('another cluster')]);
+    expect(await conditionOf(server, 'swapped', 'OtherCluster')).toMatchObject({ status: 'False' });
+    expect(cluster.requests.map(({ method }) => method)).toEqual(['GET']);
+    await identified('new');
+    expect((await ask('swapped')).code).toBe(201);
+    expect(await conditionOf(server, 'swapped', 'Accepted')).toMatchObject({ status: 'True' });
   });
 
   it('a caller who registers a cluster again with the name of a credential does not get it', async () => {

@@ -55,6 +55,7 @@ export const CLUSTER_CONDITIONS = {
       NotConfirmed: 'False',
       Refused: 'False',
       Unusable: 'False',
+      OtherCluster: 'False',
     },
   },
   EndpointsConfirmed: {

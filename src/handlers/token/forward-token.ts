@@ -14,6 +14,7 @@ import {
 } from '../../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import { badGateway, notFound, tooManyRequests } from '../../api/status.ts';
+import type { ClusterIdentity } from '../../clusters/upstream/cluster-identity.ts';
 import {
   describeCluster,
   type Upstream,
@@ -37,13 +38,15 @@ import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts
 import { checkName, checkUid, requireValidRequest } from './validate-token-request.ts';
 
 /** The outcome of a request with a cluster's credential. */
-export type CredentialOutcome = 'accepted' | 'refused' | 'unusable';
+export type CredentialOutcome = 'accepted' | 'refused' | 'unusable' | 'otherCluster';
 
 export interface ForwardTokenParts extends OrderParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   /** Undefined without --credentials-dir. */
   readonly upstream: Pick<Upstream, 'request'> | undefined;
+  /** Undefined without it, too. */
+  readonly identity: Pick<ClusterIdentity, 'problem'> | undefined;
   readonly productName: string;
   /** Called after each request with a credential; must not throw. */
   readonly report: (cluster: StoredObject, outcome: CredentialOutcome, why: string) => void;
@@ -215,15 +218,22 @@ function requestBody(
 }
 
 async function send(
-  { upstream, productName, report }: Pick<ForwardTokenParts, 'upstream' | 'productName' | 'report'>,
+  { upstream, identity, productName, report }: ForwardTokenParts,
   stored: StoredObject,
   { target, signal, annotate }: TokenInput['request'],
   body: Buffer,
 ): Promise<UpstreamAnswer> {
   const path = `/api/v1/namespaces/${target.namespace}/serviceaccounts/${target.name}/token`;
   if (upstream === undefined) throw new Error('a cluster is asked without --credentials-dir');
+  const object = stored.object();
+  const cluster = describeCluster(object, productName);
   try {
-    const answered = await upstream.request(describeCluster(stored.object(), productName), {
+    const problem = await identity?.problem(object, cluster, TIMEOUT_MS);
+    if (problem !== undefined) {
+      report(stored, 'otherCluster', problem);
+      throw badGateway(`cluster ${goQuote(stored.name)} did not issue a token: ${problem}`);
+    }
+    const answered = await upstream.request(cluster, {
       method: 'POST',
       path,
       body,

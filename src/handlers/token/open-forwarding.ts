@@ -1,5 +1,6 @@
 import { conclude, type ReasonOf } from '../../api/clusters/conditions.ts';
 import { CredentialConditions } from '../../clusters/credential-condition.ts';
+import { ClusterIdentity } from '../../clusters/upstream/cluster-identity.ts';
 import type { Work } from '../../lib/work-queue.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -13,7 +14,7 @@ import {
 } from './forward-token.ts';
 import { OrderAnswers } from './order-answers.ts';
 
-interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'answers' | 'report'> {
+interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'answers' | 'identity' | 'report'> {
   readonly writer: ObjectWriter;
   readonly listen: (listener: ReflectorListener<StoredObject>) => void;
   readonly logger: Logger;
@@ -24,6 +25,7 @@ const REASONS: Readonly<Record<CredentialOutcome, ReasonOf<'CredentialUsable'>>>
   accepted: 'Accepted',
   refused: 'Refused',
   unusable: 'Unusable',
+  otherCluster: 'OtherCluster',
 };
 
 const messageOf = (outcome: CredentialOutcome, why: string): string =>
@@ -44,6 +46,7 @@ export function openForwarding(options: OpenForwardingOptions): { forward: Forwa
   const forward = createForwardToken({
     ...options,
     answers,
+    identity: upstream && new ClusterIdentity(upstream),
     report: (cluster, outcome, why) => {
       if (outcome !== 'accepted') {
         logger.warn({ cluster: cluster.name, outcome }, `a credential was not accepted: ${why}`);
