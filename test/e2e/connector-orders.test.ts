@@ -223,6 +223,25 @@ describe('a token that can be revoked', () => {
     await connector.stop();
   });
 
+  it('ends with the handle that was redeemed for it', async () => {
+    const connector = await started('revoke-5', { revocable: true });
+    const passes = '/apis/clusterpass.dev/v1alpha1/passes';
+    const serviceAccount = { namespace: 'ci', name: 'builder' };
+    const type = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'Pass' };
+    const body = { ...type, spec: { cluster: 'revoke-5', serviceAccount, purpose: 'INC-1: read the logs' } };
+    const pass = await server.call('POST', passes, { ...asUser('creator'), body });
+    expect(pass.code, pass.text).toBe(201);
+    const { name } = pass.json.metadata;
+    const redeemed = await server.call('POST', `${passes}/${name}/token`, asUser('creator'));
+    expect(redeemed.code, redeemed.text).toBe(201);
+    expect(await ordersIn('revoke-5')).toEqual([recordIdOf(decodeJwt(redeemed.json.status.token))]);
+    const ended = await server.call('DELETE', `${passes}/${name}`, asUser('creator'));
+    // The cluster refuses the token: there is nothing to warn of.
+    expect([ended.code, ended.warnings]).toEqual([200, []]);
+    await expect.poll(() => [...connector.secrets]).toEqual([]);
+    await connector.stop();
+  });
+
   it('is bound to the object of a request that names one, and ends with that', async () => {
     const connector = await started('revoke-3', { revocable: true });
     connector.act = async (order) => {

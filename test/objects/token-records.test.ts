@@ -7,6 +7,7 @@ import { ApiError } from '../../src/api/status.ts';
 import { Fleet } from '../../src/authz/policy/rbac.fixture.ts';
 import { issuedTokenVerbs } from '../../src/handlers/issued-tokens/issued-token-verbs.ts';
 import { createViews } from '../../src/handlers/views.ts';
+import { toTimestamp } from '../../src/lib/utc-second.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { LEADER_KEY, StorageError, type Store, type Write } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
@@ -258,6 +259,35 @@ it('the leader revokes the token of a binding that was deleted by other means th
     expect(lines).toEqual([]);
     const left = [`issuedtokens/${kept}`, ...lost.map((jti) => `revokedtokens/${jti}`)];
     expect((await keys(store)).filter((key) => key.includes('tokens/')).toSorted()).toEqual(left.toSorted());
+    await program.stop();
+  });
+});
+
+it('the leader deletes orders that have ended: in time, with their token, and with its revocation', async () => {
+  await withStore(async (store) => {
+    const program = await start(store);
+    const cluster = { apiVersion: '', kind: '', metadata: { name: 'alpha' } };
+    await program.writer.create(catalog.clusters, at('', '', 'alpha'), cluster, { dryRun: false });
+    const order = async (seconds: number, status: object = {}): Promise<string> => {
+      const name = randomUUID();
+      const spec = { order: 'a.b.c', expirationTimestamp: toTimestamp(START + seconds * 1000) };
+      const made = { apiVersion: '', kind: '', metadata: { name }, spec, status };
+      const options = { dryRun: false, keepStatus: true };
+      await program.writer.create(catalog.tokenOrders, at('alpha', '', name), made, options);
+      return name;
+    };
+    const issued = (seconds: number) => ({ phase: 'Issued', expirationTimestamp: toTimestamp(START + seconds * 1000) });
+    const kept = [await order(5), await order(-60, issued(600))];
+    await order(-1);
+    await order(-60, issued(-1));
+    const revoked = await order(-60, issued(600));
+    // As by a server that has crashed before it deleted the order.
+    await program.revocations.revoke(revoked, JANE, START + HOUR);
+    const { lines, sweep } = await openRecords(program, { store, leads: true });
+    await sweep();
+    expect(lines).toEqual([]);
+    const left = (await keys(store)).filter((key) => key.startsWith('tokenorders/'));
+    expect(left.toSorted()).toEqual(kept.map((name) => `tokenorders/alpha/${name}`).toSorted());
     await program.stop();
   });
 });

@@ -1,6 +1,5 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { peopleNamespace, personAccountName } from '../../api/connector.ts';
 import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
 import { forbiddenField } from '../../api/field-error.ts';
 import { apiVersionOf } from '../../api/kind.ts';
@@ -29,7 +28,7 @@ import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../
 import type { Lifetime } from '../../tokens/grant-lifetime.ts';
 import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
-import { type AskedAccount, type OrderParts, type PersonOfGroup, TokenOrder } from './order-token.ts';
+import { type AskedAccount, type OrderParts, TokenOrder } from './order-token.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
 import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
@@ -67,7 +66,8 @@ export type ForwardToken = (
   cluster: StoredObject,
   tokenRequest: ParsedTokenRequest,
   grant: TokenGrant,
-  person?: PersonOfGroup,
+  /** The account that stands for a person, in place of the one in the path. */
+  standsIn?: AskedAccount,
 ) => Promise<GrantedTokenRequest>;
 
 /** Without --credentials-dir the server issues for every cluster that has no connector. */
@@ -89,11 +89,11 @@ const NOT_TRACKED = forbiddenField(
 export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
   const { catalog, reader } = parts;
   const inFlight = new InFlightCounts();
-  return async (cluster, tokenRequest, grant, person) => {
+  return async (cluster, tokenRequest, grant, standsIn) => {
     const { pass } = grant;
     const { request, sent, dryRun, annotations, audiences } = tokenRequest;
-    const account = person === undefined ? request.target : accountOf(person);
-    const { namespace, name } = account;
+    const account: AskedAccount = standsIn ?? request.target;
+    const { namespace, name, person } = account;
     if (person === undefined) {
       const objectKey = { cluster: cluster.name, namespace: '', name: namespace };
       await requireParents(catalog, reader, catalog.namespaces, objectKey);
@@ -134,7 +134,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
         ? send(parts, cluster, request, requestBody(request, sent, { audiences, expirationSeconds, boundTo }))
         : order.place(expirationSeconds)
       ).finally(release);
-      const granted = readGranted(cluster.name, `${namespace}/${name}`, answered, order?.asker, {
+      const granted = readGranted(cluster.name, `${namespace}/${name}`, answered, order && 'its connector', {
         namespace,
         serviceAccount: name,
         audiences,
@@ -156,13 +156,6 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
     }
   };
 }
-
-/** The account that stands for a person. */
-const accountOf = (person: PersonOfGroup): AskedAccount => ({
-  namespace: peopleNamespace(person.group),
-  name: personAccountName(person.name),
-  person,
-});
 
 /** Limits the requests in flight to a cluster: one that hangs must not hold every seat for tokens. */
 function reserve(inFlight: InFlightCounts, cluster: string, max: number): () => void {

@@ -56,16 +56,13 @@ type OrderResult = 'issued' | 'refused' | 'unanswered' | 'failed';
 export interface AskedAccount {
   readonly namespace: string;
   readonly name: string;
-  /** For whom it stands. */
-  readonly person?: PersonOfGroup;
-}
-
-export interface PersonOfGroup {
-  readonly name: string;
-  readonly group: string;
-  /** The object in the path. */
-  readonly holder: TokenHolder;
-  readonly bounds: Pick<LifetimeBounds, 'sortSeconds' | 'credentialEndsAt'>;
+  /** For whom it stands. `holder`: the object in the path. */
+  readonly person?: {
+    readonly name: string;
+    readonly group: string;
+    readonly holder: TokenHolder;
+    readonly bounds: Pick<LifetimeBounds, 'sortSeconds' | 'credentialEndsAt'>;
+  };
 }
 
 interface Ordered {
@@ -78,7 +75,7 @@ interface Ordered {
 /** In the audit log: the order, and the id of the record of the token. The cluster has its own id of the token. */
 const ORDER_ANNOTATION = 'clusterpass.dev/order';
 
-/** An order to the connector of a cluster for one token: docs/connector.md. */
+/** An order to the connector of a cluster for one token, see src/api/connector.ts. */
 export class TokenOrder {
   readonly #parts: OrderParts;
   readonly #ordered: Ordered;
@@ -88,7 +85,6 @@ export class TokenOrder {
   #startedAt: number | undefined;
   #isKept = false;
   #result: OrderResult = 'failed';
-  readonly asker = 'its connector';
   readonly isRevocable: boolean;
 
   constructor(parts: OrderParts, ordered: Ordered) {

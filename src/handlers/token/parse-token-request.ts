@@ -1,9 +1,8 @@
 import { type FieldError, forbiddenField } from '../../api/field-error.ts';
-import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { validateRepeatedPairs } from '../../api/names.ts';
 import type { TokenInput } from './token-input.ts';
 import {
-  annotationField,
+  GROUP_FIELD,
   parseTokenRequestAnnotations,
   type TokenRequestAnnotations,
 } from './token-request-annotations.ts';
@@ -26,8 +25,7 @@ export function parseTokenRequest(
   const { metadata = {}, spec } = input.sent;
   const { annotations, errors } = parseTokenRequestAnnotations(metadata);
   const checked = isPerson ? { audiences: [], ...spec } : spec;
-  const field = annotationField(TOKEN_ANNOTATIONS.group);
-  const isMisplaced = annotations.group !== undefined && !isPerson;
+  const hasGroup = annotations.group !== undefined && !isPerson;
   return {
     ...input,
     audiences: withoutDuplicates(spec?.audiences ?? []),
@@ -36,7 +34,7 @@ export function parseTokenRequest(
     errors: [
       ...validateSpec(checked, audienceProblem),
       ...errors,
-      ...(isMisplaced ? [forbiddenField(field, 'it is for passes of people only')] : []),
+      ...(hasGroup ? [forbiddenField(GROUP_FIELD, 'it is for passes of people only')] : []),
       ...validateRepeatedPairs(metadata),
     ],
   };

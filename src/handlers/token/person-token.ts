@@ -2,7 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { peopleNamespace } from '../../api/connector.ts';
+import { peopleNamespace, personAccountName } from '../../api/connector.ts';
 import {
   type FieldError,
   forbiddenField,
@@ -12,7 +12,7 @@ import {
   unsupportedValue,
 } from '../../api/field-error.ts';
 import { connectorStatus } from '../../api/kinds/connector.ts';
-import { type GrantedTokenRequest, TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
+import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
 import { isDns1123Label } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { conflict, forbidden, notFound } from '../../api/status.ts';
@@ -27,7 +27,7 @@ import { notConnected } from './order-token.ts';
 import { parseTokenRequest } from './parse-token-request.ts';
 import { type SignTokenParts, signToken } from './sign-token.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
-import { annotationField, serverErrors } from './token-request-annotations.ts';
+import { GROUP_FIELD, serverErrors } from './token-request-annotations.ts';
 import { checkName, requireValidRequest, TOKEN_REQUEST } from './validate-token-request.ts';
 
 export interface PersonTokenParts extends SignTokenParts {
@@ -81,7 +81,12 @@ export async function personToken(
   const { group } = tokenRequest.annotations;
   if (byOrder) {
     const one = oneGroup(allowedGroups(parts, cluster, person), group);
-    return parts.forward(stored, tokenRequest, grant, { name: person.name, group: one, holder: stored, bounds });
+    const { name } = person;
+    return parts.forward(stored, tokenRequest, grant, {
+      namespace: peopleNamespace(one),
+      name: personAccountName(name),
+      person: { name, group: one, holder: stored, bounds },
+    });
   }
   const groups = group === undefined ? person.groups : [oneGroup(person.groups, group)];
   return signToken(parts, tokenRequest, grant, {
@@ -140,7 +145,7 @@ function oneGroup(choices: readonly string[], named: string | undefined): string
   const [first, second] = choices;
   if (named === undefined && first !== undefined && second === undefined) return first;
   if (named !== undefined && choices.includes(named)) return named;
-  throw invalid(TOKEN_REQUEST, '', [unsupportedValue(annotationField(TOKEN_ANNOTATIONS.group), named ?? '', choices)]);
+  throw invalid(TOKEN_REQUEST, '', [unsupportedValue(GROUP_FIELD, named ?? '', choices)]);
 }
 
 const audienceErrors = ({ spec }: TokenInput['sent']): FieldError[] =>

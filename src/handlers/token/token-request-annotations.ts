@@ -29,6 +29,7 @@ interface ParsedTokenRequestAnnotations {
 const MAX_SHOWN = 256;
 
 export const annotationField = (name: string): string => `metadata.annotations[${name}]`;
+export const GROUP_FIELD = annotationField(TOKEN_ANNOTATIONS.group);
 
 export function parseTokenRequestAnnotations(metadata: ObjectMeta): ParsedTokenRequestAnnotations {
   const { annotations = {} } = metadata;
