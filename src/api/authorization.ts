@@ -7,7 +7,6 @@ import { CLUSTER_GROUP, isClusters } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { passKind } from './kinds/pass.ts';
 import type { PassApproval } from './kinds/pass-spec.ts';
-import { USERPASS } from './kinds/token-request.ts';
 import { tokenRequestListType } from './kinds/token-request-list.ts';
 import type { Target } from './request.ts';
 import type { ClusterLabels } from './visibility.ts';
@@ -36,12 +35,6 @@ export const clusterQuestion = (verb: string, name: string): ResourceQuestion =>
   namespace: '',
   name,
   cluster: name,
-});
-
-/** A pass for the caller itself. */
-export const userpassQuestion = (cluster: string): ResourceQuestion => ({
-  ...clusterQuestion('create', cluster),
-  subresource: USERPASS,
 });
 
 export interface PathQuestion {
@@ -93,6 +86,8 @@ export interface GrantFinder {
   ): Iterable<FoundGrant | undefined>;
   /** The bindings that hold in a cluster with its labels or with others. Undefined as above. */
   grantsIn(cluster: ClusterLabelChange): Iterable<GrantInCluster | undefined>;
+  /** Who reaches what in a cluster; of a user, what that user reaches there. `isKnown` and undefined as above. */
+  reach(of?: Identity): (cluster: string, isKnown: boolean) => Iterable<FoundGrant | undefined>;
 }
 
 /** A cluster, and the labels that it might have. */

@@ -119,9 +119,29 @@ export const foreignAccountName = (cluster: string, namespace: string, name: str
 
 /** Cluster, namespace and name. */
 export const FOREIGN_ACCOUNT = /^system:cluster:([^:]+):serviceaccount:([^:]+):([^:]+)$/;
+const FOREIGN_ACCOUNTS = /^system:cluster:([^:]+):serviceaccounts$/;
 
 /** The groups of a service account outside of its cluster. */
 export const foreignAccountGroups = (cluster: string): readonly string[] => [
   `${FOREIGN_ACCOUNT_PREFIX}${cluster}:serviceaccounts`,
   AUTHENTICATED,
 ];
+
+/**
+ * Where no caller has a name that a binding names, because it is one of accounts: `""` outside of clusters, for one of
+ * accounts in their own cluster, else that cluster. Undefined for other names.
+ */
+export function absentIn({
+  kind,
+  name,
+}: {
+  readonly kind: 'user' | 'group';
+  readonly name: string;
+}): string | undefined {
+  const isLocal =
+    kind === 'user' ? name.startsWith(ACCOUNT_PREFIX) : `${name}:`.startsWith(`${SERVICE_ACCOUNTS_GROUP}:`);
+  return isLocal ? '' : (kind === 'user' ? FOREIGN_ACCOUNT : FOREIGN_ACCOUNTS).exec(name)?.[1];
+}
+
+/** Names of users and groups that belong to Kubernetes. They are never in a pass for a person. */
+export const isSystemName = (name: string): boolean => name.startsWith('system:');

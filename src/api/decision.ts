@@ -1,5 +1,6 @@
 import type { User } from './caller.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
+import type { Given } from './reach.ts';
 
 export interface Decision {
   readonly allowed: boolean;
@@ -31,10 +32,27 @@ export interface Grant {
   readonly subjects: readonly BoundSubject[];
 }
 
+/** What a pass through a binding needs: `confirm` and `review` hold for agents, `review-always` for every caller. */
+export type BindingApproval = 'none' | 'confirm' | 'review' | 'review-always';
+
+/** Until when a binding holds, and for which passes. */
+export interface GrantTerms extends PassBounds {
+  /** Agents may ask for passes through it. */
+  readonly agents: boolean;
+  /** What a pass through it needs. */
+  readonly approval: BindingApproval;
+}
+
 /** A grant that allows what was asked about. */
-export interface FoundGrant extends Grant {
+export interface FoundGrant {
+  /** Undefined for those who need no binding. */
+  readonly grant: (Grant & GrantTerms) | undefined;
+  /** Those of its subjects whose names callers have there. */
+  readonly subjects: readonly BoundSubject[];
   /** The question had no name, and the role allows it for these names only. */
   readonly resourceNames?: readonly string[];
+  /** The question was what it gives. */
+  readonly gives?: readonly Given[];
 }
 
 /** A subject of a binding, as callers present it. */

@@ -36,7 +36,8 @@ describe('a binding with an end', () => {
       policy.rulesFor(jane, { cluster: undefined, namespace: 'x' }).resourceRules.length > 0,
       policy.heldRules(jane, '', { kind: 'everywhere' }, bounds).length > 0,
       policy.rulesHeldIn(view, jane, '', bounds).length > 0,
-      [...policy.grantsOf(ask({ verb: 'get' }), { isKnown: true })].some((grant) => grant?.name === 'temporary'),
+      [...policy.grantsOf(ask({ verb: 'get' }), { isKnown: true })].some((found) => found?.grant?.name === 'temporary'),
+      [...policy.reach()('a', true)].some((found) => found?.grant?.name === 'temporary'),
       [...policy.grantsIn({ cluster: 'a', isKnown: true, labels: undefined })].some((each) => each !== undefined),
     ];
     expect(new Set(answers())).toEqual(new Set([true]));

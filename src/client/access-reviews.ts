@@ -54,6 +54,7 @@ export interface ResourceAccessReviewStatus {
 interface SubjectReachReviewStatus {
   readonly clusters?: readonly ReachedCluster[];
   readonly continue?: string;
+  readonly evaluationError?: string;
 }
 
 /** The path prefix of a cluster's API; "" for the API of the fleet. */
@@ -102,28 +103,26 @@ export const reviewSubjectAccess = (
   spec: { user?: string; groups?: readonly string[] } & ReviewedAction,
 ): Promise<SubjectAccessReviewStatus> => review(client, cluster, [AUTHORIZATION, 'SubjectAccessReview'], spec);
 
-/** ResourceAccessReview: who may do something. */
+/** ResourceAccessReview: who may do something, or who reaches anything in a cluster. */
 export const reviewResourceAccess = (
   client: Client,
   cluster: string | undefined,
-  spec: ReviewedAction,
+  spec: ReviewedAction | { readonly reach: true },
 ): Promise<ResourceAccessReviewStatus> => review(client, cluster, [CLUSTERPASS, 'ResourceAccessReview'], spec);
 
 interface ReachReview {
   readonly status?: SubjectReachReviewStatus;
 }
 
-/** For fields that the server left out. */
-const NOTHING_REACHED: ReachedCluster = { name: '', visible: false, accounts: [] };
-
-/** SubjectReachReview: the clusters and accounts that a user reaches, read page by page. */
+/** SubjectReachReview: what a user reaches, read page by page, and why the list is incomplete. */
 export async function reviewReach(
   client: Client,
   cluster: string | undefined,
   subject: { user?: string; groups?: readonly string[] },
-): Promise<readonly ReachedCluster[]> {
+): Promise<{ readonly clusters: readonly ReachedCluster[]; readonly evaluationError: string }> {
   const path = `${clusterPrefix(client, cluster)}/apis/clusterpass.dev/v1alpha1/subjectreachreviews`;
   const clusters: ReachedCluster[] = [];
+  const problems = new Set<string>();
   const isEndless = endlessListCheck(path);
   const check = ({ status = {} }: ReachReview): string | undefined => {
     const wrong = wrongTypeIn(status, REACH_STATUS);
@@ -132,9 +131,12 @@ export async function reviewReach(
   for (let from = ''; ; ) {
     const body = { spec: { ...subject, ...(from === '' ? {} : { continue: from }) } };
     const { value } = await client.request<ReachReview>('POST', path, { body, check });
-    for (const reached of value.status?.clusters ?? []) clusters.push({ ...NOTHING_REACHED, ...reached });
-    from = value.status?.continue ?? '';
-    if (from === '') return clusters;
+    const { clusters: page = [], evaluationError = '', continue: next = '' } = value.status ?? {};
+    // The server leaves out what is empty.
+    for (const { name = '', subjects = [] } of page) clusters.push({ name, subjects });
+    problems.add(evaluationError);
+    from = next;
+    if (from === '') return { clusters, evaluationError: [...problems].filter(Boolean).join('; ') };
   }
 }
 

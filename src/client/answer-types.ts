@@ -45,6 +45,16 @@ export const KUBERNETES_ANSWER = list({
 
 const REFERENCE: AnswerFields = { kind: 'string', namespace: 'string', name: 'string' };
 const GRANT: AnswerFields = { binding: REFERENCE, role: REFERENCE };
+const GRANTED: AnswerFields = {
+  ...REFERENCE,
+  ...GRANT,
+  resourceNames: TEXTS,
+  gives: [{ action: 'string', namespaces: TEXTS, names: TEXTS }],
+  expiresAt: 'string',
+  agents: 'string',
+  approval: 'string',
+  maxPassSeconds: 'number',
+};
 const USER: AnswerFields = {
   username: 'string',
   uid: 'string',
@@ -74,7 +84,8 @@ const ENDPOINTS: AnswerFields = {
 
 /** The status of a SubjectReachReview. */
 export const REACH_STATUS: AnswerFields = {
-  clusters: [{ name: 'string', ...GRANT, userpass: GRANT, accounts: [{ ...REFERENCE, ...GRANT }] }],
+  clusters: [{ name: 'string', subjects: [GRANTED] }],
+  evaluationError: 'string',
 };
 
 /** What Clusterpass answers, of all kinds. */
@@ -122,7 +133,7 @@ export const CLUSTERPASS_ANSWER = list({
     userInfo: USER,
     bindingRef: REFERENCE,
     tokens: [{ id: 'string', expirationTimestamp: 'string' }],
-    subjects: [{ ...REFERENCE, ...GRANT }],
+    subjects: [GRANTED],
     // A number in a FleetRoleBinding, and a list in a SubjectReachReview (`REACH_STATUS`).
     clusters: 'any',
     resourceRules: [RULE],

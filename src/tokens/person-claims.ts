@@ -1,4 +1,4 @@
-import type { Actor } from '../api/caller.ts';
+import { type Actor, isSystemName } from '../api/caller.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { readActor, readAudiences, readSeconds, readText } from './claims.ts';
 import { TokenRejected } from './jws.ts';
@@ -37,11 +37,6 @@ export interface PersonGrant {
   readonly now: number;
   readonly randomUUID: () => string;
 }
-
-/** Names of users and groups below it belong to Kubernetes. They are never in a pass for a person. */
-const SYSTEM = 'system:';
-
-export const isSystemName = (name: string): boolean => name.startsWith(SYSTEM);
 
 export function buildPersonClaims(grant: PersonGrant): PersonClaims {
   const { issuer, name, groups } = grant;

@@ -106,7 +106,7 @@ async function pressEnter(button: Locator, target: Locator): Promise<void> {
 
 describeWithBrowser('the console for those who run the fleet', () => {
   beforeAll(async () => {
-    const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [], lister: [] } };
+    const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [], lister: ['auditors'] } };
     [server, browser] = await Promise.all([startServer(options), launchBrowser()]);
     await grantOwner();
     pages = new SignedInPages(browser, server);
@@ -562,6 +562,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('combobox', { name: 'Cluster', exact: true }).fill('prod-eu-1');
       await page.getByRole('row', { name: /User carl .*demo-prod-eu-1-viewer by demo-carl-view/ }).waitFor();
       await page.getByLabel('Service account').fill('ci/builder');
+      await page.getByRole('row', { name: /demo-carl-view/ }).waitFor({ state: 'hidden' });
       await page.getByRole('row', { name: /User carl .*demo-builder-token by demo-carl-issue/ }).waitFor();
       await page.getByRole('link', { name: 'carl' }).click();
       await page.getByText('Reaches 1 cluster').waitFor();
@@ -666,6 +667,50 @@ describeWithBrowser('the console for those who run the fleet', () => {
       // The Role is still there.
       await page.evaluate(`void (location.hash = '#/access?view=grant')`);
       await grant();
+    });
+
+    it('an administrator removes a subject in the row of a cluster; the other subjects keep the binding', async () => {
+      const subjects = ['ann', 'bob'].map((name) => ({ kind: 'User', name }));
+      const clusters = { names: ['prod-eu-1'] };
+      const pair = fleetBinding('pair', { subjects, role: 'clusterpass:viewer', clusters });
+      expect((await server.call('POST', FLEET_BINDINGS, { body: pair })).code).toBe(201);
+      const page = await visitAs('administrator', '#/access?view=cluster&cluster=prod-eu-1');
+      await page.getByRole('row', { name: /^User ann sees it ClusterRole clusterpass:viewer by pair never/ }).waitFor();
+      // What needs no binding cannot be removed.
+      const masters = page.getByRole('row', { name: /^Group system:masters .* needs no binding/ });
+      expect(await masters.getByRole('button').count()).toBe(0);
+      await page.getByRole('button', { name: 'Remove User ann from pair' }).click();
+      const panel = page.getByRole('region', { name: 'Remove User ann from the FleetRoleBinding pair?' });
+      await panel
+        .getByText(/^User ann loses ClusterRole clusterpass:viewer in the cluster prod-eu-1, unless/)
+        .waitFor();
+      await panel.getByText('The binding stays for 1 other subject.').waitFor();
+      await pressEnter(panel.getByRole('button', { name: 'Remove now' }), page.getByText(/^\d+ grants$/));
+      await page.getByRole('row', { name: /^User ann/ }).waitFor({ state: 'hidden' });
+      const path = `${FLEET_BINDINGS}/pair`;
+      expect((await server.call('GET', path)).json.spec.subjects).toEqual([{ kind: 'User', name: 'bob' }]);
+      // The last one takes the binding with it, here from the page of the person.
+      await page.getByRole('link', { name: 'bob' }).click();
+      await page.getByText('Reaches 1 cluster.').waitFor();
+      await page.getByRole('button', { name: 'Remove User bob from pair' }).click();
+      await page.getByRole('button', { name: 'Delete now' }).click();
+      await page.getByText('Reaches 0 clusters.').waitFor();
+      expect((await server.call('GET', path)).code).toBe(404);
+    });
+
+    it('an administrator is offered the groups that a person had at the last sign-in', async () => {
+      const subjects = [{ kind: 'Group', name: 'auditors' }];
+      const clusters = { names: ['staging-eu-1'] };
+      const body = fleetBinding('auditors-view', { subjects, role: 'clusterpass:viewer', clusters });
+      expect((await server.call('POST', FLEET_BINDINGS, { body })).code).toBe(201);
+      expect((await server.call('GET', CLUSTERS, { token: tokenOf('lister') })).code).toBe(200);
+      const page = await visitAs('administrator', '#/access?view=person&user=lister');
+      await page.getByText('At the last sign-in: auditors').waitFor();
+      expect(await page.getByRole('row', { name: /auditors/ }).count()).toBe(0);
+      await page.getByRole('button', { name: 'Use these groups' }).click();
+      await page.getByRole('row', { name: /^staging-eu-1 Group auditors sees it/ }).waitFor();
+      expect(hashOf(page)).toContain('groups=auditors');
+      expect((await server.call('DELETE', `${FLEET_BINDINGS}/auditors-view`)).code).toBe(200);
     });
 
     it('users who may list bindings and not delete them are offered no deletion', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { tokenQuestion, userpassQuestion } from '../../src/api/authorization.ts';
+import { clusterQuestion, tokenQuestion } from '../../src/api/authorization.ts';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { Decision } from '../../src/api/decision.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
@@ -167,7 +167,9 @@ it.each(WAYS)('no token outlives the longest binding that allows it: %s', async 
         };
         const isHandle = way === 'a handle';
         // Its permission is asked for when it is redeemed, and is the one of the approval that it has.
-        const question = isPerson ? userpassQuestion('a') : tokenQuestion(ACCOUNT);
+        const question = isPerson
+          ? { ...clusterQuestion('create', 'a'), subresource: 'userpass' }
+          : tokenQuestion(ACCOUNT);
         const decision: Decision = isHandle
           ? fleet.policy.decidePass(jane, question, 'person')
           : fleet.policy.decide(jane, question);

@@ -8,10 +8,10 @@ import { useSession } from '../hooks/use-session.ts';
 import { CLUSTERPASS, type Permissions } from '../permissions/permissions.ts';
 import { BINDING_GROUPS, resourceOf } from './bindings.ts';
 import { BindingsView } from './bindings-view.tsx';
+import { ClusterReach } from './cluster-reach.tsx';
 import { GrantView } from './grant-view.tsx';
-import { Reach } from './reach.tsx';
+import { LastGroups, Reach } from './reach.tsx';
 import { UnknownCluster } from './unknown-cluster.tsx';
-import { WhoCan } from './who-can.tsx';
 
 type View = 'cluster' | 'person' | 'bindings' | 'grant';
 
@@ -79,7 +79,7 @@ function ClusterView({ fields }: ViewProps) {
       </div>
       {known !== cluster && <UnknownCluster name={cluster} />}
       {known !== '' && (
-        <WhoCan
+        <ClusterReach
           cluster={known}
           account={fields.get('account')}
           accounts={items.map(({ namespace, name }) => `${namespace}/${name}`)}
@@ -91,6 +91,7 @@ function ClusterView({ fields }: ViewProps) {
 }
 
 function PersonView({ fields }: ViewProps) {
+  const { permissions } = useSession();
   const user = fields.get('user');
   const groups = fields
     .get('groups')
@@ -108,6 +109,9 @@ function PersonView({ fields }: ViewProps) {
           onChange={(value) => fields.set({ groups: value })}
         />
       </div>
+      {permissions.can('create', CLUSTERPASS, 'auditeventreviews') && (
+        <LastGroups user={user} onUse={(last) => fields.set({ groups: last.join(',') })} />
+      )}
       {(user !== '' || groups.length > 0) && <Reach user={user} groups={groups} />}
     </Section>
   );

@@ -14,7 +14,7 @@ import { useSession } from '../hooks/use-session.ts';
 import { BINDING_GROUPS, type Binding, bindingKey, listBindings, resourceOf, scopeOfGrant } from './bindings.ts';
 import { ChangeBinding } from './change-binding.tsx';
 import { DeleteBinding } from './delete-binding.tsx';
-import { Subject } from './subject-table.tsx';
+import { Subject } from './reach-table.tsx';
 import { UnknownCluster } from './unknown-cluster.tsx';
 
 /** What the user is about to do with a binding. */

@@ -69,6 +69,7 @@ const BINDING: Binding = {
   namespace: 'shop',
   name: 'a',
   uid: 'u-1',
+  resourceVersion: '7',
   role: 'Role deployer-token',
   subjects: [
     { kind: 'User', name: 'jane' },

@@ -24,6 +24,7 @@ export interface Binding {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
+  readonly resourceVersion: string;
   /** `ClusterRole view`. */
   readonly role: string;
   readonly subjects: readonly { readonly kind: string; readonly namespace?: string; readonly name: string }[];
@@ -48,7 +49,13 @@ interface Grant {
 }
 
 interface StoredBinding extends Grant {
-  readonly metadata: { name: string; namespace?: string; uid?: string; annotations?: Record<string, string> };
+  readonly metadata: {
+    name: string;
+    namespace?: string;
+    uid?: string;
+    resourceVersion?: string;
+    annotations?: Record<string, string>;
+  };
   readonly spec?: Grant & { clusters?: ClustersField; namespaces?: readonly string[]; expiresAt?: string };
   readonly status?: { clusters?: number; conditions?: readonly { message?: string }[] };
 }
@@ -114,12 +121,12 @@ function bindingOf({ metadata, spec = {}, status = {}, ...grant }: StoredBinding
     namespaces = [],
     expiresAt = '',
   } = { ...grant, ...spec };
-  const { name, uid = '' } = metadata;
+  const { name, uid = '', resourceVersion = '' } = metadata;
   const namespace = metadata.namespace ?? namespaces.join(', ');
   const role = `${roleRef.kind} ${roleRef.name}`;
   const people = subjects.map((subject) => `${subject.kind} ${subject.name}`);
   return {
-    ...{ kind, namespace, name, uid, role, subjects, clusters, expiresAt },
+    ...{ kind, namespace, name, uid, resourceVersion, role, subjects, clusters, expiresAt },
     reach: status.clusters,
     problem: (status.conditions ?? []).map(({ message = '' }) => message).join(' '),
     manifest: manifestFileOf(metadata),
@@ -127,8 +134,8 @@ function bindingOf({ metadata, spec = {}, status = {}, ...grant }: StoredBinding
   };
 }
 
-interface BindingReference {
-  readonly kind: string;
+export interface BindingReference {
+  readonly kind: BindingKind;
   readonly namespace?: string;
   readonly name: string;
 }
@@ -137,7 +144,17 @@ interface BindingReference {
 export const bindingKey = ({ kind, namespace = '', name }: BindingReference): string =>
   `${kind} ${kind === 'RoleBinding' ? namespace : ''}/${name}`;
 
-const pathOf = ({ kind, namespace, name }: Binding): string =>
+/** The binding of a reference, as it is now. */
+export async function readBinding(client: Client, reference: BindingReference): Promise<Binding> {
+  const [{ value }, roles] = await Promise.all([
+    client.request<StoredBinding>('GET', pathOf(reference)),
+    namingRoles(client).catch(() => new Map<string, string[]>()),
+  ]);
+  const binding = bindingOf(value, reference.kind);
+  return { ...binding, names: roles.get(binding.role) };
+}
+
+const pathOf = ({ kind, namespace = '', name }: BindingReference): string =>
   `${collectionOf(kind, kind === 'RoleBinding' ? namespace : '')}/${encodeURIComponent(name)}`;
 
 /**
@@ -152,6 +169,25 @@ export async function deleteBinding(client: Client, binding: Binding): Promise<v
   } catch (error) {
     if (!isStatus(error, 404)) throw error;
   }
+}
+
+type BoundSubject = Binding['subjects'][number];
+
+/** The subjects of a binding without this one. */
+export const subjectsWithout = ({ subjects }: Binding, { kind, namespace = '', name }: BoundSubject): BoundSubject[] =>
+  subjects.filter((each) => each.kind !== kind || each.name !== name || (each.namespace ?? '') !== namespace);
+
+/** Takes a subject out of the binding that was shown: of one that has changed since, others could get lost. */
+export async function keepSubjects(client: Client, binding: Binding, subjects: readonly BoundSubject[]): Promise<void> {
+  const { kind, uid, resourceVersion } = binding;
+  await client.request('PATCH', pathOf(binding), {
+    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict' },
+    contentType: 'application/merge-patch+json',
+    body: {
+      metadata: { uid, resourceVersion },
+      ...(kind === 'FleetRoleBinding' ? { spec: { subjects } } : { subjects }),
+    },
+  });
 }
 
 /** Where and until when a FleetRoleBinding holds. */

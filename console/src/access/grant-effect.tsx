@@ -1,4 +1,5 @@
 import { clustersText } from '../../../src/api/clusters-field.ts';
+import { givesPassesOf } from '../../../src/api/reach.ts';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
@@ -14,7 +15,7 @@ export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
   const asked = subjectKind === 'User' ? { user: subject, groups: [] } : { groups: [subject] };
   const clusters = clustersOfDraft(draft);
   const query = useQuery(JSON.stringify([asked, clusters]), async () => {
-    const reached = await reviewReach(client, undefined, asked);
+    const { clusters: reached } = await reviewReach(client, undefined, asked);
     const seen =
       clusters.selector === undefined
         ? fleet.all().map(({ name }) => name)
@@ -22,17 +23,21 @@ export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
             (item) => item.metadata.name,
           );
     const selected = seen.filter((name) => clusters.names?.includes(name) !== false);
-    return { reached: new Map(reached.map((cluster) => [cluster.name, cluster])), selected };
+    const givenIn = reached.map(({ name, subjects }) => [name, subjects.flatMap(({ gives = [] }) => gives)] as const);
+    return { given: new Map(givenIn), selected };
   });
   if (query.status === 'loading') return <p className="muted">Loading…</p>;
   if (query.status === 'failed') return <p className="muted">What this changes cannot be shown: {query.message}</p>;
-  const { reached, selected } = query.value;
-  const isReached = (name: string): boolean => {
-    const cluster = reached.get(name);
-    if (draft.action === 'view') return cluster?.visible === true;
-    const accounts = cluster?.accounts.filter(({ namespace }) => namespace === draft.namespace) ?? [];
-    return draft.action === 'account' && accounts.some((account) => account.name === draft.account);
-  };
+  const { given, selected } = query.value;
+  const account = { namespace: draft.namespace, name: draft.action === 'account' ? draft.account : '' };
+  const isReached = (name: string): boolean =>
+    given
+      .get(name)
+      ?.some((each) =>
+        draft.action === 'view'
+          ? each.action === 'See'
+          : each.action === 'AccountPasses' && givesPassesOf(account, each),
+      ) === true;
   const { already = [], next = [] } = Object.groupBy(selected, (name) => (isReached(name) ? 'already' : 'next'));
   const gains = {
     view: 'sees',

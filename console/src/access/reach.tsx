@@ -1,12 +1,11 @@
-import type { GrantPath, ReachedCluster } from '../../../src/api/kinds/grant-reviews.ts';
+import { useState } from 'react';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
-import { ClusterList } from '../components/cluster-list.tsx';
-import type { Column } from '../components/list-table.tsx';
+import { reviewAuditEvents } from '../../../src/client/fleet-reviews.ts';
+import { quantity } from '../../../src/lib/quantity.ts';
 import { Loaded } from '../components/loaded.tsx';
-import { bindingText } from '../grants/grant-changes.tsx';
-import { useQuery } from '../hooks/use-query.ts';
+import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { hrefOf } from '../router.ts';
+import { ReachTable } from './reach-table.tsx';
 
 interface ReachProps {
   readonly user: string;
@@ -16,62 +15,46 @@ interface ReachProps {
 /** Every signed-in user is in this group. */
 const AUTHENTICATED = 'system:authenticated';
 
-/** May do everything, without a binding. */
-const MASTERS = 'system:masters';
-
-/** The clusters that a person sees, and the passes that the person gets: as a person, and of accounts. */
+/** What a person reaches, in every cluster. */
 export function Reach({ user, groups }: ReachProps) {
   const { client } = useSession();
-  const query = useQuery(JSON.stringify([user, groups]), async () =>
-    reviewReach(client, undefined, { user, groups: [...new Set([...groups, AUTHENTICATED])] }),
+  const { generation } = useRefresh();
+  const [removals, setRemovals] = useState(0);
+  const query = useQuery(
+    JSON.stringify([user, groups]),
+    () => reviewReach(client, undefined, { user, groups: [...new Set([...groups, AUTHENTICATED])] }),
+    generation + removals,
   );
-  const pathText = (path: GrantPath): string =>
-    path.binding === undefined && groups.includes(MASTERS) ? `${MASTERS}, without a binding` : bindingText(path);
   return (
     <Loaded query={query}>
-      {(clusters) => (
-        <>
-          <p className="muted" role="status">
-            {clusters.length === 1 ? 'Reaches 1 cluster.' : `Reaches ${clusters.length.toLocaleString()} clusters.`}
-          </p>
-          <ClusterList
-            label="Search clusters"
-            columns={columns(pathText)}
-            rows={clusters}
-            clusterOf={({ name }) => name}
-          />
-        </>
+      {({ clusters, evaluationError }) => (
+        <ReachTable
+          rows={clusters.flatMap(({ name, subjects }) => subjects.map((subject) => ({ ...subject, cluster: name })))}
+          count={`Reaches ${quantity(clusters.length, 'cluster')}.`}
+          incomplete={evaluationError}
+          onRemoved={() => setRemovals((old) => old + 1)}
+        />
       )}
     </Loaded>
   );
 }
 
-const columns = (pathText: (path: GrantPath) => string): Column<ReachedCluster>[] => [
-  {
-    title: 'Cluster',
-    isHeader: true,
-    cell: ({ name }) => <a href={hrefOf({ page: 'cluster', name })}>{name}</a>,
-  },
-  {
-    title: 'Sees it as',
-    className: 'muted wrap-anywhere',
-    cell: ({ visible, ...via }) => (visible ? pathText(via) : 'does not see it'),
-  },
-  {
-    title: 'Gets passes for',
-    cell: ({ accounts, userpass }) => {
-      if (accounts.length === 0 && userpass === undefined) return <span className="muted">no account</span>;
-      const person = userpass === undefined ? [] : [{ who: 'themselves', via: userpass }];
-      const paths = [...person, ...accounts.map((via) => ({ who: `${via.namespace}/${via.name}`, via }))];
-      return (
-        <ul>
-          {paths.map(({ who, via }) => (
-            <li key={who} className="wrap-anywhere">
-              {who} <span className="muted hint">{pathText(via)}</span>
-            </li>
-          ))}
-        </ul>
-      );
-    },
-  },
-];
+/** Offers the groups that a person had at the last sign-in, as far as the server remembers its requests. */
+export function LastGroups({ user, onUse }: { readonly user: string; readonly onUse: (groups: string[]) => void }) {
+  const { client } = useSession();
+  const query = useQuery(user, async () => {
+    const { events = [] } = user === '' ? {} : await reviewAuditEvents(client, undefined, { user, limit: 20 });
+    const lists = events.map(({ groups = [] }) => groups.filter((group) => group !== AUTHENTICATED));
+    return lists.find(({ length }) => length > 0) ?? [];
+  });
+  if (query.status !== 'loaded' || query.value.length === 0) return null;
+  const groups = query.value;
+  return (
+    <p className="wrap-anywhere">
+      At the last sign-in: {groups.join(', ')}{' '}
+      <button type="button" className="button small" onClick={() => onUse(groups)}>
+        Use these groups
+      </button>
+    </p>
+  );
+}

@@ -101,12 +101,12 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
           <PassesSection details={details} />
           {permissions.can('list', CLUSTERPASS, 'connectors') && <ConnectorSection name={name} />}
           <AccessSection name={name} resourceVersion={version} />
-          {permissions.can('create', CLUSTERPASS, 'resourceaccessreviews') && (
-            <WhoSection name={name} resourceVersion={version} account={account} />
-          )}
           <AdminSection cluster={cluster} permissions={permissions} onRemoving={() => setIsRemoving(true)} />
         </div>
       </div>
+      {permissions.can('create', CLUSTERPASS, 'resourceaccessreviews') && (
+        <WhoSection name={name} resourceVersion={version} account={account} />
+      )}
     </div>
   );
 });

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { WhoCan } from '../access/who-can.tsx';
+import { ClusterReach } from '../access/cluster-reach.tsx';
 import { Section } from '../components/section.tsx';
 
 interface WhoSectionProps {
@@ -15,7 +15,7 @@ export function WhoSection({ name, resourceVersion, account }: WhoSectionProps) 
   const chosen = account.name === '' ? [] : [`${account.namespace}/${account.name}`];
   return (
     <Section title="Who reaches this cluster?">
-      <WhoCan cluster={name} account={asked} accounts={chosen} onAccount={setAsked} version={resourceVersion} />
+      <ClusterReach cluster={name} account={asked} accounts={chosen} onAccount={setAsked} version={resourceVersion} />
     </Section>
   );
 }

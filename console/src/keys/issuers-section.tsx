@@ -1,7 +1,7 @@
-import { ClusterList } from '../components/cluster-list.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import type { Column } from '../components/list-table.tsx';
 import { Loaded } from '../components/loaded.tsx';
+import { SearchList } from '../components/search-list.tsx';
 import { Section } from '../components/section.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
@@ -44,7 +44,7 @@ export function IssuersSection() {
       </p>
       <Loaded query={query}>
         {(issuers) => (
-          <ClusterList label="Search issuers" columns={COLUMNS} rows={issuers} clusterOf={({ cluster }) => cluster} />
+          <SearchList label="Search issuers" columns={COLUMNS} rows={issuers} keyOf={({ cluster }) => cluster} />
         )}
       </Loaded>
     </Section>

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { grantReview } from './grant-reviews.ts';
-import { flag, int64, list, part, struct, text, timestamp } from './meta.ts';
+import { flag, int64, list, part, struct, text, texts, timestamp } from './meta.ts';
 
 const SpecSchema = struct('AuditEventReviewSpec', 'Which events.', {
   cluster: text('Only events about this cluster. Below the path of a cluster it is that cluster.'),
@@ -21,6 +21,7 @@ const EventSchema = struct('AuditEventSummary', '', {
   dryRun: flag('Nothing was changed.'),
   path: text(),
   user: text(),
+  groups: texts('The groups of the user, if it is the one that was asked about.'),
   impersonatedUser: text(),
   cluster: text(),
   group: text(),

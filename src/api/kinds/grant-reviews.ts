@@ -1,5 +1,7 @@
 import type { Type } from 'typebox';
+import type { Grant } from '../decision.ts';
 import type { ObjectMeta, VirtualType } from '../kind.ts';
+import type { Given } from '../reach.ts';
 import {
   CLUSTERPASS_GROUP,
   CLUSTERPASS_VERSION,
@@ -11,6 +13,7 @@ import {
   struct,
   text,
   texts,
+  timestamp,
 } from './meta.ts';
 import { attributes, type NonResourceAttributes, type ResourceAttributes } from './reviews.ts';
 
@@ -37,32 +40,51 @@ export const via = {
   role: reference('RoleReference', 'The role of the binding.'),
 };
 
+const given = struct('Given', 'One thing that a binding gives in a cluster.', {
+  action: text(
+    '`See`, `AccountPasses`, `ReviewedPasses` (after an approval), `OwnPasses` (as a person), `AskForAccess`, ' +
+      '`Approve`, `ActAsUser`, `ActAsGroup`, `ActAsAccount`, `Change` (of the Cluster object) or `Grant` (writes roles ' +
+      'or bindings).',
+  ),
+  namespaces: texts('The namespaces for which it is given; absent for all.'),
+  names: texts('The names for which it is given; absent for all.'),
+});
+
+const grantedSubject = struct('GrantedSubject', 'A subject of a binding that allows it.', {
+  kind: text('`User`, `Group` or `ServiceAccount`.'),
+  namespace: text(),
+  name: text(),
+  resourceNames: texts('If no name was asked about: the names for which it is allowed; absent for all.'),
+  gives: list(given, { description: 'With `reach`: what the binding gives to the subject in the cluster.' }),
+  ...via,
+  expiresAt: timestamp('When the binding ends; absent if it does not.'),
+  agents: text('`Allow`: agents may ask for passes through the binding, too.'),
+  approval: text('Who approves passes through the binding, as in its `spec.approval.by`.'),
+  maxPassSeconds: int64('The longest pass through the binding; absent if it sets none.'),
+});
+
+const completeness = {
+  incomplete: flag('True when you may not get all bindings, or when there are more than are listed.'),
+  evaluationError: text('Why the list is incomplete.'),
+};
+
 /** Who can: the opposite of a SubjectAccessReview. */
 export const resourceAccessReviewType = grantReview(
   'ResourceAccessReview',
   'The users, groups and service accounts that may do something, with the binding and the role behind each.',
   {
-    spec: part('ResourceAccessReviewSpec', 'What is asked about.', attributes),
-    status: part('ResourceAccessReviewStatus', '', {
-      subjects: list(
-        struct('GrantedSubject', 'A subject of a binding that allows it.', {
-          kind: text('`User`, `Group` or `ServiceAccount`.'),
-          namespace: text(),
-          name: text(),
-          resourceNames: texts('If no name was asked about: the names for which it is allowed; absent for all.'),
-          ...via,
-        }),
-      ),
-      incomplete: flag('True when you may not get all bindings, or when there are more subjects than are listed.'),
-      evaluationError: text('Why the list is incomplete.'),
+    spec: part('ResourceAccessReviewSpec', 'What is asked about.', {
+      ...attributes,
+      reach: flag('In place of attributes, below the path of a cluster: who reaches anything in it, and what.'),
     }),
+    status: part('ResourceAccessReviewStatus', '', { subjects: list(grantedSubject), ...completeness }),
   },
 );
 
-/** What a subject reaches: clusters, passes for itself, and the accounts whose tokens it may create. */
+/** What a subject reaches, cluster by cluster. */
 export const subjectReachReviewType = grantReview(
   'SubjectReachReview',
-  'The clusters that a user may see, and the service accounts whose tokens it may create.',
+  'What a user reaches, cluster by cluster: the subjects of bindings that name the user.',
   {
     spec: part('SubjectReachReviewSpec', 'Who is asked about.', {
       user: text('The name of the user. `user` or `groups` is required.'),
@@ -74,13 +96,11 @@ export const subjectReachReviewType = grantReview(
       clusters: list(
         struct('ReachedCluster', '', {
           name: text(),
-          visible: flag('Whether the user may get the cluster.'),
-          ...via,
-          userpass: part('ReachedUserpass', 'Set if the user may get passes for itself (`clusters/userpass`).', via),
-          accounts: list(struct('ReachedAccount', '', { namespace: text(), name: text(), ...via })),
+          subjects: list(grantedSubject, { description: 'As in a ResourceAccessReview with `reach`.' }),
         }),
       ),
       continue: text('Set when there are further clusters.'),
+      ...completeness,
     }),
   },
 );
@@ -88,7 +108,7 @@ export const subjectReachReviewType = grantReview(
 /** The fields that callers send. */
 export interface ResourceAccessReview {
   metadata?: ObjectMeta;
-  spec?: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes };
+  spec?: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes; reach?: boolean };
 }
 
 export interface SubjectReachReview {
@@ -103,7 +123,7 @@ interface ObjectReference {
 
 /** The binding and the role behind a permission. */
 export interface GrantPath {
-  readonly binding?: ObjectReference;
+  readonly binding?: ObjectReference & { readonly kind: Grant['kind'] };
   readonly role?: ObjectReference;
 }
 
@@ -112,17 +132,14 @@ export interface GrantedSubject extends GrantPath {
   readonly namespace?: string;
   readonly name: string;
   readonly resourceNames?: readonly string[];
+  readonly gives?: readonly Given[];
+  readonly expiresAt?: string;
+  readonly agents?: string;
+  readonly approval?: string;
+  readonly maxPassSeconds?: number;
 }
 
-export interface ReachedAccount extends GrantPath {
-  readonly namespace: string;
+export interface ReachedCluster {
   readonly name: string;
-}
-
-export interface ReachedCluster extends GrantPath {
-  readonly name: string;
-  readonly visible: boolean;
-  /** Passes for the user itself. */
-  readonly userpass?: GrantPath;
-  readonly accounts: readonly ReachedAccount[];
+  readonly subjects: readonly GrantedSubject[];
 }

@@ -1,11 +1,10 @@
 import { NAME_LABEL } from '../../api/clusters-field.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import type { Grant, PassBounds } from '../../api/decision.ts';
+import type { Grant, GrantTerms, PassBounds } from '../../api/decision.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { bindingProblem } from '../../api/kinds/binding-problem.ts';
 import { AGENTS_ALLOW, bindingSpec } from '../../api/kinds/fleet-role-binding-spec.ts';
 import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
-import type { PassApproval } from '../../api/kinds/pass-spec.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { qualified } from '../../api/status.ts';
 import { memberOf } from '../../lib/json.ts';
@@ -13,10 +12,7 @@ import { LabelSelector } from '../../objects/selectors/label-selector.ts';
 import { ClusterSelector, type Reach } from './cluster-selector.ts';
 import { type RoleKey, readRoleRef, readSelector, readSubjects, type Subject } from './rbac-objects.ts';
 
-/** What a pass through a binding needs: `confirm` and `review` hold for agents, `review-always` for every caller. */
-export type BindingApproval = PassApproval | 'review-always';
-
-export interface BindingFacts extends PassBounds {
+export interface BindingFacts extends GrantTerms {
   /** How a decision names it: `ClusterRoleBinding/x`, `RoleBinding/ns/x`. */
   readonly id: string;
   readonly kind: Grant['kind'];
@@ -28,10 +24,6 @@ export interface BindingFacts extends PassBounds {
   readonly subjects: readonly Subject[];
   readonly roleRef: RoleKey;
   readonly reach: Reach;
-  /** Agents may ask for passes through it. */
-  readonly agents: boolean;
-  /** What a pass through it needs. */
-  readonly approval: BindingApproval;
 }
 
 /**

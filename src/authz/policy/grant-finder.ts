@@ -1,4 +1,5 @@
 import type { GrantInCluster } from '../../api/authorization.ts';
+import { absentIn } from '../../api/caller.ts';
 import type { FoundGrant } from '../../api/decision.ts';
 import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
@@ -20,13 +21,12 @@ export function* findGrants(
     if (resourceNames !== undefined) {
       for (const binding of role.bindings) {
         const { facts } = binding;
-        yield facts.scopes.some((scope) => namespaces.includes(scope)) &&
-        bindingAppliesIn(binding, view) &&
-        match.counts(facts)
-          ? resourceNames === 'all'
-            ? facts
-            : { ...facts, resourceNames }
-          : undefined;
+        const holds =
+          facts.scopes.some((scope) => namespaces.includes(scope)) &&
+          bindingAppliesIn(binding, view) &&
+          match.counts(facts);
+        const subjects = facts.subjects.filter((subject) => absentIn(subject) !== (view?.name ?? ''));
+        yield holds ? { grant: facts, subjects, ...(resourceNames === 'all' ? {} : { resourceNames }) } : undefined;
       }
     }
     yield undefined;

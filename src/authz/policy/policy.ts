@@ -28,6 +28,7 @@ import { findGrants, findGrantsIn } from './grant-finder.ts';
 import { affectedSubjects, type Grantees, grantsOf } from './grantees.ts';
 import { decidePass, isAlwaysReviewed, throughForGrants, withApprovalHint } from './pass-decision.ts';
 import type { RoleKey } from './rbac-objects.ts';
+import { reachFinder } from './reach-finder.ts';
 import { RoleTable } from './role-table.ts';
 import { GRANTING_VERBS, type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
@@ -190,6 +191,18 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
   grantsIn({ cluster, isKnown, labels }: ClusterLabelChange): Iterable<GrantInCluster | undefined> {
     const before = this.#viewOf(cluster, isKnown);
     return findGrantsIn(this.#bindings.values(), this.#now(), before, labels ? viewCluster(cluster, labels) : before);
+  }
+
+  reach(of?: Identity): (cluster: string, isKnown: boolean) => Iterable<FoundGrant | undefined> {
+    const reachIn = reachFinder(this.#now, of);
+    return (cluster, isKnown) => reachIn(this.#viewOf(cluster, isKnown), this.#boundTo(of, cluster));
+  }
+
+  /** Without a user: all bindings. */
+  #boundTo(of: Identity | undefined, cluster: string): Iterable<CompiledBinding> {
+    if (of === undefined) return this.#bindings.values();
+    const entries = [of.as(cluster), of.as(undefined)].flatMap((user) => this.#subjects.entriesOf(user));
+    return new Set(entries.flatMap(({ scopes }) => [...scopes.values()].flatMap(({ all }) => [...all])));
   }
 
   readonly #viewOf = (name: string, isKnown: boolean) => viewCluster(name, isKnown ? this.#labelsOf(name) : undefined);

@@ -96,18 +96,18 @@ function reaches({ reach, expiresAt }: BindingFacts, view: ClusterView | undefin
   return reach.kind === 'everywhere';
 }
 
-/** `bindings` are all that allow it, in order of precedence. */
+/** `bindings` are all that allow it, in order of precedence; `reviewed` those that allow it after an approval. */
 export function referenceDecide(
   snapshot: RbacSnapshot,
   labelsOf: (cluster: string) => ClusterLabels | undefined,
   caller: Caller,
   question: ResourceQuestion | PathQuestion,
   now = 0,
-): Decision & { readonly bindings: readonly string[] } {
+): Decision & { readonly bindings: readonly string[]; readonly reviewed: readonly string[] } {
   const cluster = 'path' in question ? undefined : question.cluster;
   const namespace = 'path' in question ? '' : question.namespace;
   const user = caller.as(cluster);
-  if (user.groups.includes(MASTERS)) return { allowed: true, reason: '', bindings: [] };
+  if (user.groups.includes(MASTERS)) return { allowed: true, reason: '', bindings: [], reviewed: [] };
   const view = cluster === undefined ? undefined : viewCluster(cluster, labelsOf(cluster));
 
   const bound = (namespace === '' ? [''] : ['', namespace]).flatMap((scope) => [...boundRules(snapshot, scope, user)]);
@@ -117,15 +117,15 @@ export function referenceDecide(
   const isAboutToken = isAboutTokens(question);
   const isReviewed = isAboutToken || GRANTING_VERBS.has(question.verb);
   const reviewed = isReviewed ? matching.filter(({ facts }) => isAlwaysReviewed(facts)) : [];
-  const bindings = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => facts.id);
-  const [binding] = bindings;
+  const through = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => facts);
+  const found = { bindings: through.map(({ id }) => id), reviewed: reviewed.map(({ facts }) => facts.id) };
+  const [binding] = found.bindings;
   if (binding !== undefined) {
-    const through = matching.filter((each) => !reviewed.includes(each)).map(({ facts }) => facts);
-    return { allowed: true, binding, reason: '', bindings, ...(isAboutToken && longestPass(through, now)) };
+    return { allowed: true, binding, reason: '', ...found, ...(isAboutToken && longestPass(through, now)) };
   }
   const errors = bound.flatMap(({ error }) => (error === undefined ? [] : [error]));
   const refused = withApprovalHint({ allowed: false, reason: reasonText(errors) }, isAboutToken && reviewed.length > 0);
-  return { ...refused, bindings };
+  return { ...refused, ...found };
 }
 
 /** The bounds of the longest pass; nothing if one of the bindings sets none. */

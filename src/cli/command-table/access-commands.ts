@@ -70,10 +70,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
   },
   {
     path: ['auth', 'reach'],
-    summary: 'List the clusters and service accounts that a user reaches.',
+    summary: 'List what a user reaches in each cluster.',
     details:
-      'The clusters that the user may see, the service accounts of which it may request passes, and `userpass` ' +
-      'for passes for itself, as far as you may see them. Only groups that you name count. A service account ' +
+      'With the bindings behind it, as far as you may see them. Only groups that you name count. A service account ' +
       'is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs `create` on `subjectreachreviews` ' +
       '(`clusterpass.dev`).',
     arguments: [{ name: '<USER>', doc: 'Name of the user.' }],
@@ -84,8 +83,8 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     path: ['auth', 'who-can'],
     summary: 'List the users, groups and service accounts that may do something.',
     details:
-      'With the binding and the role behind each, of the bindings that you may read. Without VERB and TYPE: ' +
-      'who may see the cluster, or with `--account` who may request passes of that account. Needs `create` on ' +
+      'With the binding and the role behind each, of the bindings that you may read. Without VERB and TYPE: everyone ' +
+      'who reaches the cluster, and what, or with `--account` who gets passes of that account. Needs `create` on ' +
       '`resourceaccessreviews` (`clusterpass.dev`), everywhere or in the cluster.',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },

@@ -1,11 +1,10 @@
 import { type AllowedSubject, allowingObjects } from '../../api/allowing-objects.ts';
 import { AUTHENTICATED } from '../../api/caller.ts';
 import { toYaml } from '../../api/codec/to-yaml.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { serviceAccountKind } from '../../api/kinds/core.ts';
 import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';
+import { givesPassesOf, givesTexts } from '../../api/reach.ts';
 import {
-  type ResourceAttributes,
   type ReviewedAction,
   reviewAccess,
   reviewReach,
@@ -16,7 +15,6 @@ import {
   type SubjectAccessReviewStatus,
 } from '../../client/access-reviews.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
-import type { StatusError } from '../../client/errors.ts';
 import type { Fetch } from '../../client/transport.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { clusterPath } from '../clusters.ts';
@@ -26,7 +24,7 @@ import { absenceOf, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 import { askedAction, checkCluster } from '../resource-attributes.ts';
-import { parseServiceAccount } from '../service-account.ts';
+import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
 import { whyAllowed } from '../why-allowed.ts';
 
 /** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
@@ -155,96 +153,90 @@ export const whoCan: Run = async (context, invocation) => {
   const print = await printerFor(invocation);
   const [verb, type, name] = invocation.args;
   if (verb !== undefined && type === undefined) throw new CliError('you must specify VERB and TYPE');
-  const client = await connect(context, invocation);
-  const status = await reviewResourceAccess(
-    client,
-    invocation.text('cluster'),
-    verb === undefined ? { resourceAttributes: reachOf(invocation) } : asked(verb),
-  );
   const cluster = invocation.text('cluster');
+  if (verb === undefined && cluster === undefined) throw new CliError('you must specify VERB and TYPE, or --cluster');
+  const account = accountOf(invocation);
+  const client = await connect(context, invocation);
+  const review = await reviewResourceAccess(client, cluster, verb === undefined ? { reach: true } : asked(verb));
+  const status = account === undefined ? review : { ...review, subjects: passHolders(review.subjects ?? [], account) };
   const absentCluster = cluster === undefined ? undefined : await absenceOf(client, clusterPath(cluster));
   // The labels of a cluster decide which bindings hold there: without a cluster the table says nothing.
   if (absentCluster !== undefined) throw absentCluster;
-  const absentAccount = await absenceOfAccount(client, invocation);
+  // Not an error: an account of a cluster that issues its own tokens may be known to that cluster only.
+  const absentAccount =
+    account === undefined
+      ? undefined
+      : await absenceOf(
+          client,
+          objectPath(client, serviceAccountKind, { cluster, namespace: account.namespace }, account.name),
+        );
   if (absentAccount !== undefined) context.err.write(`Warning: ${terminalSafe(absentAccount.message)}\n`);
   if (print !== undefined) {
     context.out.write(print(status));
     return 0;
   }
-  const { subjects = [] } = status;
-  const hasNames = subjects.some(({ resourceNames }) => resourceNames !== undefined);
-  const headers = [['KIND', 'NAME', ...GRANT_HEADERS, ...(hasNames ? ['ONLY'] : [])]];
-  const rows = subjects.map((subject) => [
-    subject.kind ?? '',
-    nameOf(subject),
-    ...grantCells(subject),
-    ...(hasNames ? [terminalSafe(subject.resourceNames?.join(',') ?? '')] : []),
-  ]);
-  context.out.write(renderTable([...(invocation.isOff('headers') ? [] : headers), ...rows]));
+  context.out.write(subjectTable(invocation, status.subjects ?? []));
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
   return 0;
 
   function asked(askedVerb: string): ReviewedAction {
-    if (invocation.text('account') !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
+    if (account !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
     return askedAction(context, invocation, client, askedVerb, type ?? '', name);
   }
 };
 
-const nameOf = ({ namespace = '', name = '' }: GrantedSubject): string =>
-  terminalSafe(namespace === '' ? name : `${namespace}/${name}`);
-
-/** Not an error: an account of a cluster that issues its own tokens may be known to that cluster only. */
-async function absenceOfAccount(client: Client, invocation: Invocation): Promise<StatusError | undefined> {
-  const account = invocation.text('account');
-  if (account === undefined) return undefined;
-  const { namespace, name } = parseServiceAccount(account, '--account');
-  const scope = { cluster: invocation.text('cluster'), namespace };
-  return absenceOf(client, objectPath(client, serviceAccountKind, scope, name));
+interface ListedSubject extends GrantedSubject {
+  readonly cluster?: string;
 }
 
-/** Without VERB and TYPE: who sees the cluster, or who gets passes of the account. */
-function reachOf(invocation: Invocation): ResourceAttributes {
-  const cluster = invocation.text('cluster');
-  if (cluster === undefined) throw new CliError('you must specify VERB and TYPE, or --cluster');
-  const account = invocation.text('account');
-  if (account === undefined) return { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name: cluster };
-  return {
-    verb: 'create',
-    resource: 'serviceaccounts',
-    subresource: 'token',
-    ...parseServiceAccount(account, '--account'),
-  };
+type SubjectColumn = readonly [title: string, cell: (row: ListedSubject) => string | undefined];
+
+const SUBJECT_COLUMNS: readonly SubjectColumn[] = [
+  ['CLUSTER', ({ cluster }) => cluster],
+  ['KIND', ({ kind = '' }) => kind],
+  ['NAME', ({ namespace = '', name = '' }) => (namespace === '' ? name : `${namespace}/${name}`)],
+  ['BINDING', ({ binding }) => grantCell(binding)],
+  ['ROLE', ({ role }) => grantCell(role)],
+  ['UNTIL', ({ expiresAt }) => expiresAt],
+  ['ONLY', ({ resourceNames }) => resourceNames?.join(',')],
+  ['GIVES', (row) => row.gives && givesTexts(row).join('; ')],
+];
+
+/** Without the columns that are empty. */
+function subjectTable(invocation: Invocation, subjects: readonly ListedSubject[]): string {
+  const columns = SUBJECT_COLUMNS.filter(([, cell]) => subjects.some((row) => cell(row) !== undefined));
+  const rows = subjects.map((row) => columns.map(([, cell]) => terminalSafe(cell(row) ?? '')));
+  return renderTable([...(invocation.isOff('headers') ? [] : [columns.map(([title]) => title)]), ...rows]);
 }
 
-/** Lists what a user reaches: clusters, then passes for itself and the accounts in each. */
+function accountOf(invocation: Invocation): ServiceAccount | undefined {
+  const account = invocation.text('account');
+  return account === undefined ? undefined : parseServiceAccount(account, '--account');
+}
+
+/** Of all who reach a cluster, those who get passes of the account, with nothing else. */
+const passHolders = (subjects: readonly GrantedSubject[], account: ServiceAccount): GrantedSubject[] =>
+  subjects
+    .map((subject) => ({ ...subject, gives: (subject.gives ?? []).filter((each) => givesPassesOf(account, each)) }))
+    .filter(({ gives }) => gives.length > 0);
+
+/** Lists what a user reaches, cluster by cluster. */
 export const reach: Run = async (context, invocation) => {
   const print = await printerFor(invocation);
   const user = invocation.args[0] ?? '';
   const groups = [...new Set([...invocation.list('group'), AUTHENTICATED])];
   const client = await connect(context, invocation);
-  const clusters = await reviewReach(client, invocation.text('cluster'), { user, groups });
+  const { clusters, evaluationError } = await reviewReach(client, invocation.text('cluster'), { user, groups });
   if (print !== undefined) {
     context.out.write(print({ user, groups, clusters }));
     return 0;
   }
-  if (clusters.length === 0) {
-    context.err.write('No clusters found.\n');
-    return 0;
+  const rows = clusters.flatMap(({ name, subjects }) => subjects.map((subject) => ({ ...subject, cluster: name })));
+  if (rows.length === 0) context.err.write('No clusters found.\n');
+  else context.out.write(subjectTable(invocation, rows));
+  for (const problem of [evaluationError, invocation.list('group').length === 0 ? NO_GROUPS : '']) {
+    if (problem !== '') context.err.write(`Warning: ${terminalSafe(problem)}\n`);
   }
-  const headers = invocation.isOff('headers') ? [] : [['CLUSTER', 'REACHES', ...GRANT_HEADERS]];
-  const rows = clusters.flatMap((cluster) => {
-    const name = terminalSafe(cluster.name);
-    return [
-      ...(cluster.visible ? [[name, 'cluster', ...grantCells(cluster)]] : []),
-      ...(cluster.userpass === undefined ? [] : [[name, 'userpass', ...grantCells(cluster.userpass)]]),
-      ...cluster.accounts.map((account) => [
-        name,
-        terminalSafe(`${account.namespace}/${account.name}`),
-        ...grantCells(account),
-      ]),
-    ];
-  });
-  context.out.write(renderTable([...headers, ...rows]));
   return 0;
 };
 
@@ -266,13 +258,9 @@ export const whoami: Run = async (context, invocation) => {
   return undefined;
 };
 
-const GRANT_HEADERS = ['BINDING', 'ROLE'];
-
-/** The cells of the binding and the role behind a permission: `RoleBinding/ci/x`. */
-const grantCells = ({ binding, role }: GrantPath): string[] => [grantCell(binding), grantCell(role)];
-
-function grantCell(reference: GrantPath['binding']): string {
+/** The binding or the role behind a permission: `RoleBinding/ci/x`. */
+function grantCell(reference: GrantPath['role']): string {
   if (reference === undefined) return '<none>';
   const { kind, namespace = '', name } = reference;
-  return terminalSafe(namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`);
+  return namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
 }

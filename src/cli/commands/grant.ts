@@ -1,7 +1,7 @@
 import { type ClustersField, clustersOf, clustersText } from '../../api/clusters-field.ts';
 import type { ClusterGrant } from '../../api/kinds/cluster-grant-review.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
-import type { GrantPath, ReachedCluster } from '../../api/kinds/grant-reviews.ts';
+import type { GrantedSubject } from '../../api/kinds/grant-reviews.ts';
 import { clusterRoleKind, roleKind } from '../../api/kinds/rbac.ts';
 import { hashedName } from '../../api/name-part.ts';
 import { reviewReach } from '../../client/access-reviews.ts';
@@ -142,12 +142,12 @@ async function holdingClusters(client: Client, spec: GrantBinding['spec']): Prom
   if (kind === 'ServiceAccount') return new Set();
   const { names = [] } = spec.clusters;
   const asked = kind === 'User' ? { user: name, groups: [] } : { groups: [name] };
-  const reached = await reviewReach(client, names.length === 1 ? names[0] : undefined, asked);
-  const isGranted = ({ role }: GrantPath): boolean =>
-    role?.kind === spec.roleRef.kind && role.name === spec.roleRef.name;
-  const holds = ({ userpass, accounts, ...seen }: ReachedCluster): boolean =>
-    spec.namespaces === undefined
-      ? isGranted(seen) || (userpass !== undefined && isGranted(userpass))
-      : accounts.some((account) => spec.namespaces?.includes(account.namespace) && isGranted(account));
-  return new Set(reached.filter(holds).map((each) => each.name));
+  const { clusters } = await reviewReach(client, names.length === 1 ? names[0] : undefined, asked);
+  const isHeld = ({ role, gives = [] }: GrantedSubject): boolean =>
+    role?.kind === spec.roleRef.kind &&
+    role.name === spec.roleRef.name &&
+    gives.some(
+      ({ namespaces }) => namespaces === undefined || spec.namespaces?.every((each) => namespaces.includes(each)),
+    );
+  return new Set(clusters.filter(({ subjects }) => subjects.some(isHeld)).map((each) => each.name));
 }

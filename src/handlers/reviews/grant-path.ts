@@ -1,10 +1,16 @@
 import type { Authorizer } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
-import type { BoundSubject, Grant } from '../../api/decision.ts';
+import type { BindingApproval, BoundSubject, FoundGrant, Grant, GrantTerms } from '../../api/decision.ts';
 import type { Kind } from '../../api/kind.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
+import { AGENTS_ALLOW, type APPROVERS } from '../../api/kinds/fleet-role-binding-spec.ts';
 import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../api/kinds/rbac.ts';
+import type { ApiRequest } from '../../api/request.ts';
+import { defined } from '../../lib/json.ts';
+import { sortedBy } from '../../lib/sorted-by.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import type { ReviewParts } from './review.ts';
 
 const BINDINGS: Readonly<Record<Grant['kind'], Kind>> = {
   ClusterRoleBinding: clusterRoleBindingKind,
@@ -60,6 +66,50 @@ export function grantPath({ kind, namespace, name, roleRef }: Grant): GrantPath 
     },
   };
 }
+
+const APPROVED_BY: Readonly<Record<BindingApproval, (typeof APPROVERS)[number] | undefined>> = {
+  none: undefined,
+  confirm: 'Requester',
+  review: 'Approver',
+  'review-always': 'ApproverAlways',
+};
+
+/** A grant as references, with its fields that say until when and for which passes it holds. */
+const grantedBy = (grant: Grant & GrantTerms): Omit<GrantedSubject, 'kind' | 'name'> => ({
+  ...grantPath(grant),
+  ...defined({
+    expiresAt: Number.isFinite(grant.expiresAt) ? toTimestamp(grant.expiresAt) : undefined,
+    agents: grant.agents ? AGENTS_ALLOW : undefined,
+    approval: APPROVED_BY[grant.approval],
+    maxPassSeconds: Number.isFinite(grant.maxPassSeconds) ? grant.maxPassSeconds : undefined,
+  }),
+});
+
+/** The subjects of the grants whose bindings the caller may read; `cost` counts what was looked at and found. */
+export async function rowsOf(
+  { authorizer }: Pick<ReviewParts, 'authorizer'>,
+  { caller, work }: Pick<ApiRequest, 'caller' | 'work'>,
+  found: Iterable<FoundGrant | undefined>,
+): Promise<{ rows: readonly GrantedSubject[]; isShortened: boolean; cost: number }> {
+  const rows: GrantedSubject[] = [];
+  let [looked, listed] = [0, 0];
+  for (const each of found) {
+    looked++;
+    if (work.isUsedUp) await work.turn();
+    if (each === undefined || (each.grant !== undefined && !mayReadBinding(authorizer, caller, each.grant))) continue;
+    const { grant, subjects, resourceNames, gives } = each;
+    // Each subject repeats the names of its role.
+    const lists = [resourceNames, ...(gives ?? []).flatMap(({ namespaces, names }) => [namespaces, names])];
+    listed += subjects.length * lists.reduce((sum, list) => sum + (list?.length ?? 0), 1);
+    if (listed > MAX_SUBJECTS) break;
+    const through = { ...defined({ resourceNames, gives }), ...(grant === undefined ? {} : grantedBy(grant)) };
+    rows.push(...subjects.map((subject) => ({ ...shownSubject(subject), ...through })));
+  }
+  return { rows: sortedBy(rows, sortKey), isShortened: listed > MAX_SUBJECTS, cost: looked + listed };
+}
+
+const sortKey = ({ kind, namespace, name, binding }: GrantedSubject): string =>
+  JSON.stringify([kind, namespace ?? '', name, binding?.kind, binding?.namespace, binding?.name]);
 
 /** The part of a status that says whether the answer is complete, and why it is not. */
 export const completeness = (problems: readonly string[]): { incomplete: boolean; evaluationError?: string } => ({

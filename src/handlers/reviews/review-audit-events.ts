@@ -119,7 +119,11 @@ interface AuditLine {
   readonly stage?: string;
   readonly requestURI?: string;
   readonly verb?: string;
-  readonly user?: { readonly username?: string; readonly extra?: Readonly<Record<string, readonly string[]>> };
+  readonly user?: {
+    readonly username?: string;
+    readonly groups?: string[];
+    readonly extra?: Readonly<Record<string, readonly string[]>>;
+  };
   readonly impersonatedUser?: { readonly username?: string };
   readonly sourceIPs?: readonly string[];
   readonly userAgent?: string;
@@ -163,6 +167,8 @@ function summaryOf(line: AuditLine, wanted: Spec): AuditEventSummary {
     dryRun: annotations[DRY_RUN_ANNOTATION] === undefined ? undefined : true,
     path: line.requestURI,
     user: user?.username,
+    // Every line would repeat them.
+    groups: user?.username === wanted.user ? user?.groups : undefined,
     impersonatedUser: impersonatedUser?.username,
     cluster: annotations[CLUSTER_ANNOTATION],
     group: objectRef.apiGroup,

@@ -1,4 +1,4 @@
-import type { Caller } from '../../api/caller.ts';
+import { type Caller, isSystemName } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
@@ -19,7 +19,7 @@ import { conflict, forbidden, notFound } from '../../api/status.ts';
 import { terminating } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { buildPersonClaims, isSystemName } from '../../tokens/person-claims.ts';
+import { buildPersonClaims } from '../../tokens/person-claims.ts';
 import { checkNamespace } from '../write/read-body.ts';
 import type { PersonActor } from './actor-claim.ts';
 import { type ForwardToken, takesOrders } from './forward-token.ts';
