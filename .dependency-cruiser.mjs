@@ -13,7 +13,19 @@ const WALK =
 const FOLDERS = {
   server: {
     imports: [
-      ...['http', 'authn', 'authz', 'handlers', 'manifests', 'transfer', 'clusters', 'tokens', 'objects', 'storage'],
+      ...[
+        'http',
+        'authn',
+        'authz',
+        'handlers',
+        'manifests',
+        'notify',
+        'transfer',
+        'clusters',
+        'tokens',
+        'objects',
+        'storage',
+      ],
       ...['config', 'observability', 'api', 'lib'],
     ],
     why: 'server/ constructs and connects the parts. It shares nothing with cli/ and client/, which talk to it over HTTP.',
@@ -40,6 +52,10 @@ const FOLDERS = {
   manifests: {
     imports: ['objects', 'storage', 'observability', 'api', 'lib'],
     why: `${WALK} manifests/ writes objects for the operator: it serves no request and knows no caller.`,
+  },
+  notify: {
+    imports: ['objects', 'storage', 'observability', 'api', 'lib'],
+    why: `${WALK} notify/ tells people of what is stored: it serves no request and knows no caller.`,
   },
   clusters: {
     imports: ['objects', 'storage', 'observability', 'api', 'lib'],
@@ -121,8 +137,13 @@ const MODULES = [
   },
   {
     modules: ['undici'],
-    folders: ['http', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd'],
+    folders: ['http', 'authn/jwt', 'clusters/upstream', 'notify', 'tokens/external', 'storage/etcd'],
     why: 'HTTP requests leave through the folders that set their limits.',
+  },
+  {
+    modules: ['nodemailer'],
+    folders: ['notify'],
+    why: 'Mail leaves through notify/.',
   },
   {
     modules: ['sqlite'],

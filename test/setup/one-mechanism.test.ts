@@ -130,12 +130,13 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     ['src/client/node.ts'],
   ],
   [
-    'HTTP requests by undici: to clusters, of documents of a provider and of spans',
+    'HTTP requests by undici: to clusters, of documents of a provider, of spans and of notifications',
     /from 'undici'|import\('undici'\)/,
     [
       'src/authn/jwt/fetch-document.ts',
       'src/clusters/upstream/connections.ts',
       'src/http/records/tracing/span-exporter.ts',
+      'src/notify/send.ts',
     ],
   ],
 ];
