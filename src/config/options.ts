@@ -197,6 +197,9 @@ export const OPTIONS = {
     default: '25',
     doc: 'How much of what came from `--manifests` one change of it may delete; beyond that nothing is deleted. `100` also permits an empty folder.',
   }),
+  notifyConfig: file(
+    'Who is told of access requests, confirmations that wait, keys that end and clusters that fail: a `NotifyConfiguration` with webhooks, Slack, Teams and e-mail. Reloaded when the file changes; the last good one stays in force when it cannot be used.',
+  ),
   credentialsDir: option({
     value: 'DIR',
     parse: existing('folder'),

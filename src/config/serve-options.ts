@@ -64,6 +64,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     shutdownDelayMs: values.shutdownDelay,
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
+    notifyConfig: values.notifyConfig,
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
     /** Undefined: MCP is not served. */
     mcp: values.mcp

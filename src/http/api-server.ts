@@ -55,6 +55,7 @@ interface ApiParts {
   readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
   readonly refusedLines: () => number;
   readonly manifestProblems: () => number;
+  readonly notifyProblems: () => number;
   readonly isCluster: (name: string) => boolean;
   /** Origins of the token endpoints of an identity provider. */
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
@@ -197,6 +198,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       manifests: () => {
         const count = parts().manifestProblems();
         if (count > 0) throw new Error(`${count} manifests are left out or could not be written`);
+      },
+      notifications: () => {
+        if (parts().notifyProblems() > 0)
+          throw new Error('--notify-config cannot be used, or a receiver has failed for long');
       },
       'authentication-config': () => {
         if (parts().goneFiles.authenticationConfig())

@@ -32,6 +32,7 @@ import { createDispatch, createTokens } from './create-dispatch.ts';
 import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
+import { openNotifier } from './open-notifier.ts';
 import { type Base, openState } from './open-state.ts';
 import type { OpenedStore } from './open-store.ts';
 import { recordBaseUrl } from './record-base-url.ts';
@@ -196,6 +197,9 @@ export async function compose(
     const manifests = await waiting(() => openManifests(options, { parts: applyParts, countConflicts, logger }));
     closers.push(() => manifests.stop());
     startBackgroundWork({ ...base, ...state, ownPort: port });
+    const certificateEnd = () => (options.tls === undefined ? undefined : apiServer.server.certificateExpiry());
+    const notifier = await openNotifier({ ...base, ...state, version, certificateEnd });
+    closers.push(() => notifier.stop());
 
     observeParts(metrics, {
       audit,
@@ -212,6 +216,7 @@ export async function compose(
       keyRotationMs: options.signingKeyRotationMs,
       failingCallers: callers.failing,
       manifestProblems: manifests.problems,
+      notifications: notifier,
       waiting: () =>
         Object.fromEntries(
           [catalog.accessRequests, catalog.passes].map((kind) => [
@@ -241,6 +246,7 @@ export async function compose(
       goneFiles: callers.isGone,
       refusedLines: callers.failing.lines,
       manifestProblems: manifests.problems,
+      notifyProblems: notifier.problems,
       isCluster: (name) => reader.find(catalog.clusters, fleetKey(name)) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });

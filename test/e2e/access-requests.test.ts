@@ -1,6 +1,10 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openWebhookReceiver } from '../../src/notify/receivers.fixture.ts';
 import { auditLogOf, eventsOf, readAudit } from './support/audit.ts';
 import { FLEET_BINDINGS } from './support/bindings.ts';
 import { Person } from './support/cli.ts';
@@ -9,7 +13,7 @@ import { asUser, createLeaving, createObjects, issue, tokenPath } from './suppor
 import { RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
 import { type Server, TLS } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { beforeAllWithTlsServer, notifyFileOf } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Users request access, others approve it, and it expires. */
@@ -498,5 +502,58 @@ describe('A31: a pass that does not say who requested it', () => {
     const denied = await decide(unknown);
     expect([denied.code, denied.json.message]).toEqual([403, expect.stringContaining('does not say who requested it')]);
     expect((await decide(known)).code).toBe(200);
+  });
+});
+
+describe('--notify-config', () => {
+  const config = (url: string, secretFile: string) => ({
+    receivers: [{ name: 'inbox', webhook: { url, secretFile } }],
+    routes: [{ events: ['request.waiting', 'request.decided'], clusters: 'env=prod', receivers: ['inbox'] }],
+  });
+  const readiness = async (): Promise<number> => (await server.call('GET', '/readyz/notifications')).code;
+
+  it('tells of requests by a signed webhook, from the file as it is now, and stays with the last good one', async () => {
+    const receiver = await openWebhookReceiver();
+    onTestFinished(() => void receiver.close());
+    const key = `whsec_${randomBytes(32).toString('base64')}`;
+    const secretFile = join(server.dataDir, 'notify-secret');
+    await writeFile(secretFile, key, { mode: 0o600 });
+    onTestFinished(() => writeFile(notifyFileOf(server), '{receivers: [], routes: []}'));
+    await writeFile(notifyFileOf(server), JSON.stringify(config(receiver.url, secretFile)));
+    const told = () => receiver.received.map(({ body, headers }) => new Webhook(key).verify(body, headers));
+    const item = (name: string, text: string) => ({
+      data: { items: [{ cluster: 'alpha', url: `${server.url}/console/#/requests/${name}`, text }] },
+    });
+    // The file is read within half a second; a request that was told before has no receiver yet.
+    let name = '';
+    await vi.waitFor(
+      async () => {
+        if (name !== '') await decide('kate', name, 'Withdrawn');
+        name = await asked('kate');
+        await vi.waitFor(() => expect(receiver.received).not.toEqual([]), { timeout: 3_000 });
+      },
+      { timeout: 60_000 },
+    );
+    const text = 'kate: passes of ci/builder in alpha';
+    expect(told().at(-1)).toMatchObject({
+      type: 'request.waiting',
+      ...item(name, `${text}, asked for. Reason: INC-1: deploy a fix`),
+    });
+
+    await writeFile(notifyFileOf(server), '{receivers: [], routes: [], x: 1}');
+    await expect.poll(readiness, { timeout: 30_000 }).toBe(503);
+    expect(server.output.stderr).toContain('notify.yaml: x: there is no such field');
+    expect((await server.call('GET', '/readyz')).code).toBe(200);
+    expect((await decide('lea', name, 'Approved')).code).toBe(200);
+    await expect
+      .poll(() => told().at(-1), { timeout: 30_000 })
+      .toMatchObject({
+        type: 'request.decided',
+        ...item(name, `${text}, approved by lea. Reason: INC-1: deploy a fix`),
+      });
+    const { text: metrics } = await server.call('GET', '/metrics');
+    expect(metrics).toMatch(/^clusterpass_notifications_total\{receiver="inbox",result="sent"\} [1-9]/m);
+    expect(metrics).toMatch(/^clusterpass_notify_problems 1$/m);
+    expect(server.output.stderr).not.toContain('topsecret');
   });
 });

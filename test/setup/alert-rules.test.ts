@@ -104,6 +104,12 @@ const FIRES: Readonly<Record<string, Case>> = {
     severity: 'warning',
     summary: '1 accessrequests wait for a decision.',
   },
+  ClusterpassNotificationsFailing: {
+    series: { [`clusterpass_notify_problems{${AT}}`]: stays(1) },
+    labels: installation,
+    severity: 'warning',
+    summary: 'Notifications of clusterpass cannot be sent, or --notify-config cannot be used.',
+  },
   ClusterpassIdentityProviderFailing: {
     series: { [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(1) },
     labels: { ...instance, issuer: 'https://id.example.com' },
@@ -255,6 +261,7 @@ const WELL: Readonly<Record<string, string>> = {
   [`clusterpass_cluster_credentials{${AT},usable="False"}`]: stays(0),
   [`clusterpass_connectors{${AT},state="lost"}`]: stays(0),
   [`clusterpass_waiting_approvals{${AT},resource="accessrequests"}`]: stays(0),
+  [`clusterpass_notify_problems{${AT}}`]: stays(0),
   [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(0),
   [`apiserver_audit_error_total{${AT}}`]: grows(0),
   [`clusterpass_log_lines_dropped_total{${AT}}`]: grows(0),

@@ -144,6 +144,10 @@ interface BundleFacts {
  */
 const factsOf = cached(readBundle, { maxEntries: 64, maxKeyLength: 16 * 1024 });
 
+/** When the last certificate of the bundle ends, in epoch milliseconds; Infinity without one that can be read. */
+export const bundleEnd = ({ caBundle = '' }: ApiEndpoints): number =>
+  factsOf(caBundle).expiresAt || Number.POSITIVE_INFINITY;
+
 function bundleProblem(caBundle: string, now: number): string | undefined {
   if (caBundle === '') return undefined;
   const { problem, expiresAt } = factsOf(caBundle);

@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
+import { memberOf } from '../../lib/json.ts';
 import { validateChoice } from '../annotation-choice.ts';
 import { conditionOf, readyStatus } from '../clusters/conditions.ts';
-import { CONFIRMED_FIELD, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
+import { CONFIRMED_FIELD, endpointDigest, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
 import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../domain-keys.ts';
 import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
@@ -145,6 +146,14 @@ function endpointsText(object: ApiObject, productName: string): string {
 /** The derived field of clusters that holds the status of their condition `Ready`. */
 export const READY_FIELD = 'status.ready';
 
+/** The derived field of clusters that identifies the endpoints that wait for confirmation; `""` if none do. */
+export const WAITING_FIELD = 'spec.waitingEndpoints';
+
+function waitingText(object: ApiObject, productName: string): string {
+  const isWaiting = memberOf(object.spec, CONFIRMED_FIELD) !== undefined;
+  return isWaiting ? endpointDigest(object, productName) : '';
+}
+
 /** The derived field of clusters that holds the status of their condition `CredentialUsable`; `""` without one. */
 export const CREDENTIAL_FIELD = 'status.credentialUsable';
 
@@ -167,6 +176,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       [CONTROLLER_FIELD]: controllerText,
       [ENDPOINTS_FIELD]: (object) => endpointsText(object, productName),
       [READY_FIELD]: (object) => readyStatus(statusOf(object)),
+      [WAITING_FIELD]: (object) => waitingText(object, productName),
       [CREDENTIAL_FIELD]: (object) => conditionOf(statusOf(object), 'CredentialUsable')?.status ?? '',
     },
     ...kindSchema('Cluster', 'A cluster of the fleet, with what clients need to connect to it.', {

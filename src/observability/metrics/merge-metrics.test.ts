@@ -71,6 +71,7 @@ it('has a rule for every gauge of ours', async () => {
     connectors: () => ({}),
     waiting: () => ({}),
     manifestProblems: () => 0,
+    notifications: { deliveries: () => ({}), problems: () => 0 },
     clock: { skewSeconds: 0, isRight: () => true },
     failingCallers: { files: () => ({}), lines: () => 0, issuers: () => ({}) },
     now: () => 0,

@@ -39,6 +39,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   clusterpass_connectors: 'max',
   clusterpass_waiting_approvals: 'max',
   clusterpass_manifest_problems: 'max',
+  clusterpass_notifications_waiting: 'max',
+  clusterpass_notify_problems: 'max',
   clusterpass_identity_provider_failing: 'max',
   clusterpass_tls_certificate_expiration_timestamp_seconds: 'min',
   process_start_time_seconds: 'min',

@@ -37,6 +37,11 @@ interface ObservedParts {
   readonly connectors: () => Readonly<Record<string, number>>;
   readonly waiting: () => Readonly<Record<string, number>>;
   readonly manifestProblems: () => number;
+  readonly notifications: {
+    /** By receiver; at the leader. */
+    deliveries(): Readonly<Record<string, Readonly<Record<'sent' | 'failed' | 'waiting', number>>>>;
+    problems(): number;
+  };
   readonly failingCallers: {
     /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
     files(): Readonly<Record<string, boolean>>;
@@ -195,6 +200,28 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     'clusterpass_manifest_problems',
     'Manifests that are left out or could not be written.',
     parts.manifestProblems,
+  );
+  const deliveries = () => Object.entries(parts.notifications.deliveries());
+  counter(
+    'clusterpass_notifications_total',
+    'Notifications by receiver and result: sent, or failed when they were given up.',
+    () =>
+      deliveries().flatMap(([receiver, { sent, failed }]) => [
+        [{ receiver, result: 'sent' }, sent],
+        [{ receiver, result: 'failed' }, failed],
+      ]),
+    ['receiver', 'result'],
+  );
+  gauge(
+    'clusterpass_notifications_waiting',
+    'Notifications that are not sent yet, by receiver.',
+    () => deliveries().map(([receiver, { waiting }]) => [{ receiver }, waiting]),
+    ['receiver'],
+  );
+  gauge(
+    'clusterpass_notify_problems',
+    'Receivers of notifications that have failed for five minutes, and 1 if --notify-config cannot be used.',
+    () => parts.notifications.problems(),
   );
   gauge('clusterpass_caller_lines_refused', 'Lines of --token-auth-file with a mistake.', () => failingCallers.lines());
   gauge(

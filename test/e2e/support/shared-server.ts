@@ -105,7 +105,13 @@ class SharedServer {
   static async start(tls: boolean): Promise<SharedServer> {
     const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-shared-'));
     await removeFiles({ dataDir });
-    const args = [...COMMON, '--authentication-config', authenticationFileOf({ dataDir })];
+    const followed = [
+      '--authentication-config',
+      authenticationFileOf({ dataDir }),
+      '--notify-config',
+      notifyFileOf({ dataDir }),
+    ];
+    const args = [...COMMON, ...followed];
     // The other server issues all tokens itself, and has the options of cluster profiles.
     if (tls) args.push(...PROFILES);
     else args.push('--credentials-dir', credentialsOf({ dataDir }));
@@ -161,9 +167,15 @@ class SharedServer {
   }
 }
 
-/** The files that the server follows: it accepts no identity provider and has no credential of a cluster. */
+export const notifyFileOf = ({ dataDir }: { readonly dataDir: string }): string => join(dataDir, 'notify.yaml');
+
+/**
+ * The files that the server follows: it accepts no identity provider, has no credential of a cluster and sends no
+ * notification.
+ */
 async function removeFiles(server: { readonly dataDir: string }): Promise<void> {
   await writeFile(authenticationFileOf(server), authenticationConfig([]), { mode: 0o600 });
+  await writeFile(notifyFileOf(server), '{receivers: [], routes: []}');
   await mkdir(credentialsOf(server), { recursive: true, mode: 0o700 });
   await rm(join(credentialsOf(server), 'fleet'), { recursive: true, force: true });
 }
