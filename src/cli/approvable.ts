@@ -1,6 +1,6 @@
 import { type ApiObject, apiVersionOf, type Kind } from '../api/kind.ts';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
-import type { ApprovalStatus, RequestUser } from '../api/kinds/approval.ts';
+import { type ApprovalSpec, type ApprovalStatus, isOpenPhase, type RequestUser } from '../api/kinds/approval.ts';
 import { passKind } from '../api/kinds/pass.ts';
 import { isStatus, type StatusError } from '../client/errors.ts';
 import { terminalSafe } from '../lib/text.ts';
@@ -33,7 +33,7 @@ export const REQUESTS = approvable(
 );
 export const PASSES = approvable(
   passKind,
-  'There may be no such pass: passes are deleted when they are revoked, and an hour after their end.',
+  'There may be no such pass: passes are deleted when they are revoked, a day after a denial, and an hour after another end.',
 );
 
 /** `argument` is a name, or `TYPE/NAME` as kubectl writes it. */
@@ -79,7 +79,9 @@ export const showApprovable =
     const client = await connect(context, invocation);
     const objects: ApiObject[] = [];
     const code = await forEach(context, of, invocation.args, async (name) => {
-      objects.push((await client.request<ApiObject>('GET', approvablePath(of, name), { expects: 'object' })).value);
+      // With what an approval by the caller would do.
+      const path = `${approvablePath(of, name)}/approval`;
+      objects.push((await client.request<ApiObject>('GET', path, { expects: 'object' })).value);
     });
     const isOne = invocation.args.length === 1;
     if (isOne && code !== 0) return code;
@@ -95,6 +97,19 @@ export function person(user: RequestUser | undefined): string | undefined {
   if (user === undefined) return undefined;
   const { username, actors = [] } = user;
   return actors.length === 0 ? username : `${username} (also ${actors.join(', ')})`;
+}
+
+/** For people: the groups of the requester, what an approval would do, and what comes after it. */
+export function previewRows({ requestedBy }: ApprovalSpec, { phase, next, preview }: ApprovalStatus): Row[] {
+  const { allowed, message, has, gains, serviceAccount } = preview ?? {};
+  return [
+    ['Groups:', requestedBy?.groups?.join(', ')],
+    ['Has already:', has?.join(', ')],
+    ['Would gain:', gains?.join(', ')],
+    ['The account:', serviceAccount?.toLowerCase()],
+    ['You may approve:', allowed === undefined ? undefined : allowed ? 'yes' : `no: ${message}`],
+    ['Next:', isOpenPhase(phase) ? next : undefined],
+  ];
 }
 
 export const bindingRow = ({ bindingRef }: Pick<ApprovalStatus, 'bindingRef'>): Row => [

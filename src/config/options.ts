@@ -183,6 +183,11 @@ export const OPTIONS = {
     parse: word,
     doc: 'Client id of the console at that provider: a public client (PKCE, no secret) with the redirect URI `<base-url>/console/`, and `http://127.0.0.1/callback` for `clusterpass login`.',
   }),
+  consoleHelpText: option({
+    value: 'TEXT',
+    parse: word,
+    doc: 'A public sentence for people who see no cluster, e.g. whom to ask.',
+  }),
   manifests: option({
     value: 'PATH',
     parse: existing('file or folder'),

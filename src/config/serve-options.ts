@@ -65,6 +65,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     tokenAuthFile: values.tokenAuthFile,
     authenticationConfig: values.authenticationConfig,
     notifyConfig: values.notifyConfig,
+    consoleHelpText: values.consoleHelpText,
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
     /** Undefined: MCP is not served. */
     mcp: values.mcp

@@ -61,7 +61,7 @@ export const TOKEN_OPTIONS = {
   accessRequestRetention: option({
     parse: duration('1m', '8760h'),
     default: '168h',
-    doc: 'How long finished access requests (denied, withdrawn, expired) are kept. The audit log keeps who asked and who decided.',
+    doc: 'How long finished access requests (denied, withdrawn, expired) are kept; denied ones a day at least. The audit log keeps who asked and who decided.',
   }),
   passMaxHandles: option({
     parse: integer(1, 1_000),

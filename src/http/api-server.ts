@@ -67,7 +67,7 @@ interface ApiServerOptions extends ListenerOptions {
   readonly version: string;
   readonly catalog: Catalog;
   readonly audit: Pick<AuditLogs, 'requests' | 'security' | 'counts' | 'files'>;
-  readonly console: Pick<ConsoleOptions, 'files' | 'provider' | 'maxRequestSeconds'>;
+  readonly console: Pick<ConsoleOptions, 'files' | 'provider' | 'helpText' | 'maxRequestSeconds'>;
   /** Undefined: MCP is not served. */
   readonly mcp: Omit<McpOptions, 'version' | 'productName' | 'baseUrl' | 'authenticate' | 'now'> | undefined;
   readonly metrics: Metrics;

@@ -109,6 +109,7 @@ export async function compose(
       console: {
         files: await readConsoleFiles(CONSOLE_FOLDER),
         provider: options.consoleProvider,
+        helpText: options.consoleHelpText,
         maxRequestSeconds: options.accessRequests.maxDurationSeconds,
       },
       mcp: options.mcp,

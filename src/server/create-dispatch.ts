@@ -134,7 +134,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
 const kindsOfFleet = ({ kinds, clusters, accessRequests, passes }: Catalog): Kind[] =>
   kinds.filter((kind) => !kind.inCluster && ![clusters, accessRequests, passes].includes(kind));
 
-function approvalParts({ catalog, objects, views, clock }: DispatchParts): ApprovalParts {
+function approvalParts({ catalog, objects, views, clock, issuesOwnTokens }: DispatchParts): ApprovalParts {
   const { publicView, reader, writer, policy } = objects;
   return {
     catalog,
@@ -144,20 +144,19 @@ function approvalParts({ catalog, objects, views, clock }: DispatchParts): Appro
     publicView,
     decisionRefusal: (kind, caller, name, scope) => decisionRefusal(policy, kind, caller, name, scope),
     refusalOf: (request) => refusalOf(policy, request),
+    holds: ({ username: name, uid = '', groups = [] } = { username: '' }, question) =>
+      policy.decide({ as: () => ({ name, uid, groups, extra: {} }) }, question).allowed,
+    issuesOwnTokens,
     requireRightClock: () => clock.requireRight(),
     now: Date.now,
   };
 }
 
-function accessRequestParts(
-  { objects, grants, options, issuesOwnTokens }: DispatchParts,
-  approvals: ApprovalParts,
-): AccessRequestParts {
+function accessRequestParts({ objects, grants, options }: DispatchParts, approvals: ApprovalParts): AccessRequestParts {
   const { policy } = objects;
   return {
     ...approvals,
     grants,
-    issuesOwnTokens,
     limits: options.accessRequests,
     rules: {
       checkRequest: (caller, scope) => checkRequest(policy, caller, scope),
@@ -167,7 +166,7 @@ function accessRequestParts(
 }
 
 function passParts(
-  { objects, options, tokenRecords, issuers, issuesOwnTokens, issueToken }: DispatchParts,
+  { objects, options, tokenRecords, issuers, issueToken }: DispatchParts,
   approvals: ApprovalParts,
 ): PassParts {
   const { policy } = objects;
@@ -184,7 +183,6 @@ function passParts(
     clusterOfIssuer: issuers.clusterOfIssuer,
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
     mcpAudience: mcpAudienceOf(issuers.baseUrl),
-    issuesOwnTokens,
     randomBytes,
   };
 }

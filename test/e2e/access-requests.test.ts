@@ -13,7 +13,7 @@ import { asUser, createLeaving, createObjects, issue, tokenPath } from './suppor
 import { RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
 import { type Server, TLS } from './support/server.ts';
-import { beforeAllWithTlsServer, notifyFileOf } from './support/shared-server.ts';
+import { beforeAllWithTlsServer, HELP_TEXT, notifyFileOf } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Users request access, others approve it, and it expires. */
@@ -22,6 +22,7 @@ const GROUP = 'clusterpass.dev';
 const PATH = `/apis/${GROUP}/v1alpha1/accessrequests`;
 const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 const TOKENS = may('create', 'serviceaccounts/token');
+const SEE = ['get', 'list', 'watch'].map((verb) => may(verb, 'clusters', 'clusterregistry.k8s.io'));
 const APPROVE = may('approve', 'accessrequests', GROUP);
 
 let server: Server;
@@ -32,7 +33,8 @@ beforeAllWithTlsServer(async (shared) => {
   const request = may('create', 'accessrequests', GROUP);
   await grant(server, { to: { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'devs' }, rules: [request] });
   // Approvers: of production, of production without holding anything, of one namespace.
-  for (const name of ['lea', 'max']) await grant(server, { to: name, rules: [TOKENS, APPROVE], clusters: 'env=prod' });
+  const rules = [...SEE, TOKENS, APPROVE];
+  for (const name of ['lea', 'max']) await grant(server, { to: name, rules, clusters: 'env=prod' });
   await grant(server, { to: 'weak', rules: [APPROVE], clusters: 'env=prod' });
   await grant(server, { to: 'dev', rules: [TOKENS, APPROVE, request], namespace: 'shop', clusters: 'env=prod' });
 });
@@ -81,7 +83,7 @@ describe('an access request', () => {
     expect(json.status).toMatchObject({
       phase: 'Approved',
       decidedBy: { username: 'lea' },
-      bindingRef: { kind: 'FleetRoleBinding', name: `clusterpass:access-request:${name}` },
+      bindingRef: { kind: 'FleetRoleBinding', name: `clusterpass:access-request:${name}:ci` },
     });
     const left = Date.parse(json.status.expirationTimestamp) - Date.parse(json.status.decisionTimestamp);
     expect(left).toBe(600_000);
@@ -89,7 +91,9 @@ describe('an access request', () => {
       201, 403, 403,
     ]);
     expect(await passOf('kate', tokenPath('builder', 'ci', 'beta'))).toBe(403);
-    const binding = await server.call('GET', `${FLEET_BINDINGS}/clusterpass:access-request:${name}`);
+    const seen = async () => (await server.call('GET', '/auth/v1/clusters', asUser('kate'))).json.items.length;
+    expect(await seen()).toBe(1);
+    const binding = await server.call('GET', `${FLEET_BINDINGS}/clusterpass:access-request:${name}:ci`);
     expect(binding.json.spec).toMatchObject({
       clusters: { names: ['alpha'], uid: json.status.clusterUID },
       namespaces: ['ci'],
@@ -102,9 +106,53 @@ describe('an access request', () => {
       phase: 'Withdrawn',
       withdrawnBy: { username: 'kate' },
     });
-    expect(await passOf('kate')).toBe(403);
+    expect([await passOf('kate'), await seen()]).toEqual([403, 0]);
     expect((await server.call('DELETE', `${PATH}/${name}`, asUser('kate'))).code).toBe(200);
-    expect((await server.call('GET', `${RBAC}/namespaces/ci/roles/clusterpass:access-request:${name}`)).code).toBe(404);
+    const role = `clusterpass:access-request:${name}`;
+    for (const path of [`namespaces/ci/roles/${role}:ci`, `clusterroles/${role}`]) {
+      expect((await server.call('GET', `${RBAC}/${path}`)).code).toBe(404);
+    }
+  });
+
+  it('shows an approver what an approval would do, and others nothing', async () => {
+    const name = await asked('kate');
+    const shownTo = async (user: string) =>
+      (await server.call('GET', `${PATH}/${name}/approval`, asUser(user))).json.status.preview;
+    const all = ['see the cluster', 'passes of ci/builder'];
+    expect(await shownTo('lea')).toEqual({ allowed: true, gains: all, serviceAccount: 'Exists' });
+    const sees = await grant(server, { to: { kind: 'Group', name: 'devs' }, rules: SEE });
+    expect(await shownTo('lea')).toMatchObject({ has: ['see the cluster'], gains: ['passes of ci/builder'] });
+    await sees();
+    // Neither what the requester has nor what exists.
+    expect(await shownTo('weak')).toEqual({
+      allowed: false,
+      message: expect.stringContaining('not currently held in cluster "alpha"'),
+    });
+    expect(await shownTo('kate')).toBeUndefined();
+    const stored = await decide('lea', name, 'Approved');
+    expect([stored.json.status.preview, await shownTo('lea')]).toEqual([undefined, undefined]);
+    expect(stored.json.spec.requestedBy.groups).toContain('devs');
+    await decide('kate', name, 'Withdrawn');
+  });
+
+  it('for passes for the requester grants these, to people only', async () => {
+    const spec = { cluster: 'alpha', userpass: true, reason: 'on call' };
+    const name = await asked('kate', spec);
+    expect((await decide('lea', name, 'Approved')).code).toBe(403);
+    expect((await decide('root', name, 'Approved')).code).toBe(200);
+    const { json } = await server.call('GET', `${RBAC}/clusterroles/clusterpass:access-request:${name}`);
+    expect(json.rules.map(({ resources }: { resources: string[] }) => resources)).toEqual([
+      ['clusters'],
+      ['clusters/userpass'],
+    ]);
+    await decide('kate', name, 'Withdrawn');
+    await grant(server, { to: 'system:serviceaccount:ci:builder', rules: [may('create', 'accessrequests', GROUP)] });
+    const body = { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'by-account' }, spec };
+    const refused = await server.call('POST', PATH, { token: await issue(server), body });
+    expect([refused.code, refused.json.message]).toEqual([
+      422,
+      expect.stringContaining('spec.userpass: Forbidden: only people get passes for themselves'),
+    ]);
   });
 
   it('is not approved for an object that is being deleted and has finalizers', async () => {
@@ -163,8 +211,9 @@ describe('an access request', () => {
     expect(answers.map(({ code }) => code)).toEqual([200, 200, 200, 200]);
     expect(new Set(answers.map(({ json }) => json.status.decidedBy.username)).size).toBe(1);
     const { json } = await server.call('GET', FLEET_BINDINGS);
-    expect(json.items.filter((item: { metadata: { name: string } }) => item.metadata.name.endsWith(name))).toHaveLength(
-      1,
+    const names: string[] = json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+    expect(names.filter((each) => each.includes(name))).toEqual(
+      ['', ':ci'].map((end) => `clusterpass:access-request:${name}${end}`),
     );
     // An approval and a withdrawal at the same time: in either order, nothing is granted afterwards.
     const other = await asked('kurt');
@@ -191,24 +240,26 @@ describe('an access request', () => {
     const annotations = (phase: string) => ({
       'clusterpass.dev/access-request': name,
       'clusterpass.dev/requester': 'kate',
-      'clusterpass.dev/requested-access': 'passes of ci/builder',
+      'clusterpass.dev/requested-access': 'see the cluster, passes of ci/builder',
       'clusterpass.dev/cluster': 'alpha',
       'clusterpass.dev/phase': phase,
     });
     const events = async () =>
       (await readAudit(auditLogOf(server))).filter(
         ({ objectRef, annotations: found }) =>
-          found?.['clusterpass.dev/access-request'] === name || objectRef?.name?.endsWith(`:${name}`),
+          found?.['clusterpass.dev/access-request'] === name || objectRef?.name?.includes(`:${name}`),
       );
-    await expect.poll(async () => (await events()).length).toBe(7);
+    await expect.poll(async () => (await events()).length).toBe(11);
     // Events are written when their request has ended: their order can differ.
     const all = await events();
     expect(all.map(({ user, verb, objectRef }) => `${user.username} ${verb} ${objectRef.resource}`).sort()).toEqual([
       'kate create accessrequests',
       'kate patch accessrequests',
       'lea patch accessrequests',
-      ...['create fleetrolebindings', 'create roles', 'delete fleetrolebindings', 'delete roles'].map(
-        (change) => `system:clusterpass:access-requests ${change}`,
+      ...['create', 'delete'].flatMap((verb) =>
+        ['clusterroles', 'fleetrolebindings', 'fleetrolebindings', 'roles'].map(
+          (resource) => `system:clusterpass:access-requests ${verb} ${resource}`,
+        ),
       ),
     ]);
     const people = all.filter(({ objectRef }) => objectRef.resource === 'accessrequests');
@@ -225,7 +276,7 @@ describe('A31: who may do what', () => {
     const token = `${'cpbt_east_Ab3'.repeat(4)}Q`;
     const read = { verb: 'get', resource: 'secrets', namespace: 'ci', name: token };
     for (const [spec, text] of [
-      [builder, 'passes of ci/builder'],
+      [builder, 'see the cluster, passes of ci/builder'],
       [{ cluster: 'alpha', resourceAttributes: read }, 'get secrets <redacted> in ci'],
     ] as const) {
       const { code, headers } = await ask('nobody', { reason: 'on call', ...spec });
@@ -297,7 +348,7 @@ describe('A31: who may do what', () => {
       headers: { ...headers('kate'), 'Impersonate-Group': 'devs' },
       body: { apiVersion: `${GROUP}/v1alpha1`, kind: 'AccessRequest', metadata: { name: 'as-kate' }, spec: builder },
     });
-    expect(made.json.spec.requestedBy).toEqual({ username: 'kate', actors: ['lea'] });
+    expect(made.json.spec.requestedBy).toMatchObject({ username: 'kate', actors: ['lea'] });
     expect(await codes('as-kate')).toEqual([403, 403, 403]);
     expect((await decide('max', 'as-kate', 'Denied')).code).toBe(200);
 
@@ -385,16 +436,20 @@ describe('the command line', () => {
       '--phase: "pending" must be one of Pending, Approved, Denied, Withdrawn, Expired',
     );
     expect(await lea.ok(['request', 'list', '--phase', 'Pending', '--requester', 'kate', '-o', 'wide'])).toMatch(
-      new RegExp(`${name} +kate +alpha +passes of ci/builder +30m +Pending +\\d{4}-\\S+Z +INC-2`),
+      new RegExp(`${name} +kate +alpha +see the cluster, passes of ci/builder +30m +Pending +\\d{4}-\\S+Z +INC-2`),
     );
     expect(await kate.fails(['request', 'approve', name])).toContain('requesters do not decide their own requests');
-    const [uid = ''] = /(?<=UID:\s+)\S+/.exec(await lea.ok(['request', 'show', name])) ?? [];
+    const shown = await lea.ok(['request', 'show', name]);
+    expect(shown).toMatch(
+      /Groups: +devs.*\n[\s\S]*Would gain: +see the cluster, passes of ci\/builder\nThe account: +exists\nYou may approve: +yes\n/,
+    );
+    const [uid = ''] = /(?<=UID:\s+)\S+/.exec(shown) ?? [];
     const other = ['request', 'approve', name, '--uid', randomUUID()];
     expect(await lea.fails(other)).toContain('Precondition failed: UID in precondition');
     expect(await lea.fails([...other, 'b'])).toContain('--uid is for one request');
     expect(await lea.fails(['request', 'approve', name, '--uid', ''])).toContain('--uid must not be empty');
     expect(await lea.ok(['request', 'approve', name, '--uid', uid, '-m', 'go on'])).toMatch(
-      new RegExp(`${name} approved: passes of ci/builder in alpha for kate until `),
+      new RegExp(`${name} approved: see the cluster, passes of ci/builder in alpha for kate until `),
     );
     expect(await kate.ok(['request', 'show', name])).toMatch(/Decided by: +lea\n[\s\S]*Approved: .*go on\n/);
     expect(await kate.ok(token)).toMatch(/^eyJ/);
@@ -412,7 +467,7 @@ describe('the command line', () => {
     expect((await lea.run(['request', 'withdraw', name])).stderr).toBe(note);
     expect(await lea.fails(['request', 'approve', name])).toContain('it is Withdrawn');
     expect(await kate.ok(['request', 'list', '--phase', 'Withdrawn', '--no-headers'])).toMatch(
-      new RegExp(`^${name} +kate +alpha +passes of ci/builder +30m +Withdrawn +<none> `, 'm'),
+      new RegExp(`^${name} +kate +alpha +see the cluster, passes of ci/builder +30m +Withdrawn +<none> `, 'm'),
     );
     const withdrawn = await kate.ok(['request', 'show', name]);
     expect(withdrawn).toMatch(/^Duration: +30m$/m);
@@ -433,6 +488,47 @@ describe('the command line', () => {
     ]);
     expect(await lea.ok(['request', 'deny', denied.trim(), '-m', 'no'])).toContain(' denied\n');
     expect(await kate.fails(['request', 'create', '--cluster', 'alpha'])).toContain('--reason is required');
+  });
+
+  it('waits for the decision, and says what comes next', async () => {
+    const [kate, lea] = [await at('kate'), await at('lea')];
+    onTestFinished(async () => void (await Promise.all([kate.leave(), lea.leave()])));
+    const what = ['--cluster', 'alpha', '--account', 'ci/builder', '--reason', 'INC-9', '--wait'];
+    const decided = async (decision: readonly string[]) => {
+      const pending = async () =>
+        (await lea.ok(['request', 'list', '--phase', 'Pending', '--requester', 'kate', '-o', 'name'])).split('\n');
+      const before = await pending();
+      const waiting = kate.run(['request', 'create', ...what]);
+      const asked = async () => (await pending()).find((each) => !before.includes(each));
+      await expect.poll(asked).toBeDefined();
+      const name = (await asked()) ?? '';
+      await lea.ok(['request', decision[0] ?? '', name, ...decision.slice(1)]);
+      return { name: name.slice(name.indexOf('/') + 1), ...(await waiting) };
+    };
+    const { name, ...approved } = await decided(['approve']);
+    expect(approved).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        / created\n.* approved: see the cluster, passes of ci\/builder in alpha for kate until .*Z\n$/,
+      ),
+      stderr: expect.stringMatching(/\nNext: clusterpass kubeconfig --cluster alpha --as ci\/builder\n$/),
+    });
+    expect(await kate.ok(['request', 'show', name])).toMatch(
+      /Next: +clusterpass kubeconfig --cluster alpha --as ci\/builder\n/,
+    );
+    await kate.ok(['request', 'withdraw', name]);
+    const denied = await decided(['deny', '-m', 'use staging']);
+    expect(denied).toMatchObject({ code: 1, stdout: expect.stringMatching(/ denied\n$/) });
+    expect(denied.stderr).toMatch(/\nuse staging\n$/);
+  });
+
+  it('offers to ask to those who see no cluster, and may', async () => {
+    const [kate, nobody] = [await at('kate'), await at('nobody')];
+    onTestFinished(async () => void (await Promise.all([kate.leave(), nobody.leave()])));
+    expect((await kate.run(['get', 'clusters'])).stderr).toBe(
+      `No resources found\n${HELP_TEXT}\nAsk for access: clusterpass request create --cluster CLUSTER --reason '...'\n`,
+    );
+    expect((await nobody.run(['get', 'clusters'])).stderr).toBe(`No resources found\n${HELP_TEXT}\n`);
   });
 
   it('warns of a permission that only the cluster itself can grant', async () => {
@@ -478,7 +574,7 @@ describeWithKubectl('kubectl', () => {
 describe('A31: a pass that does not say who requested it', () => {
   it('neither asks nor decides', async () => {
     const request = may('create', 'accessrequests', GROUP);
-    await grant(server, { to: 'system:serviceaccount:ci:builder', rules: [request, TOKENS, APPROVE] });
+    await grant(server, { to: 'system:serviceaccount:ci:builder', rules: [request, ...SEE, TOKENS, APPROVE] });
     const known = await issue(server);
     const { iss } = decodeJwt(known);
     // With an audience outside of the fleet the pass has no `act`, and without a record nothing else says it.

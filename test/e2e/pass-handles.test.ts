@@ -105,7 +105,7 @@ describe('A48, MC-75: a handle', () => {
     expect(pass.spec).toEqual({
       ...SPEC,
       durationSeconds: 600,
-      requestedBy: { username: 'ann', uid: 'uid-ann' },
+      requestedBy: { username: 'ann', uid: 'uid-ann', groups: ['system:authenticated'] },
       client: { id: 'login', name: 'some-agent/1.0' },
     });
     expect(pass.status).toMatchObject({ phase: 'Ready', approval: 'none', clusterUID: expect.any(String) });
@@ -411,7 +411,7 @@ describe('the command line', () => {
     );
     expect(await codeFor(server, token)).toBe(401);
     const absence =
-      'There may be no such pass: passes are deleted when they are revoked, and an hour after their end.\n';
+      'There may be no such pass: passes are deleted when they are revoked, a day after a denial, and an hour after another end.\n';
     for (const command of ['show', 'revoke']) {
       const refused = await ann.fails(['pass', command, name]);
       expect(refused, command).toMatch(/^Error from server \(Forbidden\): .*\n.*\n$/);

@@ -26,7 +26,9 @@ const START = Date.UTC(2026, 10, 16, 12);
 const HOUR = 3_600_000;
 const KIND = catalog.accessRequests;
 const NAME = 'jane-1';
-const GRANT = `clusterpass:access-request:${NAME}`;
+/** To see the cluster, and for the passes in the namespace. */
+const SEEING = `clusterpass:access-request:${NAME}`;
+const GRANT = `${SEEING}:ci`;
 
 interface World extends Objects {
   /** Its time is trusted, unless it has jumped. */
@@ -44,9 +46,15 @@ interface World extends Objects {
 
 const BUILDER = { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' }, reason: 'x' };
 
+interface WorldOptions {
+  readonly labels?: Record<string, string>;
+  readonly spec?: object;
+  readonly limits?: { readonly retentionMs?: number };
+}
+
 async function inWorld(
   test: (world: World) => Promise<void>,
-  { labels, spec = BUILDER }: { readonly labels?: Record<string, string>; readonly spec?: object } = {},
+  { labels, spec = BUILDER, limits = {} }: WorldOptions = {},
 ): Promise<void> {
   await inFolder(async (file) => {
     const clock = { now: START, hasJumped: false };
@@ -67,10 +75,11 @@ async function inWorld(
       views: createViews(catalog, new Fleet().policy, () => 0, now),
       publicView: (whole) => whole,
       rules: { checkRequest: allow, checkApproval: allow },
+      holds: () => false,
       decisionRefusal: allow,
       grants,
       issuesOwnTokens: () => false,
-      limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5, retentionMs: 24 * HOUR },
+      limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5, retentionMs: 24 * HOUR, ...limits },
       refusalOf: allow,
       requireRightClock: () => {},
       now,
@@ -104,10 +113,13 @@ async function inWorld(
       state: () => {
         const found = reader.find(KIND, at('', '', NAME))?.object();
         const { phase, conditions } = found === undefined ? {} : requestStatus(found);
-        const stored = [catalog.roles, catalog.fleetRoleBindings].filter((kind) =>
-          reader.find(kind, at('', kind.namespaced ? 'ci' : '', GRANT)),
+        const { clusterRoles, roles, fleetRoleBindings } = catalog;
+        const grants = [clusterRoles, roles, fleetRoleBindings].flatMap((kind) =>
+          [SEEING, GRANT]
+            .filter((name) => reader.find(kind, at('', kind.namespaced ? 'ci' : '', name)))
+            .map(() => kind.kind),
         );
-        return [phase, conditions?.at(-1)?.reason, stored.map(({ kind }) => kind)];
+        return [phase, conditions?.at(-1)?.reason, grants];
       },
     };
     try {
@@ -131,17 +143,19 @@ function requestOf(user: string, verb: 'create' | 'patch', body?: object): ApiRe
 }
 
 const BINDING = storageKey(catalog.fleetRoleBindings, at('', '', GRANT));
-const BOTH = ['Role', 'FleetRoleBinding'];
+const SEEING_BINDING = storageKey(catalog.fleetRoleBindings, at('', '', SEEING));
+const ROLES = ['ClusterRole', 'Role'];
+const ALL = [...ROLES, 'FleetRoleBinding', 'FleetRoleBinding'];
 
 describe('a crash', () => {
   it('between an approval and its binding leaves nothing granted, and the approval can be repeated', async () => {
     await inWorld(async ({ broken, decide, state }) => {
-      broken.add(BINDING);
+      broken.add(SEEING_BINDING);
       expect(await decide('Approved')).toBe(503);
-      expect(state()).toEqual(['Approved', undefined, ['Role']]);
+      expect(state()).toEqual(['Approved', undefined, ROLES]);
       broken.clear();
       expect(await decide('Approved')).toBe(200);
-      expect(state()).toEqual(['Approved', undefined, BOTH]);
+      expect(state()).toEqual(['Approved', undefined, ALL]);
     });
   });
 
@@ -150,7 +164,7 @@ describe('a crash', () => {
       broken.add(BINDING);
       await decide('Approved');
       await sweep();
-      expect(state()).toEqual(['Approved', undefined, ['Role']]);
+      expect(state()).toEqual(['Approved', undefined, [...ROLES, 'FleetRoleBinding']]);
       clock.now += 60_000;
       await sweep();
       expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
@@ -163,7 +177,7 @@ describe('a crash', () => {
         await decide('Approved');
         broken.add(BINDING);
         expect(await decide('Withdrawn')).toBe(503);
-        expect(state()).toEqual(['Withdrawn', undefined, BOTH]);
+        expect(state()).toEqual(['Withdrawn', undefined, ALL]);
         broken.clear();
         clock.hasJumped = complete === 'sweep after a jump of the clock';
         if (complete !== 'repeat') await sweep();
@@ -194,7 +208,7 @@ describe('A31: a request ends', () => {
       await decide('Approved');
       clock.now += HOUR - 1_000;
       await sweep();
-      expect(state()).toEqual(['Approved', undefined, BOTH]);
+      expect(state()).toEqual(['Approved', undefined, ALL]);
       clock.now += 1_000;
       expect(await decide('Approved')).toBe(409);
       await sweep();
@@ -208,14 +222,32 @@ describe('A31: a request ends', () => {
     });
   });
 
-  it('when its binding or its cluster is deleted by others', async () => {
-    await inWorld(async ({ clock, decide, state, sweep, writer }) => {
-      await decide('Approved');
-      await writer.remove(catalog.fleetRoleBindings, at('', '', GRANT), { dryRun: false });
-      clock.now += 61_000;
-      await sweep();
-      expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
-    });
+  it('and its denial can be read for a day, however short the retention is', async () => {
+    const short = { retentionMs: 60_000 };
+    await inWorld(
+      async ({ clock, decide, state, sweep }) => {
+        await decide('Denied');
+        clock.now += 24 * HOUR - 1_000;
+        await sweep();
+        expect(state()[0]).toBe('Denied');
+        clock.now += 1_000;
+        await sweep();
+        expect(state()[0]).toBeUndefined();
+      },
+      { limits: short },
+    );
+  });
+
+  it('when one of its bindings or its cluster is deleted by others', async () => {
+    for (const name of [SEEING, GRANT]) {
+      await inWorld(async ({ clock, decide, state, sweep, writer }) => {
+        await decide('Approved');
+        await writer.remove(catalog.fleetRoleBindings, at('', '', name), { dryRun: false });
+        clock.now += 61_000;
+        await sweep();
+        expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
+      });
+    }
     await inWorld(async (world) => {
       await world.decide('Approved');
       await removeCluster(world);
@@ -294,7 +326,7 @@ it('a role or binding of that name that is not of the request is not used', asyn
     const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
     await writer.create(catalog.roles, at('', 'ci', GRANT), { ...object({ name: GRANT }), rules }, { dryRun: false });
     expect(await decide('Approved')).toBe(409);
-    expect(state()).toEqual(['Pending', undefined, ['Role']]);
+    expect(state()).toEqual(['Pending', undefined, ROLES]);
     expect(await decide('Denied')).toBe(200);
     expect(state()).toEqual(['Denied', undefined, ['Role']]);
   });
@@ -316,11 +348,9 @@ it('a binding that names the request as its owner is used only if it grants what
       broken.clear();
       const approved = reader.find(KIND, at('', '', NAME))?.object();
       if (approved === undefined) throw new Error('the request is gone');
-      const { binding } = grantObjects(
-        approved,
-        START + HOUR,
-        reader.find(catalog.clusters, at('', '', 'a'))?.uid ?? '',
-      );
+      const uid = reader.find(catalog.clusters, at('', '', 'a'))?.uid ?? '';
+      const binding = grantObjects(approved, START + HOUR, uid).find(({ namespace }) => namespace === 'ci')?.binding;
+      if (binding === undefined) throw new Error('the passes have no binding');
       const other = { ...binding, spec: { ...(binding.spec as object), ...change } };
       await writer.create(catalog.fleetRoleBindings, at('', '', GRANT), other, { dryRun: false });
       expect([what, await decide('Approved')]).toEqual([what, what === 'nothing' ? 200 : 409]);
@@ -338,7 +368,7 @@ describe('A31: labels of the server in a new request', () => {
   };
 
   it('do not part it from its grant: it stays approved while it grants, and can be withdrawn', async () => {
-    const binding = at('', '', GRANT);
+    const binding = at('', '', SEEING);
     await inWorld(
       async ({ clock, decide, reader, state, sweep }) => {
         const sent = reader.find(KIND, at('', '', NAME))?.labels ?? {};

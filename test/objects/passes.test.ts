@@ -71,6 +71,7 @@ async function openWorld(file: string) {
       refusal: () => new ApiError(403, 'Forbidden', ''),
     },
     decisionRefusal: () => undefined,
+    holds: () => true,
     limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
     revocations,
     issueToken: async ({ sent }, grant) => {
@@ -206,11 +207,12 @@ describe('A48: a pass ends', () => {
     });
   });
 
-  it('denied, it stays for an hour, whatever reason its approver gives', async () => {
-    await inWorld(async ({ ask, approve, approval, sweep, state }) => {
+  it('denied, it stays for a day, whatever reason its approver gives', async () => {
+    await inWorld(async ({ ask, approve, approval, clock, sweep, state }) => {
       approval.needed = 'review';
       const { name } = (await ask()).metadata;
       expect(await approve(name, 'lea', { type: 'Denied', reason: 'Revoked' })).toBe(200);
+      clock.now += 24 * 60 * MINUTE - 1_000;
       await sweep();
       expect(state(name)).toEqual(['Denied', 'Revoked']);
     });

@@ -5,7 +5,12 @@ import type { Actor, Caller } from '../../src/api/caller.ts';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { accessRequestKind } from '../../src/api/kinds/access-request.ts';
-import { type AccessRequestSpec, requestedRule, requestScope } from '../../src/api/kinds/access-request-spec.ts';
+import {
+  type AccessRequestSpec,
+  type RequestedAccess,
+  requestedAccess,
+  requestScope,
+} from '../../src/api/kinds/access-request-spec.ts';
 import { refusalIfAny } from '../../src/api/refusal.fixture.ts';
 import { checkApproval, decisionRefusal } from '../../src/authz/admission/check-access-request.ts';
 import { account, ask, binding, Fleet, person, role } from '../../src/authz/policy/rbac.fixture.ts';
@@ -27,6 +32,7 @@ const TYPES = [
   { group: '', resource: 'pods', subresource: '' },
   { group: '', resource: 'serviceaccounts', subresource: 'token' },
   { group: 'clusterregistry.k8s.io', resource: 'clusters', subresource: '' },
+  { group: 'clusterregistry.k8s.io', resource: 'clusters', subresource: 'userpass' },
   { group: 'clusterpass.dev', resource: 'accessrequests', subresource: '' },
 ];
 const VERBS = ['get', 'create', 'approve'];
@@ -96,6 +102,7 @@ const spec: fc.Arbitrary<AccessRequestSpec> = fc
     fc.constantFrom('a', 'b'),
     fc.oneof(
       fc.constant({}),
+      fc.constant({ userpass: true }),
       fc.record({ serviceAccount: fc.record({ namespace: fc.constantFrom('n1', 'n2'), name: fc.constant('s1') }) }),
       fc.record({
         resourceAttributes: fc
@@ -127,56 +134,60 @@ const world = fc.record({
 describe('A31: an approval', () => {
   it('grants what was asked for and the approver has, to the requester, until its end', () => {
     fc.assert(
-      fc.property(world, ({ objects, spec: asked, requester, approver, minutes }) => {
+      fc.property(world, ({ objects: stored, spec: asked, requester, approver, minutes }) => {
         const clock = { now: START };
-        const fleet = new Fleet({ now: () => clock.now }).put(...objects);
+        const fleet = new Fleet({ now: () => clock.now }).put(...stored);
         for (const [name, labels] of Object.entries(CLUSTERS)) fleet.clusters.set(name, labels);
         const { policy } = fleet;
         const scope = requestScope(asked);
         const until = START + minutes * MINUTE;
-        const rule = requestedRule(asked);
+        const access = requestedAccess(asked);
         const labels = fleet.clusters.get(scope.cluster) ?? {};
-        const grant = { ...scope, name: 'x', rules: [rule], role: grantName('x'), labels, until };
+        const mayGrant = access.every(({ namespace, rule }) => {
+          const role = grantName('x', namespace);
+          const grant = { cluster: scope.cluster, namespace, name: 'x', rules: [rule], role, labels, until };
+          return refusalIfAny(() => checkApproval(policy, approver, grant)) === undefined;
+        });
         const mayDecide = decisionRefusal(policy, accessRequestKind, approver, 'x', scope) === undefined;
-        if (!mayDecide || refusalIfAny(() => checkApproval(policy, approver, grant)) !== undefined) return;
+        if (!mayDecide || !mayGrant) return;
 
         const answers = (caller: Caller): boolean[] =>
           QUESTIONS.map((question) => policy.decide(caller, question).allowed);
         const everyone = [...REQUESTERS, ...APPROVERS];
         const before = everyone.map(answers);
         const held = answers(approver);
-        const verbs = (verb: string) =>
-          policy.decide(approver, {
-            ...{
-              verb,
-              group: 'rbac.authorization.k8s.io',
-              resource: scope.namespace === '' ? 'clusterroles' : 'roles',
-            },
-            ...{
-              subresource: '',
-              namespace: scope.namespace,
-              name: verb === 'bind' ? grantName('x') : '',
-              cluster: undefined,
-            },
-          }).allowed;
-        const mayWriteRoles = verbs('escalate') && verbs('bind');
+        const mayWriteRolesIn = (namespace: string): boolean => {
+          const roles = { group: 'rbac.authorization.k8s.io', resource: namespace === '' ? 'clusterroles' : 'roles' };
+          const names = { escalate: '', bind: grantName('x', namespace) };
+          return Object.entries(names).every(
+            ([verb, name]) => policy.decide(approver, ask({ ...roles, verb, namespace, name })).allowed,
+          );
+        };
+        const writable = new Map(NAMESPACES.map((namespace) => [namespace, mayWriteRolesIn(namespace)]));
         const username = requester.as(scope.cluster).name;
         const request = { metadata: { name: 'x', uid: 'u' }, spec: { ...asked, requestedBy: { username } } };
-        const { role: granted, binding: bound } = grantObjects(request as unknown as ApiObject, until, 'uid');
-        fleet.put(granted, bound);
+        const granted = grantObjects(request as unknown as ApiObject, until, 'uid');
+        const objects = granted.flatMap(({ role, binding }) => [role, binding]);
+        fleet.put(...objects);
 
-        const isAsked = ({ verb, group, resource, subresource, namespace, name, cluster }: ResourceQuestion): boolean =>
-          cluster === scope.cluster &&
-          (scope.namespace === '' || namespace === scope.namespace) &&
-          rule.verbs?.includes(verb) === true &&
-          rule.apiGroups?.[0] === group &&
-          rule.resources?.[0] === (subresource === '' ? resource : `${resource}/${subresource}`) &&
-          (rule.resourceNames?.includes(name) ?? true);
+        const askedFor = (question: ResourceQuestion): RequestedAccess | undefined => {
+          const { verb, group, resource, subresource, namespace, name, cluster } = question;
+          return access.find(
+            ({ namespace: scoped, rule }) =>
+              cluster === scope.cluster &&
+              (scoped === '' || namespace === scoped) &&
+              rule.verbs?.includes(verb) === true &&
+              rule.apiGroups?.[0] === group &&
+              rule.resources?.[0] === (subresource === '' ? resource : `${resource}/${subresource}`) &&
+              (rule.resourceNames?.includes(name) ?? true),
+          );
+        };
         // One assertion for each list: a hundred thousand of them take seconds.
         const wrong = everyone.flatMap((caller, who) =>
           QUESTIONS.filter((question, index) => {
-            const isGranted = caller.as(scope.cluster).name === username && isAsked(question);
-            const isCovered = held[index] === true || mayWriteRoles;
+            const wanted = askedFor(question);
+            const isGranted = caller.as(scope.cluster).name === username && wanted !== undefined;
+            const isCovered = held[index] === true || writable.get(wanted?.namespace ?? '') === true;
             const isAllowed = policy.decide(caller, question).allowed;
             return isAllowed !== (before[who]?.[index] === true || isGranted) || (isGranted && !isCovered);
           }),
@@ -185,12 +196,13 @@ describe('A31: an approval', () => {
         // Until the last moment the approver could do it itself.
         clock.now = until - 1;
         const may = (caller: Caller, question: ResourceQuestion) => policy.decide(caller, question).allowed;
-        const asks = QUESTIONS.filter(isAsked);
+        const asks = QUESTIONS.filter(askedFor);
         expect(asks.filter((question) => !may(requester, question))).toEqual([]);
-        expect(mayWriteRoles ? [] : asks.filter((question) => !may(approver, question))).toEqual([]);
+        const unwritable = asks.filter((question) => writable.get(askedFor(question)?.namespace ?? '') !== true);
+        expect(unwritable.filter((question) => !may(approver, question))).toEqual([]);
         clock.now = until;
         const after = everyone.map(answers);
-        fleet.remove(bound, granted);
+        fleet.remove(...objects);
         expect(everyone.map(answers)).toEqual(after);
       }),
       propertyRuns(50, 1_000),

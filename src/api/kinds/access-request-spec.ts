@@ -32,6 +32,7 @@ interface RequestedAttributes {
 }
 
 export interface AccessRequestSpec extends ApprovalSpec {
+  userpass?: boolean;
   resourceAttributes?: RequestedAttributes;
   reason?: string;
 }
@@ -52,32 +53,52 @@ export const requestScope = ({
   namespace: serviceAccount?.namespace ?? resourceAttributes?.namespace ?? '',
 });
 
-/** The only rule that an approval grants. */
-export function requestedRule({ cluster = '', serviceAccount, resourceAttributes }: AccessRequestSpec): PolicyRule {
-  if (serviceAccount !== undefined) {
-    const resourceNames = [serviceAccount.name ?? ''];
-    return { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames, verbs: ['create'] };
-  }
-  if (resourceAttributes === undefined) {
-    const verbs = ['get', 'list', 'watch'];
-    return { apiGroups: [CLUSTER_GROUP], resources: ['clusters'], resourceNames: [cluster], verbs };
-  }
-  const { verb = '', group = '', resource = '', subresource = '', name = '' } = resourceAttributes;
-  return {
-    apiGroups: [group],
-    resources: [subresource === '' ? resource : `${resource}/${subresource}`],
-    ...(name === '' ? {} : { resourceNames: [name] }),
-    verbs: [verb],
-  };
+/** A permission that a request is for. Each is bound in its own scope. */
+export interface RequestedAccess {
+  /** `""`: the whole cluster. */
+  readonly namespace: string;
+  /** For people, as in `passes of ci/builder`. */
+  readonly text: string;
+  readonly rule: PolicyRule;
 }
 
-/** For people, as in `passes of ci/builder`. */
-export function accessText({ serviceAccount, resourceAttributes }: AccessRequestSpec): string {
-  if (serviceAccount !== undefined) return `passes of ${serviceAccount.namespace}/${serviceAccount.name}`;
-  if (resourceAttributes === undefined) return 'see the cluster';
-  const { verb, resource, subresource = '', namespace = '', name = '' } = resourceAttributes;
-  const what = `${resource}${subresource === '' ? '' : `/${subresource}`}${name === '' ? '' : ` ${name}`}`;
-  return `${verb} ${what}${namespace === '' ? '' : ` in ${namespace}`}`;
+/** All that an approval grants. Passes of a cluster are of use to those who see it. */
+export function requestedAccess(spec: AccessRequestSpec): readonly RequestedAccess[] {
+  const { cluster = '', serviceAccount, userpass, resourceAttributes } = spec;
+  if (resourceAttributes !== undefined) return [accessTo(resourceAttributes)];
+  const clusters = { apiGroups: [CLUSTER_GROUP], resourceNames: [cluster] };
+  const seeing = { ...clusters, resources: ['clusters'], verbs: ['get', 'list', 'watch'] };
+  const see: RequestedAccess = { namespace: '', text: 'see the cluster', rule: seeing };
+  if (userpass === true) {
+    const rule = { ...clusters, resources: ['clusters/userpass'], verbs: ['create'] };
+    return [see, { namespace: '', text: 'passes for the requester', rule }];
+  }
+  if (serviceAccount === undefined) return [see];
+  const { namespace = '', name = '' } = serviceAccount;
+  const rule = { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: [name], verbs: ['create'] };
+  return [see, { namespace, text: `passes of ${namespace}/${name}`, rule }];
+}
+
+function accessTo(attributes: RequestedAttributes): RequestedAccess {
+  const { verb = '', group = '', resource = '', subresource = '', namespace = '', name = '' } = attributes;
+  const resources = [subresource === '' ? resource : `${resource}/${subresource}`];
+  const resourceNames = name === '' ? {} : { resourceNames: [name] };
+  const text = [verb, ...resources, name, namespace && `in ${namespace}`].filter((word) => word !== '').join(' ');
+  return { namespace, text, rule: { apiGroups: [group], resources, ...resourceNames, verbs: [verb] } };
+}
+
+/** For people, as in `see the cluster, passes of ci/builder`. */
+export const accessText = (spec: AccessRequestSpec): string =>
+  requestedAccess(spec)
+    .map(({ text }) => text)
+    .join(', ');
+
+/** The command with which the requester uses what was granted; undefined where it knows it best. */
+export function nextCommand({ cluster, serviceAccount, userpass, resourceAttributes }: AccessRequestSpec) {
+  if (resourceAttributes !== undefined) return undefined;
+  const { namespace, name } = serviceAccount ?? {};
+  const subject = userpass === true ? '--as-me' : name && `--as ${namespace}/${name}`;
+  return subject ? `clusterpass kubeconfig --cluster ${cluster} ${subject}` : `clusterpass describe cluster ${cluster}`;
 }
 
 const MAX_REASON = 1_024;
@@ -97,10 +118,10 @@ export function requestErrors(object: ApiObject): FieldError[] {
   return errors;
 }
 
-function accessErrors({ cluster, serviceAccount, resourceAttributes }: AccessRequestSpec): FieldError[] {
-  if (serviceAccount !== undefined && resourceAttributes !== undefined) {
-    return [forbiddenField('spec.resourceAttributes', 'may not be set together with spec.serviceAccount')];
-  }
+function accessErrors({ cluster, serviceAccount, userpass, resourceAttributes }: AccessRequestSpec): FieldError[] {
+  const set = Object.entries({ serviceAccount, userpass, resourceAttributes }).filter(([, value]) => value);
+  const [first, second] = set.map(([field]) => `spec.${field}`);
+  if (second !== undefined) return [forbiddenField(second, `may not be set together with ${first}`)];
   if (serviceAccount !== undefined) return accountErrors(serviceAccount);
   return resourceAttributes === undefined ? [] : attributeErrors(resourceAttributes, cluster);
 }

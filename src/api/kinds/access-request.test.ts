@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { NOTHING_UNCHANGED } from '../kind.ts';
 import { accessRequestKind } from './access-request.ts';
-import { accessText, requestedRule } from './access-request-spec.ts';
+import { accessText, nextCommand, requestedAccess } from './access-request-spec.ts';
 
 const OK = { cluster: 'prod-eu-1', reason: 'INC-1' };
 const account = { namespace: 'ci', name: 'builder' };
@@ -31,7 +31,11 @@ it.each([
     { ...OK, serviceAccount: { namespace: 'a/b', name: '*' } },
     ['spec.serviceAccount.namespace', 'spec.serviceAccount.name'],
   ],
+  [{ ...OK, userpass: true }, []],
+  [{ ...OK, userpass: false, serviceAccount: account }, []],
   [{ ...OK, serviceAccount: account, resourceAttributes: pods }, ['spec.resourceAttributes']],
+  [{ ...OK, userpass: true, resourceAttributes: pods }, ['spec.resourceAttributes']],
+  [{ ...OK, userpass: true, serviceAccount: account }, ['spec.userpass']],
   [{ ...OK, resourceAttributes: {} }, ['spec.resourceAttributes.verb', 'spec.resourceAttributes.resource']],
   [{ ...OK, resourceAttributes: { ...pods, verb: '*' } }, ['spec.resourceAttributes.verb']],
   [{ ...OK, resourceAttributes: { ...pods, group: '*' } }, ['spec.resourceAttributes.group']],
@@ -53,28 +57,37 @@ it('the owner cannot keep a request from being removed, nor fill the store with 
   expect(fieldsOf(OK, { annotations: { a: 'x'.repeat(4_096) } })).toEqual(['metadata.annotations']);
 });
 
+const CLUSTERS = { apiGroups: ['clusterregistry.k8s.io'], resourceNames: ['prod-eu-1'] };
+const see = { namespace: '', rule: { ...CLUSTERS, resources: ['clusters'], verbs: ['get', 'list', 'watch'] } };
+const tokens = { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: ['builder'], verbs: ['create'] };
+const person = { ...CLUSTERS, resources: ['clusters/userpass'], verbs: ['create'] };
+
 it.each([
-  [
-    OK,
-    'see the cluster',
-    {
-      apiGroups: ['clusterregistry.k8s.io'],
-      resources: ['clusters'],
-      resourceNames: ['prod-eu-1'],
-      verbs: ['get', 'list', 'watch'],
-    },
-  ],
+  [OK, 'see the cluster', [see]],
   [
     { ...OK, serviceAccount: account },
-    'passes of ci/builder',
-    { apiGroups: [''], resources: ['serviceaccounts/token'], resourceNames: ['builder'], verbs: ['create'] },
+    'see the cluster, passes of ci/builder',
+    [see, { namespace: 'ci', rule: tokens }],
   ],
-  [{ ...OK, resourceAttributes: pods }, 'get pods in ci', { apiGroups: [''], resources: ['pods'], verbs: ['get'] }],
+  [{ ...OK, userpass: true }, 'see the cluster, passes for the requester', [see, { namespace: '', rule: person }]],
+  [
+    { ...OK, resourceAttributes: pods },
+    'get pods in ci',
+    [{ namespace: 'ci', rule: { apiGroups: [''], resources: ['pods'], verbs: ['get'] } }],
+  ],
   [
     { ...OK, resourceAttributes: { verb: 'get', group: 'g', resource: 'r', subresource: 's', name: 'n' } },
     'get r/s n',
-    { apiGroups: ['g'], resources: ['r/s'], resourceNames: ['n'], verbs: ['get'] },
+    [{ namespace: '', rule: { apiGroups: ['g'], resources: ['r/s'], resourceNames: ['n'], verbs: ['get'] } }],
   ],
-])('%j grants one rule', (spec, text, rule) => {
-  expect([accessText(spec), requestedRule(spec)]).toEqual([text, rule]);
+])('%j grants what it says, and no more', (spec, text, access) => {
+  expect(accessText(spec)).toBe(text);
+  expect(requestedAccess(spec).map(({ namespace, rule }) => ({ namespace, rule }))).toEqual(access);
 });
+
+it.each([
+  [OK, 'clusterpass describe cluster prod-eu-1'],
+  [{ ...OK, serviceAccount: account }, 'clusterpass kubeconfig --cluster prod-eu-1 --as ci/builder'],
+  [{ ...OK, userpass: true }, 'clusterpass kubeconfig --cluster prod-eu-1 --as-me'],
+  [{ ...OK, resourceAttributes: pods }, undefined],
+])('the next step of %j is %s', (spec, next) => expect(nextCommand(spec)).toBe(next));

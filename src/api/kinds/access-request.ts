@@ -4,7 +4,7 @@ import type { ApiObject, Kind } from '../kind.ts';
 import { accessText, REQUEST_PHASES, requestErrors, requestSpec } from './access-request-spec.ts';
 import { approvalKind, clientLabels, nameText, SERVER_LABELS, userSchema } from './approval-kind.ts';
 import { textColumn } from './columns.ts';
-import { SHORT, struct, text } from './meta.ts';
+import { flag, SHORT, struct, text } from './meta.ts';
 
 /** On a role and a binding that an approval has made: the name of the request. */
 export const ACCESS_REQUEST_LABEL = 'clusterpass.dev/access-request';
@@ -38,14 +38,15 @@ export const accessRequestKind: Kind = approvalKind({
   about: {
     kind: 'A request for access to a cluster, which an approver grants or denies.',
     spec: 'What is requested.',
-    cluster: 'The cluster. Without `serviceAccount` and `resourceAttributes`, the request is to see it.',
-    serviceAccount: 'The request is for passes of this service account.',
+    cluster: 'The cluster. The request is to see it, unless it is for `resourceAttributes`.',
+    serviceAccount: 'The request is also for passes of this service account.',
     durationSeconds: 'For how long after the approval. An hour if unset; the server has an upper bound.',
     conditions: 'Empty while the request is pending.',
     expiry: 'When a pending request expires, or when the granted access ends.',
   },
   phases: REQUEST_PHASES,
   specFields: {
+    userpass: flag('The request is also for passes for the requester.'),
     resourceAttributes: Type.Optional(AttributesSchema),
     reason: text('Why the access is needed. Approvers read it.', SHORT),
   },

@@ -5,7 +5,7 @@ import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { approvalSpec, approvalStatus, expiryOf, finishedAt } from './approval.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './issued-token.ts';
-import { int64, kindSchema, list, part, SHORT, selectable, struct, text, texts, timestamp } from './meta.ts';
+import { flag, int64, kindSchema, list, part, SHORT, selectable, struct, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 /** The verb of the permission to decide. */
@@ -36,6 +36,7 @@ export const userSchema = (description: string) =>
   part('RequestUser', description, {
     username: text('The name of the user.'),
     uid: text('The uid of the user.'),
+    groups: texts('The groups of a requester, at the time of the request.'),
     actors: texts('Who acted as this user: the impersonator, and the requesters of the pass that was used.'),
   });
 
@@ -124,6 +125,17 @@ function schemaOf({ kind, about, specFields, statusFields }: OwnParts, phases: s
     uid: text('The UID of the binding.'),
     generation: int64('The generation of the binding: a pending pass ends when it changes.'),
   });
+  const preview = part(
+    'ApprovalPreview',
+    'What an approval by the caller would do. Only in the answer to a `get` of the subresource `approval`.',
+    {
+      allowed: flag('Whether the caller may approve it.'),
+      message: text('Why not.'),
+      has: texts('What the requester has already.'),
+      gains: texts('What the requester would gain.'),
+      serviceAccount: text('`Exists`, `Missing`, or `Unknown` if only the cluster knows its accounts.'),
+    },
+  );
   const status = part(`${kind}Status`, 'The state. Set by the server.', {
     phase: text(phases),
     ...statusFields,
@@ -137,6 +149,8 @@ function schemaOf({ kind, about, specFields, statusFields }: OwnParts, phases: s
     bindingRef,
     clusterUID: text('The UID of the cluster that it is for. A later cluster of the same name has another one.'),
     expirationTimestamp: timestamp(about.expiry),
+    next: text('What the requester does next: a command. Set once it is granted.'),
+    preview,
   });
   return kindSchema(kind, about.kind, { spec, status });
 }

@@ -10,6 +10,8 @@ import { isDns1123Label, isDns1123Subdomain, isValidLabelValue } from '../names.
 export interface RequestUser {
   username: string;
   uid?: string;
+  /** Of a requester, at the time of the request. */
+  groups?: string[];
   /** Further names of the same people: the impersonator, and the requesters of the pass that was used. */
   actors?: string[];
 }
@@ -29,6 +31,16 @@ export interface ApprovalSpec {
   requestedBy?: RequestUser;
 }
 
+/** What an approval by the caller would do, or why it is not allowed. */
+export interface ApprovalPreview {
+  allowed: boolean;
+  message?: string;
+  /** For people, as in `passes of ci/builder`. */
+  has?: string[];
+  gains?: string[];
+  serviceAccount?: 'Exists' | 'Missing' | 'Unknown';
+}
+
 export interface ApprovalStatus<Phase extends string = string> {
   phase?: Phase;
   /** Decisions, and the end. */
@@ -39,6 +51,10 @@ export interface ApprovalStatus<Phase extends string = string> {
   clusterUID?: string;
   /** When it is given up while it is pending, or when what was granted ends. */
   expirationTimestamp?: string;
+  /** A command of the requester. */
+  next?: string;
+  /** Never stored: it depends on who asks. */
+  preview?: ApprovalPreview;
 }
 
 export const approvalSpec = (object: ApiObject): ApprovalSpec => (object.spec ?? {}) as ApprovalSpec;

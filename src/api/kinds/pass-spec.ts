@@ -58,6 +58,9 @@ const HANDLE = new RegExp(HANDLE_PATTERN);
 const HANDLE_BYTES = 20;
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
+/** The command with which the requester redeems a pass. */
+export const redeemCommand = (handle: string): string => `clusterpass credential --pass ${handle}`;
+
 export const isHandle = (text: string): boolean => HANDLE.test(text);
 
 export function newHandle(randomBytes: (size: number) => Uint8Array): string {

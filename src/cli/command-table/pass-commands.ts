@@ -44,7 +44,7 @@ export const PASS_COMMANDS: readonly Command[] = [
     path: ['pass', 'list'],
     summary: 'List your passes, and those that you may review.',
     details:
-      'With the permission to `list` `passes`, all of them. Expired and denied passes are listed for an hour. ' +
+      'With the permission to `list` `passes`, all of them. Expired passes are listed for an hour, denied ones for a day. ' +
       '`-o wide` has the message of a denial.',
     flags: [
       cluster('Only passes of this cluster.'),
@@ -58,7 +58,8 @@ export const PASS_COMMANDS: readonly Command[] = [
   {
     path: ['pass', 'show'],
     summary: 'Show passes: what they are for, what was decided, and the ids of their tokens.',
-    details: 'Passes are shown for an hour after their end, but not when they were revoked; the audit log has those.',
+    details:
+      'Passes are shown for an hour after their end, for a day if denied, and not if revoked; the audit log has those.',
     arguments: handle,
     flags: [output('json', 'yaml')],
     notRun: 'example names',

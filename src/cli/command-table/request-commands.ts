@@ -10,9 +10,9 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     path: ['request', 'create'],
     summary: 'Ask for access to a cluster, for some time.',
     details:
-      'With `--account` for passes of a service account, with VERB and TYPE for a permission of Clusterpass ' +
-      'about the cluster (none in the cluster itself), and with neither to see the cluster. Prints the name of ' +
-      'the request. Needs `create` on `accessrequests` (`clusterpass.dev`).',
+      'To see the cluster; with `--account` also for passes of a service account, with `--as-me` for passes for ' +
+      'yourself. With VERB and TYPE only for that permission of Clusterpass about the cluster (none in the cluster ' +
+      'itself). Prints the name of the request. Needs `create` on `accessrequests` (`clusterpass.dev`).',
     arguments: [
       { name: '[VERB]', doc: '`get`, `list`, `create`...' },
       { name: '[TYPE]', doc: 'Resource, or `TYPE/NAME`.' },
@@ -25,6 +25,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
         doc: 'Service account whose passes are requested.',
         field: /spec\.serviceAccount(?:\.\w+)?/,
       },
+      { flags: '--as-me', doc: 'Ask for passes for yourself.', conflicts: ['--account'], field: /spec\.userpass/ },
       {
         flags: '--reason <text>',
         doc: 'Why the access is needed. Approvers read it. Required.',
@@ -42,6 +43,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
       },
       { ...namespace, default: 'default', field: /spec\.resourceAttributes\.namespace/ },
       { flags: '-A, --all-namespaces', doc: 'Ask for VERB in all namespaces.' },
+      { flags: '--wait', doc: 'Wait for the decision, and print what to do next. Exit code 1 if it is not approved.' },
       dryRun,
       output('json', 'yaml', 'name'),
     ],
@@ -107,8 +109,8 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     path: ['request', 'withdraw'],
     summary: 'Withdraw requests, and end the access of approved ones.',
     details:
-      'Your own, or those that you may approve. Passes that were issued before stay valid: the command says ' +
-      'until when, as far as they are tracked, and how to revoke them.',
+      'Your own, or those that you may approve. Passes under it that have a record are revoked; others stay ' +
+      'valid until they expire.',
     arguments: name,
     flags: [message('Why.'), dryRun],
     notRun: 'example names',

@@ -68,7 +68,8 @@ function remainingPasses(request: ApiObject): string[] {
   return [`${revoked} Others stay valid until they expire.`];
 }
 
-function granted(request: ApiObject): string {
+/** What an approved request gives, for people. */
+export function granted(request: ApiObject): string {
   const { phase, expirationTimestamp } = requestStatus(request);
   if (phase !== 'Approved') return '';
   const spec = requestSpec(request);

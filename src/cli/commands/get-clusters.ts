@@ -1,10 +1,14 @@
 import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
+import { reviewAccess } from '../../client/access-reviews.ts';
+import type { Client } from '../../client/create-client.ts';
 import type { Cluster, ClusterSelection } from '../../client/types.ts';
+import { clip, terminalSafe } from '../../lib/text.ts';
 import { type ClusterReference, clusterLabel, clusterReferences } from '../cluster-references.ts';
 import { checkedNames, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
+import { CONSOLE_SETTINGS } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { type FoundClusters, findClusters, type LocatedCluster } from '../find-clusters.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
@@ -47,13 +51,31 @@ export const run: Run = async (context, invocation) => {
     const printed = found.map(table.printed);
     context.out.write(print(references.length === 1 && printed.length === 1 ? printed[0] : asList(printed)));
   } else if (found.length === 0) {
-    if (problems.length === 0) context.err.write('No resources found\n');
+    if (problems.length === 0) {
+      const isFiltered = [labelSelector, fieldSelector, first].some((part) => part !== undefined);
+      const offers = isFiltered ? [] : await Promise.all(servers.map(({ client }) => offerToAsk(client)));
+      context.err.write(['No resources found', ...offers.flat(), ''].join('\n'));
+    }
   } else {
     context.out.write(renderTable([...table.headers, ...found.map(table.row)]));
   }
   report();
   return problems.length > 0 || failed.length > 0 ? 1 : 0;
 };
+
+/** For a caller who sees no cluster: what the operator says, and how to ask. The answer matters without it. */
+async function offerToAsk(client: Client): Promise<string[]> {
+  const asking = { verb: 'create', group: 'clusterpass.dev', resource: 'accessrequests' };
+  const [settings, review] = await Promise.all([
+    client.request<{ helpText?: unknown }>('GET', CONSOLE_SETTINGS).catch(() => undefined),
+    reviewAccess(client, undefined, { resourceAttributes: asking }).catch(() => undefined),
+  ]);
+  const helpText = settings?.value.helpText;
+  return [
+    ...(typeof helpText === 'string' ? [terminalSafe(clip(helpText))] : []),
+    ...(review?.allowed ? ["Ask for access: clusterpass request create --cluster CLUSTER --reason '...'"] : []),
+  ];
+}
 
 async function listAll(
   context: Context,

@@ -2,7 +2,7 @@ import { approvalPage } from '../../api/approval-page.ts';
 import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { expiryOf } from '../../api/kinds/approval.ts';
-import { isHandle, type PassSpec, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { isHandle, type PassSpec, passSpec, passStatus, redeemCommand } from '../../api/kinds/pass-spec.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import {
   approvablePath,
@@ -13,6 +13,7 @@ import {
   objectName,
   PASSES,
   person,
+  previewRows,
   type Row,
   showApprovable,
 } from '../approvable.ts';
@@ -65,7 +66,7 @@ export const requestPass: Run = async (context, invocation) => {
   return 0;
 
   async function nextStep(): Promise<string> {
-    const redeem = `clusterpass credential --pass ${handle}`;
+    const redeem = redeemCommand(handle);
     const when = isReady ? 'Next' : 'After the approval';
     try {
       const file = await writePassKubeconfig(context, connection, client, value);
@@ -108,6 +109,7 @@ export const showPasses: Run = showApprovable(PASSES, (pass) => {
     ['Expires:', expiryOf(pass)],
     ['Decided by:', person(status.decidedBy)],
     bindingRow(status),
+    ...previewRows(spec, status),
     ...(status.tokens ?? []).map(
       ({ id = 'without an id', expirationTimestamp }): Row => ['Token:', `${id}, until ${expirationTimestamp}`],
     ),

@@ -7,8 +7,18 @@ import { expiryOf } from '../../api/kinds/approval.ts';
 import { namePart } from '../../api/name-part.ts';
 import { type ResourceAttributes, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
+import { pause } from '../../lib/backoff.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { bindingRow, conditionRows, objectName, person, REQUESTS, showApprovable } from '../approvable.ts';
+import {
+  approvablePath,
+  bindingRow,
+  conditionRows,
+  objectName,
+  person,
+  previewRows,
+  REQUESTS,
+  showApprovable,
+} from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
@@ -16,6 +26,7 @@ import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
+import { granted } from './approvals.ts';
 
 export const createRequest: Run = async (context, invocation) => {
   const print = await printerFor(invocation);
@@ -33,30 +44,52 @@ export const createRequest: Run = async (context, invocation) => {
   const body = { ...REQUESTS.type, metadata: { generateName: await prefixOf(client) }, spec };
   const options = { body, query: writeQuery(invocation), expects: 'object' } as const;
   const { value } = await client.request<ApiObject>('POST', REQUESTS.path, options);
-  if (print !== undefined) {
-    context.out.write(print(value));
-    return 0;
+  const name = value.metadata.name ?? '';
+  const waits = invocation.is('wait') && !isDryRun(invocation);
+  if (print === undefined) {
+    context.out.write(`${objectName(REQUESTS, value)} created${noteOf(invocation)}\n`);
+    const page = approvalPage(connection.server, 'accessrequests', name);
+    if (!isDryRun(invocation)) context.err.write(`Another person has to approve it: ${page}\n`);
   }
-  context.out.write(`${objectName(REQUESTS, value)} created${noteOf(invocation)}\n`);
-  if (!isDryRun(invocation)) {
-    const page = approvalPage(connection.server, 'accessrequests', value.metadata.name ?? '');
-    context.err.write(`Another person has to approve it: ${page}\n`);
+  const shown = waits ? await decisionOf(context, client, name) : value;
+  if (print !== undefined) context.out.write(print(shown));
+  if (!waits) return 0;
+  const { phase = '', next, conditions = [] } = requestStatus(shown);
+  const done = `${objectName(REQUESTS, shown)} ${phase.toLowerCase()}${granted(shown)}`;
+  if (print === undefined) context.out.write(`${terminalSafe(done)}\n`);
+  for (const note of [conditions.at(-1)?.message, next && `Next: ${next}`]) {
+    if (note) context.err.write(`${terminalSafe(note)}\n`);
   }
-  return 0;
+  return phase === 'Approved' ? 0 : 1;
 };
+
+const POLL_MS = 2_000;
+
+/** The request once it is decided, or given up, or the command is stopped. */
+async function decisionOf(context: Context, client: Client, name: string): Promise<ApiObject> {
+  const signal = context.stopped();
+  for (;;) {
+    const { value } = await client.request<ApiObject>('GET', approvablePath(REQUESTS, name), { expects: 'object' });
+    if (requestStatus(value).phase !== 'Pending' || signal.aborted) return value;
+    await pause(POLL_MS, { signal });
+  }
+}
 
 function accessOf(
   context: Context,
   invocation: Invocation,
   client: Client,
   cluster: string,
-): Pick<AccessRequestSpec, 'serviceAccount' | 'resourceAttributes'> {
+): Pick<AccessRequestSpec, 'serviceAccount' | 'userpass' | 'resourceAttributes'> {
   const [verb, type, name] = invocation.args;
   const account = invocation.text('account');
+  const asMe = invocation.is('asMe');
   if (verb === undefined) {
+    if (asMe) return { userpass: true };
     return account === undefined ? {} : { serviceAccount: parseServiceAccount(account, '--account') };
   }
-  if (account !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
+  const passes = asMe ? '--as-me' : account && '--account';
+  if (passes) throw new CliError(`${passes} cannot be combined with VERB and TYPE`);
   if (type === undefined) throw new CliError('you must specify VERB and TYPE');
   const resourceAttributes = attributesOf(context, invocation, client, verb, type, name);
   if (isInsideCluster(client, resourceAttributes)) {
@@ -96,6 +129,7 @@ export const showRequests: Run = showApprovable(REQUESTS, (request) => {
     ['Decided by:', person(status.decidedBy)],
     ['Withdrawn by:', person(status.withdrawnBy)],
     bindingRow(status),
+    ...previewRows(spec, status),
     ...conditionRows(status),
   ];
 });

@@ -126,6 +126,9 @@ export async function connect(context: Context, invocation: Invocation): Promise
   return clientFor(context, await resolveConnection(context, invocation));
 }
 
+/** Public, because the console reads it before anyone signs in. */
+export const CONSOLE_SETTINGS = '/console/settings.json';
+
 /** Sends no token, for public paths. */
 export const anonymousClient = (context: Context, connection: Connection): Client =>
   createClient({

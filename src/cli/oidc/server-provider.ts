@@ -1,14 +1,11 @@
 import { StatusError } from '../../client/errors.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
-import { anonymousClient, type Connection } from '../connection/connection.ts';
+import { anonymousClient, CONSOLE_SETTINGS, type Connection } from '../connection/connection.ts';
 import type { Logins } from '../connection/logins.ts';
 import { isLoopback } from '../connection/require-https.ts';
 import type { ClientSettings } from './oidc-session.ts';
 import { clientSettings } from './sign-in.ts';
-
-/** Public, because the console reads it before anyone signs in. */
-const CONSOLE_SETTINGS = '/console/settings.json';
 
 /** The client at the identity provider of the server's console; undefined if the server names none. */
 export async function settingsFromServer(

@@ -1,13 +1,14 @@
-import type { Caller } from '../../api/caller.ts';
+import { type Caller, isSystemName } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import { invalid, invalidValue } from '../../api/field-error.ts';
+import { forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import {
   type AccessRequestSpec,
   accessText,
   DECISIONS,
+  nextCommand,
   requestErrors,
-  requestedRule,
+  requestedAccess,
   requestScope,
   requestSpec,
   requestStatus,
@@ -34,7 +35,7 @@ import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { createCounts, limitsOf } from '../stored-quota.ts';
 import { hasPassed } from '../sweep-objects.ts';
 import type { Completion } from '../write/write-parts.ts';
-import { type GrantStore, grantName, grantObjects, ownerOf } from './grant-objects.ts';
+import { type GrantStore, grantName, grantObjects, grantScopes, ownerOf } from './grant-objects.ts';
 
 const DEFAULT_DURATION_SECONDS = 3_600;
 
@@ -61,14 +62,13 @@ interface RequestRules {
 
 interface EndingParts {
   readonly catalog: Pick<Catalog, 'accessRequests'>;
-  readonly grants: Pick<GrantStore, 'hasBinding' | 'isStored' | 'remove'>;
+  readonly grants: Pick<GrantStore, 'hasBindings' | 'isStored' | 'remove'>;
   readonly limits: { readonly retentionMs: number };
 }
 
 export interface AccessRequestParts extends ApprovalParts {
   readonly rules: RequestRules;
   readonly grants: GrantStore;
-  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
   readonly limits: {
     /** The longest grant. */
     readonly maxDurationSeconds: number;
@@ -86,8 +86,10 @@ export const accessRequestEnding = ({ catalog, grants, limits }: EndingParts): E
   deletion: { type: 'Withdrawn', reason: 'Deleted' },
   retentionMs: limits.retentionMs,
   endsEarly: (entry, time) => {
-    if (entry.field('status.phase') === 'Pending' || grants.hasBinding(ownerOf(entry))) return undefined;
-    const decided = requestStatus(entry.object()).decisionTimestamp ?? '';
+    if (entry.field('status.phase') === 'Pending') return undefined;
+    const object = entry.object();
+    if (grants.hasBindings(ownerOf(entry), grantScopes(requestSpec(object)))) return undefined;
+    const decided = requestStatus(object).decisionTimestamp ?? '';
     return hasPassed(decided, time - BINDING_MS)
       ? { reason: 'BindingDeleted', message: 'the binding was deleted' }
       : undefined;
@@ -105,24 +107,28 @@ export const accessRequests = (parts: AccessRequestParts): Approvable => ({
   decisions: DECISIONS,
   scopeOf: (object) => requestScope(requestSpec(object)),
   deciderOf: () => 'another person',
+  accessOf: (object) => requestedAccess(requestSpec(object)),
+  next: (object) => nextCommand(requestSpec(object)),
   ownRefusal: 'requesters do not decide their own requests, nor through another identity; withdraw it instead',
   grant: (asked) => grantOf(parts, asked),
   annotate,
 });
 
-/** A role and a binding in this very cluster. They exist only while their request does. */
-function grantOf(parts: AccessRequestParts, { request, entry, object, until }: Granting): Grant {
+/** Roles and bindings in this very cluster. They exist only while their request does. */
+function grantOf(parts: AccessRequestParts, { request: { caller }, entry, object, until }: Granting): Grant {
   const { catalog, reader, grants, rules } = parts;
   const spec = requestSpec(object);
   const scope = requestScope(spec);
   const account = { ...scope, name: spec.serviceAccount?.name ?? '' };
-  const name = grantName(entry.name);
   const check = (wantedUid: string | undefined): StoredObject => {
     const cluster = reader.find(catalog.clusters, fleetKey(scope.cluster));
     const labels = cluster === undefined ? undefined : (cluster.labels ?? {});
-    const wanted = { ...scope, name: entry.name, rules: [requestedRule(spec)], role: name };
     // First: only approvers who hold the permission learn whether the cluster exists (decision 12).
-    rules.checkApproval(request.caller, { ...wanted, labels, until });
+    for (const { namespace, rule } of requestedAccess(spec)) {
+      const role = grantName(entry.name, namespace);
+      const wanted = { cluster: scope.cluster, namespace, name: entry.name, rules: [rule], role, labels, until };
+      rules.checkApproval(caller, wanted);
+    }
     const quoted = JSON.stringify(scope.cluster);
     if (cluster === undefined) throw conflict(entry.kind, entry.name, `there is no cluster ${quoted}`);
     if (cluster.uid !== (wantedUid ?? cluster.uid)) {
@@ -132,22 +138,16 @@ function grantOf(parts: AccessRequestParts, { request, entry, object, until }: G
     checkNotDeleted(parts, entry, account);
     return cluster;
   };
-  const cluster = check(requestStatus(object).clusterUID);
-  const clusterUID = cluster.uid;
-  // The approver holds the permission, and may learn it. A cluster that issues its own tokens knows its accounts.
-  if (account.name !== '' && !parts.issuesOwnTokens(cluster) && !reader.find(catalog.serviceAccounts, account)) {
-    const missing = `there is no service account ${account.namespace}/${account.name} in ${account.cluster}`;
-    request.warn(`${missing}: no token is issued until it exists`);
-  }
-  const { role, binding } = grantObjects(object, until, clusterUID);
+  const clusterUID = check(requestStatus(object).clusterUID).uid;
+  const objects = grantObjects(object, until, clusterUID);
   const owner = ownerOf(entry);
-  const bindingRef = { kind: binding.kind, name };
+  const bindingRef = { kind: catalog.fleetRoleBindings.kind, name: grantName(entry.name, scope.namespace) };
   const guardOf = (modRevision: number) => ({ key: entry.key, expect: { modRevision } });
   return {
     check: () => void check(clusterUID),
     status: { bindingRef, clusterUID, expirationTimestamp: toTimestamp(until) },
-    prepare: () => grants.ensureRole(owner, role, guardOf(entry.revision)),
-    complete: ({ metadata }) => grants.ensureBinding(owner, binding, guardOf(Number(metadata.resourceVersion))),
+    prepare: () => grants.ensure('role', owner, objects, guardOf(entry.revision)),
+    complete: ({ metadata }) => grants.ensure('binding', owner, objects, guardOf(Number(metadata.resourceVersion))),
   };
 }
 
@@ -171,13 +171,17 @@ export function createRequestCompletion(
       derive: (object) => {
         const name = object.metadata.name ?? '';
         const errors = requestErrors(object);
-        if (errors.length > 0) throw invalid(kind, name, errors);
         const spec = requestSpec(object);
+        if (spec.userpass === true && isSystemName(caller.as(undefined).name)) {
+          errors.push(forbiddenField('spec.userpass', 'only people get passes for themselves'));
+        }
+        if (errors.length > 0) throw invalid(kind, name, errors);
         const scope = requestScope(spec);
         annotateAccess(request, spec);
         rules.checkRequest(caller, scope);
         if (!isPersonKnown(parts, caller)) throw unknownPerson(kind, name);
         const { maxDurationSeconds } = limits;
+        const groups = [...caller.as(scope.cluster).groups].sort();
         const durationSeconds = spec.durationSeconds ?? Math.min(DEFAULT_DURATION_SECONDS, maxDurationSeconds);
         if (durationSeconds > maxDurationSeconds) {
           const why = `must be no more than ${maxDurationSeconds} seconds`;
@@ -186,7 +190,7 @@ export function createRequestCompletion(
         return {
           ...object,
           metadata: { ...object.metadata, labels: labelsFor(object.metadata, caller, counted.id, scope) },
-          spec: { ...spec, durationSeconds, requestedBy: userOf(parts, caller, scope.cluster) },
+          spec: { ...spec, durationSeconds, requestedBy: { ...userOf(parts, caller, scope.cluster), groups } },
           status: { phase: 'Pending', expirationTimestamp: toTimestamp(now() + PENDING_MS) },
         };
       },

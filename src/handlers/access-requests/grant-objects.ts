@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Catalog } from '../../api/catalog.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX, ACCESS_REQUEST_LABEL, accessRequestKind } from '../../api/kinds/access-request.ts';
-import { requestedRule, requestScope, requestSpec } from '../../api/kinds/access-request-spec.ts';
+import { type AccessRequestSpec, requestedAccess, requestSpec } from '../../api/kinds/access-request-spec.ts';
 import { REQUEST_NAMESPACE_LABEL } from '../../api/kinds/approval-kind.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
@@ -14,19 +14,20 @@ import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Guard } from '../../storage/contract.ts';
 import { ObjectChanged } from '../approvals/decide.ts';
 
-/** The role and the binding of a request. */
-export const grantName = (request: string): string => `${ACCESS_GRANT_PREFIX}${request}`;
+/** The role and the binding of a request in a scope. */
+export const grantName = (request: string, namespace: string): string =>
+  `${ACCESS_GRANT_PREFIX}${request}${namespace === '' ? '' : `:${namespace}`}`;
 
 /** What identifies the grant of a request. */
 export interface GrantOwner {
   readonly name: string;
   readonly uid: string;
-  /** `""`: the role is a ClusterRole. */
-  readonly namespace: string;
+  /** Where it can have bindings. `""`: the whole cluster, by a ClusterRole. */
+  readonly namespaces: readonly string[];
 }
 
 /** From the metadata of the request. The server sets the label, and no client can change it. */
-export const ownerOf = ({
+export function ownerOf({
   name = '',
   uid = '',
   labels,
@@ -34,47 +35,53 @@ export const ownerOf = ({
   readonly name?: string;
   readonly uid?: string;
   readonly labels?: Readonly<Record<string, string>> | undefined;
-}): GrantOwner => ({
-  name,
-  uid,
-  namespace: labels?.[REQUEST_NAMESPACE_LABEL] ?? '',
-});
+}): GrantOwner {
+  const namespace = labels?.[REQUEST_NAMESPACE_LABEL];
+  return { name, uid, namespaces: namespace === undefined ? [''] : [namespace, ''] };
+}
+
+/** Where a request needs bindings. */
+export const grantScopes = (spec: AccessRequestSpec): string[] => [
+  ...new Set(requestedAccess(spec).map(({ namespace }) => namespace)),
+];
+
+export interface GrantObjects {
+  readonly namespace: string;
+  readonly role: ApiObject;
+  readonly binding: ApiObject;
+}
 
 /** The objects that grant what a request asks for, in this very cluster, until a time in epoch milliseconds. */
-export function grantObjects(
-  request: ApiObject,
-  until: number,
-  clusterUID: string,
-): { readonly role: ApiObject; readonly binding: ApiObject } {
+export function grantObjects(request: ApiObject, until: number, clusterUID: string): GrantObjects[] {
   const spec = requestSpec(request);
-  const { cluster, namespace } = requestScope(spec);
-  const { name = '', uid = '' } = request.metadata;
-  const roleKind = namespace === '' ? 'ClusterRole' : 'Role';
-  const metadata = {
-    name: grantName(name),
-    labels: { [ACCESS_REQUEST_LABEL]: name },
-    ownerReferences: [{ apiVersion: apiVersionOf(accessRequestKind), kind: accessRequestKind.kind, name, uid }],
-  };
-  return {
-    role: {
+  const { name: owner = '', uid = '' } = request.metadata;
+  const ownerReferences = [
+    { apiVersion: apiVersionOf(accessRequestKind), kind: accessRequestKind.kind, name: owner, uid },
+  ];
+  return grantScopes(spec).map((namespace) => {
+    const inNamespace = namespace === '' ? {} : { namespace };
+    const roleRef = { kind: namespace === '' ? 'ClusterRole' : 'Role', name: grantName(owner, namespace) };
+    const metadata = { name: roleRef.name, labels: { [ACCESS_REQUEST_LABEL]: owner }, ownerReferences };
+    const role = {
       apiVersion: `${RBAC_GROUP}/v1`,
-      kind: roleKind,
-      metadata: { ...metadata, ...(namespace === '' ? {} : { namespace }) },
-      rules: [requestedRule(spec)],
-    },
-    binding: {
+      kind: roleRef.kind,
+      metadata: { ...metadata, ...inNamespace },
+      rules: requestedAccess(spec).flatMap((asked) => (asked.namespace === namespace ? [asked.rule] : [])),
+    };
+    const binding = {
       apiVersion: apiVersionOf(fleetRoleBindingKind),
       kind: fleetRoleBindingKind.kind,
       metadata,
       spec: {
         subjects: [{ kind: 'User', name: spec.requestedBy?.username ?? '' }],
-        roleRef: { kind: roleKind, name: grantName(name) },
-        clusters: { names: [cluster], uid: clusterUID },
+        roleRef,
+        clusters: { names: [spec.cluster ?? ''], uid: clusterUID },
         ...(namespace === '' ? {} : { namespaces: [namespace] }),
         expiresAt: toTimestamp(until),
       },
-    },
-  };
+    };
+    return { namespace, role, binding };
+  });
 }
 
 interface GrantParts {
@@ -84,6 +91,9 @@ interface GrantParts {
   readonly writer: Pick<ObjectWriter, 'create' | 'remove'>;
 }
 
+/** Bindings are removed first: from then on nothing is granted. */
+const PARTS = ['binding', 'role'] as const;
+
 /** The roles and bindings of approved requests in the store. */
 export class GrantStore {
   readonly #parts: GrantParts;
@@ -92,58 +102,57 @@ export class GrantStore {
     this.#parts = parts;
   }
 
-  #rolesOf({ namespace }: Pick<GrantOwner, 'namespace'>): Kind {
-    const { roles, clusterRoles } = this.#parts.catalog;
+  #kindOf(part: 'role' | 'binding', namespace: string): Kind {
+    const { roles, clusterRoles, fleetRoleBindings } = this.#parts.catalog;
+    if (part === 'binding') return fleetRoleBindings;
     return namespace === '' ? clusterRoles : roles;
   }
 
-  hasBinding(owner: GrantOwner): boolean {
-    return this.#find(this.#parts.catalog.fleetRoleBindings, owner) !== undefined;
+  hasBindings(owner: GrantOwner, namespaces: readonly string[]): boolean {
+    return namespaces.every((namespace) => this.#find(this.#kindOf('binding', namespace), owner, namespace));
   }
 
-  /** Whether the role or the binding is stored. */
+  /** Whether a role or a binding is stored. */
   isStored(owner: GrantOwner): boolean {
-    return this.hasBinding(owner) || this.#find(this.#rolesOf(owner), owner) !== undefined;
-  }
-
-  /** A role alone grants nothing. */
-  ensureRole(owner: GrantOwner, role: ApiObject, guard: Guard): Promise<void> {
-    return this.#ensure(this.#rolesOf(owner), owner, role, guard, (found) =>
-      isDeepStrictEqual(found.rules, role.rules),
+    return PARTS.some((part) =>
+      owner.namespaces.some((namespace) => this.#find(this.#kindOf(part, namespace), owner, namespace)),
     );
   }
 
-  ensureBinding(owner: GrantOwner, binding: ApiObject, guard: Guard): Promise<void> {
-    const kind = this.#parts.catalog.fleetRoleBindings;
-    return this.#ensure(kind, owner, binding, guard, (found) => isDeepStrictEqual(found.spec, binding.spec));
+  /** Roles alone grant nothing. */
+  async ensure(
+    part: 'role' | 'binding',
+    owner: GrantOwner,
+    objects: readonly GrantObjects[],
+    guard: Guard,
+  ): Promise<void> {
+    for (const { namespace, [part]: wanted } of objects) {
+      await this.#ensure(this.#kindOf(part, namespace), owner, namespace, wanted, guard);
+    }
   }
 
-  /** Removes the binding first: from then on nothing is granted. */
   async remove(owner: GrantOwner, guards: readonly Guard[] = []): Promise<void> {
-    for (const kind of [this.#parts.catalog.fleetRoleBindings, this.#rolesOf(owner)]) {
-      const found = this.#find(kind, owner);
-      if (found === undefined) continue;
-      const preconditions = { uid: found.metadata.uid ?? '' };
-      await this.#parts.writer
-        .remove(kind, keyOf(kind, owner), { dryRun: false, preconditions, guards })
-        .catch(ignoreNotFound);
+    for (const part of PARTS) {
+      for (const namespace of owner.namespaces) {
+        const kind = this.#kindOf(part, namespace);
+        const found = this.#find(kind, owner, namespace);
+        if (found === undefined) continue;
+        const preconditions = { uid: found.metadata.uid ?? '' };
+        await this.#parts.writer
+          .remove(kind, keyOf(kind, owner, namespace), { dryRun: false, preconditions, guards })
+          .catch(ignoreNotFound);
+      }
     }
   }
 
   /** The object, if it belongs to the request. */
-  #find(kind: Kind, owner: GrantOwner): ApiObject | undefined {
-    const object = this.#parts.reader.find(kind, keyOf(kind, owner))?.object();
+  #find(kind: Kind, owner: GrantOwner, namespace: string): ApiObject | undefined {
+    const object = this.#parts.reader.find(kind, keyOf(kind, owner, namespace))?.object();
     return object?.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid) === true ? object : undefined;
   }
 
-  async #ensure(
-    kind: Kind,
-    owner: GrantOwner,
-    wanted: ApiObject,
-    guard: Guard,
-    isSame: (found: ApiObject) => boolean,
-  ): Promise<void> {
-    const key = keyOf(kind, owner);
+  async #ensure(kind: Kind, owner: GrantOwner, namespace: string, wanted: ApiObject, guard: Guard): Promise<void> {
+    const key = keyOf(kind, owner, namespace);
     if (this.#parts.reader.find(kind, key) === undefined) {
       try {
         await this.#parts.writer.create(kind, key, wanted, { dryRun: false, guards: [guard] });
@@ -154,15 +163,16 @@ export class GrantStore {
         if (reason !== 'AlreadyExists') throw error;
       }
     }
-    const found = this.#find(kind, owner);
-    if (found !== undefined && isSame(found)) return;
+    const found = this.#find(kind, owner, namespace);
+    const isSame = isDeepStrictEqual([found?.rules, found?.spec], [wanted.rules, wanted.spec]);
+    if (found !== undefined && isSame) return;
     const why = `${kind.kind} ${JSON.stringify(key.name)} exists and is not that of the request: delete it first`;
     throw conflict(accessRequestKind, owner.name, why);
   }
 }
 
-const keyOf = ({ namespaced }: Kind, { name, namespace }: GrantOwner): ObjectKey => ({
+const keyOf = ({ namespaced }: Kind, { name }: GrantOwner, namespace: string): ObjectKey => ({
   cluster: '',
   namespace: namespaced ? namespace : '',
-  name: grantName(name),
+  name: grantName(name, namespace),
 });

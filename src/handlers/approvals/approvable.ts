@@ -1,7 +1,15 @@
+import type { ResourceQuestion } from '../../api/authorization.ts';
 import type { Caller, User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { approvalStatus, isOpenPhase, type RequestCondition, type RequestScope } from '../../api/kinds/approval.ts';
+import type { RequestedAccess } from '../../api/kinds/access-request-spec.ts';
+import {
+  approvalStatus,
+  isOpenPhase,
+  type RequestCondition,
+  type RequestScope,
+  type RequestUser,
+} from '../../api/kinds/approval.ts';
 import { clientLabels, REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from '../../api/kinds/approval-kind.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -26,6 +34,10 @@ export interface Approvable extends Ending {
   readonly scopeOf: (object: ApiObject) => RequestScope;
   /** Who decides about it: always a caller who may see it, and never an agent. Undefined: it needs no decision. */
   readonly deciderOf: (object: ApiObject) => 'another person' | 'the requester' | undefined;
+  /** What is asked for, part by part. Empty: the requester holds it already. */
+  readonly accessOf: (object: ApiObject) => readonly RequestedAccess[];
+  /** The command with which the requester uses what was granted. */
+  readonly next: (object: ApiObject) => string | undefined;
   /** Why requesters may not decide, where another person has to. */
   readonly ownRefusal: string;
   /** What an approval grants. @throws ApiError if the approver may not grant it, or it cannot be granted. */
@@ -86,6 +98,10 @@ export interface ApprovalParts extends OwnedParts {
   readonly publicView: PublicView;
   /** The 403 of a caller who may not decide this object; without a scope, of one who may not decide every one. */
   readonly decisionRefusal: (kind: Kind, caller: Caller, name: string, scope?: RequestScope) => ApiError | undefined;
+  /** Whether a requester, as it was recorded, has a permission now. */
+  readonly holds: (requester: RequestUser | undefined, question: ResourceQuestion) => boolean;
+  /** Whether the cluster issues its own tokens: then it knows its accounts itself. */
+  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
   /** Throws while the clock is known to be wrong: an approval says when it ends. */
   readonly requireRightClock: () => void;
   /** Epoch milliseconds. */

@@ -5,6 +5,7 @@ import { approvalSpec, approvalStatus, isOpenPhase, type RequestCondition } from
 import { fleetKey, type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
+import { defined } from '../../lib/json.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { checkPreconditions } from '../../objects/preconditions.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
@@ -71,9 +72,7 @@ async function decide(
   dryRun: boolean,
 ): Promise<ApiObject> {
   const { kind } = row;
-  const { caller, target } = request;
-  // An agent must not be the person that agrees.
-  if (request.agent !== undefined) throw forbidden(kind, target.name, `agents do not decide about ${kind.resource}`);
+  const { caller } = request;
   const entry = await findDecidable(parts, row, request);
   const old = entry.object();
   const { phase = 'Pending', expirationTimestamp = '' } = approvalStatus(old);
@@ -93,6 +92,11 @@ async function decide(
   const person = userOf(parts, caller, row.scopeOf(old).cluster);
   const decision = isWithdrawal ? { withdrawnBy: person } : { decidedBy: person, decisionTimestamp: time };
   const grant = wanted.type === 'Approved' ? grantFor() : undefined;
+  if (grant !== undefined && accountState(parts, old) === 'Missing') {
+    const { cluster, serviceAccount } = approvalSpec(old);
+    const missing = `there is no service account ${serviceAccount?.namespace}/${serviceAccount?.name} in ${cluster}`;
+    request.warn(`${missing}: no token is issued until it exists`);
+  }
   if (!dryRun) await grant?.prepare?.();
   const decided = isRepeated ? old : await write();
   if (dryRun) return decided;
@@ -114,7 +118,7 @@ async function decide(
       ...approvalStatus(current),
       phase: grant === undefined ? wanted.type : row.granted,
       ...decision,
-      ...grant?.status,
+      ...(grant === undefined ? {} : { ...grant.status, ...defined({ next: row.next(current) }) }),
       conditions: [...(approvalStatus(current).conditions ?? []), condition],
     });
     const preconditions = { resourceVersion: String(entry.revision) };
@@ -134,10 +138,12 @@ async function decide(
  * The object of a decision, for its owner and for callers who may decide in its scope. Others get the error that they
  * would get if it did not exist (decision 12).
  */
-async function findDecidable(parts: ApprovalParts, row: Approvable, request: ApiRequest): Promise<StoredObject> {
+export async function findDecidable(parts: ApprovalParts, row: Approvable, request: ApiRequest): Promise<StoredObject> {
   const { reader, decisionRefusal } = parts;
   const { kind } = row;
-  const { caller, target } = request;
+  const { agent, caller, target } = request;
+  // An agent must not be the person that agrees.
+  if (agent !== undefined) throw forbidden(kind, target.name, `agents do not decide about ${kind.resource}`);
   await reader.catchUp();
   const entry = reader.find(kind, objectKeyOf(request, kind));
   const hidden = decisionRefusal(kind, caller, target.name);
@@ -148,7 +154,7 @@ async function findDecidable(parts: ApprovalParts, row: Approvable, request: Api
 }
 
 /** MC-91: the requester, and not one who impersonates it; or another person, also under another identity. */
-function checkDecider(parts: ApprovalParts, row: Approvable, caller: Caller, entry: StoredObject): void {
+export function checkDecider(parts: ApprovalParts, row: Approvable, caller: Caller, entry: StoredObject): void {
   const { kind, deciderOf, scopeOf, ownRefusal } = row;
   const object = entry.object();
   const isOwner = isOwn(entry, caller);
@@ -198,6 +204,16 @@ function decisionIn(
   if (first === undefined || errors.length > 0) throw invalid(kind, old.metadata.name ?? '', errors);
   const { type = '', reason = '', message = '' } = first;
   return { type, ...(reason === '' ? {} : { reason }), ...(message === '' ? {} : { message }) };
+}
+
+/** Whether the account of a request exists; undefined without one. */
+export function accountState({ catalog, reader, issuesOwnTokens }: ApprovalParts, object: ApiObject) {
+  const { cluster = '', serviceAccount } = approvalSpec(object);
+  if (serviceAccount === undefined) return undefined;
+  const { namespace = '', name = '' } = serviceAccount;
+  if (reader.find(catalog.serviceAccounts, { cluster, namespace, name }) !== undefined) return 'Exists';
+  const stored = reader.find(catalog.clusters, fleetKey(cluster));
+  return stored !== undefined && issuesOwnTokens(stored) ? 'Unknown' : 'Missing';
 }
 
 /**

@@ -27,13 +27,18 @@ interface ApprovalSweepParts {
   readonly logger: Pick<Logger, 'warn'>;
 }
 
+/** For so long at least the requester can read why. */
+const DENIED_MS = 24 * 3_600_000;
+
 type Step = 'revoke' | 'complete-deletion' | 'remove' | EndReason;
 
 function stepFor({ catalog, reader }: ApprovalSweepParts, row: Ending, entry: StoredObject, time: number) {
   if (!isOpen(entry)) {
     const leftover = row.leftover(entry);
     if (leftover !== undefined) return leftover === 'grant' ? 'revoke' : 'complete-deletion';
-    return hasPassed(entry.field(FINISHED_FIELD), time - row.retentionMs) ? 'remove' : undefined;
+    const isDenied = entry.field('status.phase') === 'Denied';
+    const keptMs = isDenied ? Math.max(row.retentionMs, DENIED_MS) : row.retentionMs;
+    return hasPassed(entry.field(FINISHED_FIELD), time - keptMs) ? 'remove' : undefined;
   }
   const isPending = entry.field('status.phase') === 'Pending';
   if (hasPassed(entry.field(EXPIRY_FIELD), time)) {

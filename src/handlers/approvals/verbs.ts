@@ -10,6 +10,7 @@ import { parseDeleteOptions } from '../options/delete-options.ts';
 import { isOwn } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';
 import { type Approvable, type ApprovalParts, withEnd } from './approvable.ts';
+import { getWithPreview } from './preview.ts';
 
 /** Verbs that check whose the objects are. `list` and `watch` are those of every kind. */
 export const approvalVerbs = (parts: ApprovalParts, rows: readonly Approvable[]): VerbOverrides =>
@@ -18,7 +19,8 @@ export const approvalVerbs = (parts: ApprovalParts, rows: readonly Approvable[])
       row.kind,
       {
         ...(row.create === undefined ? {} : { create: row.create }),
-        get: (request: ApiRequest) => getListed(parts, request, row.kind),
+        get: (request: ApiRequest) =>
+          request.target.subresource === '' ? getListed(parts, request, row.kind) : getWithPreview(parts, row, request),
         delete: (request: ApiRequest) => deleteObject(parts, row, request),
       },
     ]),

@@ -64,7 +64,7 @@ export async function checkPassRequest(parts: PassParts, request: ApiRequest, se
     ...(audiences.length === 0 ? {} : { audiences: [...audiences] }),
     durationSeconds: durationOf(parts, asked, cluster),
     purpose: (asked.purpose ?? '').trim(),
-    requestedBy: userOf(parts, caller, account.cluster),
+    requestedBy: { ...userOf(parts, caller, account.cluster), groups: [...caller.as(account.cluster).groups].sort() },
     ...(client === undefined ? {} : { client }),
   };
   return { account, accountUID: checkedUID, cluster, decision, spec };

@@ -12,13 +12,13 @@ import {
   passAccount,
   passSpec,
   passStatus,
+  redeemCommand,
 } from '../../api/kinds/pass-spec.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { Approvable, ApprovalParts, Ending, Grant, Granting } from '../approvals/approvable.ts';
 import { checkNotDeleted } from '../approvals/decide.ts';
@@ -55,8 +55,6 @@ export interface PassParts extends ApprovalParts, ForeignAudienceParts {
   readonly limits: PassLimits;
   readonly revocations: Revocations;
   readonly issueToken: IssueToken;
-  /** Whether the cluster issues its own tokens. */
-  readonly issuesOwnTokens: (cluster: StoredObject) => boolean;
   readonly randomBytes: (size: number) => Uint8Array;
 }
 
@@ -112,6 +110,8 @@ export const passes = (parts: PassParts): Approvable => ({
     const { approval = 'none' } = passStatus(object);
     return { none: undefined, confirm: 'the requester' as const, review: 'another person' as const }[approval];
   },
+  accessOf: () => [],
+  next: ({ metadata }) => redeemCommand(metadata.name ?? ''),
   ownRefusal: 'requesters do not review their own passes, nor through another identity',
   grant: (asked) => grantOf(parts, asked),
   annotate,

@@ -12,6 +12,8 @@ export interface ConsoleOptions {
   readonly version: string;
   /** For how long people may ask for access. */
   readonly maxRequestSeconds: number;
+  /** For people who see no cluster. */
+  readonly helpText?: string | undefined;
   /** The identity provider at which people sign in. */
   readonly provider?: { readonly issuer: string; readonly clientId: string } | undefined;
   /** Origins of the token endpoints of that issuer, as its discovery document names them now. */

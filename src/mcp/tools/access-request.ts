@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { approvalPage } from '../../api/approval-page.ts';
 import { MCP_SCOPES } from '../../api/caller.ts';
 import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
 import { defined, memberOf } from '../../lib/json.ts';
@@ -47,7 +48,7 @@ export const accessRequest = tool({
   outputSchema: output,
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   scope: MCP_SCOPES.pass,
-  async run({ cluster, namespace, account, reason, durationSeconds }, { send }) {
+  async run({ cluster, namespace, account, reason, durationSeconds }, { baseUrl, send }) {
     const serviceAccount = { namespace, name: account };
     const reply = await send({
       method: 'POST',
@@ -70,7 +71,7 @@ export const accessRequest = tool({
         namespace,
         account,
         expires: textField(memberOf(status, 'expirationTimestamp')),
-        next: `Tell the person that the request waits for a decision. ${FOR_THE_PERSON} access_explain says whether you may.`,
+        next: `Tell the person that the request waits at ${approvalPage(baseUrl, 'accessrequests', name)}. ${FOR_THE_PERSON} access_explain says whether you may.`,
       }),
     );
   },

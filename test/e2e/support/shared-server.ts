@@ -62,6 +62,8 @@ const COMMON = [
   ],
 ];
 
+export const HELP_TEXT = 'Ask the owners of your cluster.';
+
 const PROFILES = [
   ...['--inventory-namespace', 'default', '--inventory-namespace', 'prod=env=prod'],
   ...['--inventory-manager', 'fleet-1', '--inventory-property', 'env'],
@@ -113,7 +115,7 @@ class SharedServer {
     ];
     const args = [...COMMON, ...followed];
     // The other server issues all tokens itself, and has the options of cluster profiles.
-    if (tls) args.push(...PROFILES);
+    if (tls) args.push(...PROFILES, '--console-help-text', HELP_TEXT);
     else args.push('--credentials-dir', credentialsOf({ dataDir }));
     return new SharedServer(await startServer({ tls, dataDir, users: USERS, args, env: FAST_INTERVALS }));
   }
