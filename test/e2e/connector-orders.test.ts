@@ -93,6 +93,9 @@ describe('a token of a cluster with a connector', () => {
       'serviceaccounts "builder" is forbidden: the connector of cluster "order-2" refuses it: ci/builder is not allowed here',
     ]);
     expect(answer.json.details.causes).toEqual([{ reason: 'NotAllowed', message: 'ci/builder is not allowed here' }]);
+    const { text } = await server.call('GET', '/metrics');
+    expect(text).toMatch(/^clusterpass_connector_order_duration_seconds_count\{result="refused"\} [1-9]/m);
+    expect(text).toMatch(/^clusterpass_connectors\{state="connected"\} [1-9]/m);
     await connector.stop();
   });
 

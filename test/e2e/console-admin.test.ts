@@ -11,6 +11,7 @@ import {
   type Page,
   signIn,
 } from './support/browser.ts';
+import { connectorOf } from './support/connector.ts';
 import { addCluster, removeCluster } from './support/fleet.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
@@ -106,7 +107,10 @@ async function pressEnter(button: Locator, target: Locator): Promise<void> {
 
 describeWithBrowser('the console for those who run the fleet', () => {
   beforeAll(async () => {
-    const options = { args: ['--demo', '--confirm-endpoints'], users: { owner: [], viewer: [], lister: ['auditors'] } };
+    const options = {
+      args: ['--demo', '--confirm-endpoints'],
+      users: { owner: ['devs', 'ops'], viewer: [], lister: ['auditors'] },
+    };
     [server, browser] = await Promise.all([startServer(options), launchBrowser()]);
     await grantOwner();
     pages = new SignedInPages(browser, server);
@@ -370,6 +374,38 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('button', { name: 'Revoke now' }).click();
       await page.getByText('Your session has expired').waitFor();
       await page.getByText(/^Up to \d+ of the selected passes were not revoked/).waitFor();
+    });
+
+    it('a person chooses the group of a pass where a connector allows several', async () => {
+      const connector = await connectorOf(server, 'private-1');
+      await connector.report({ version: '1.2.3', allow: [{ namespace: 'ci', accounts: ['*'] }] });
+      await connector.start({ revocable: true, people: ['ops', 'devs', 'others'] });
+      const rules = [
+        { apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'], verbs: ['create'] },
+        { apiGroups: ['clusterpass.dev'], resources: ['connectors'], verbs: ['list'] },
+      ];
+      const name = 'demo-owner-of-private';
+      await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name }, rules } });
+      const subject = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'owner' };
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
+      const body = { metadata: { name }, subjects: [subject], roleRef };
+      expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code).toBe(201);
+      const page = await visitAs('owner', '#/clusters/private-1');
+      await page.getByText('ci/*, people of ops, people of devs, people of others').waitFor();
+      await page.getByRole('button', { name: 'Issue a pass as me in ops' }).click();
+      await page.getByRole('button', { name: 'Show pass' }).click();
+      const token = await page.getByLabel('Pass', { exact: true }).inputValue();
+      const { sub } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+      expect(sub).toMatch(/^system:serviceaccount:clusterpass-people-ops:owner-/);
+      // By the id of its record, which is not that of the token.
+      await page.getByRole('button', { name: 'Revoke' }).click();
+      await page.getByRole('button', { name: 'Revoke now' }).click();
+      await page.getByText('So does the cluster, within about ten seconds.').waitFor();
+      await expect.poll(() => [...connector.secrets]).toEqual([]);
+      await connector.stop();
+      for (const path of [`${CLUSTERS}/private-1`, `${RBAC}/clusterrolebindings/${name}`]) {
+        expect((await server.call('DELETE', path)).code).toBe(200);
+      }
     });
 
     it('a person gets a pass as itself where a rule allows it; the admin token is offered none', async () => {
