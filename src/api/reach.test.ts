@@ -3,6 +3,11 @@ import { type Given, givesPassesOf, givesTexts } from './reach.ts';
 
 const builder: Given = { action: 'AccountPasses', namespaces: ['ci', 'qa'], names: ['builder'] };
 
+const ALL = ['See', 'AccountPasses', 'OwnPasses', 'AskForAccess', 'Approve', 'Change', 'Grant'] as const;
+const everything: Given[] = [...ALL, ...(['ActAsUser', 'ActAsGroup', 'ActAsAccount'] as const)].map((action) => ({
+  action,
+}));
+
 it.each<[string, Parameters<typeof givesTexts>[0]]>([
   ['sees it; changes it', { gives: [{ action: 'See' }, { action: 'Change' }] }],
   ['passes of ci/builder, qa/builder', { gives: [builder] }],
@@ -23,9 +28,19 @@ it.each<[string, Parameters<typeof givesTexts>[0]]>([
     'passes of ci/builder, qa/builder; passes of 900 seconds at most; agents too, each after an approval',
     { gives: [builder], maxPassSeconds: 900, agents: 'Allow', approval: 'Approver' },
   ],
+  ['everything; passes of 60 seconds at most', { gives: everything, maxPassSeconds: 60 }],
   ['sees it', { gives: [{ action: 'See' }], maxPassSeconds: 900, agents: 'Allow' }],
 ])('says what a binding gives: %s', (text, granted) => {
   expect(givesTexts(granted).join('; ')).toBe(text);
+});
+
+it('is not everything if one part is missing or restricted', () => {
+  for (const part of everything) {
+    const others = everything.filter((each) => each !== part);
+    expect(givesTexts({ gives: others })).toHaveLength(9);
+    expect(givesTexts({ gives: [...others, { ...part, names: ['a'] }] })).toHaveLength(10);
+    expect(givesTexts({ gives: [...others, { ...part, namespaces: ['a'] }] })).toHaveLength(10);
+  }
 });
 
 it('knows the accounts whose passes are given', () => {

@@ -52,8 +52,15 @@ export function givesTexts({ gives = [], agents, approval = '', maxPassSeconds }
     ...(maxPassSeconds === undefined ? [] : [`passes of ${maxPassSeconds} seconds at most`]),
     ...(agents === undefined ? [] : [`agents too${approvedBy ?? ''}`]),
   ];
-  return [...gives.map(givenText), ...(gives.some(isOfPasses) ? terms : [])];
+  return [...(isEverything(gives) ? ['everything'] : gives.map(givenText)), ...(gives.some(isOfPasses) ? terms : [])];
 }
+
+/** Whether no other binding could add anything. */
+const isEverything = (gives: readonly Given[]): boolean =>
+  Object.keys(ACTIONS).every(
+    (action) =>
+      action === 'ReviewedPasses' || gives.some((each) => each.action === action && !each.namespaces && !each.names),
+  );
 
 function givenText({ action, namespaces, names }: Given): string {
   const where = namespaces === undefined ? '' : ` in ${namespaces.join(', ')}`;

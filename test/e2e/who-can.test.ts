@@ -546,7 +546,7 @@ describe('clusterpass auth who-can', () => {
     expect(everyone).toMatch(
       /^User +carl +.* sees it; passes of every account in every namespace; passes as a person$/m,
     );
-    expect(everyone).toMatch(/^Group +system:masters +<none> +<none> +sees it; /m);
+    expect(everyone).toMatch(/^Group +system:masters +<none> +<none> +everything$/m);
     expect(await admin.ok(['auth', 'who-can', '--cluster', 'alpha', '--no-headers'])).not.toContain('KIND');
     const byAccount = await admin.ok(['auth', 'who-can', '--cluster', 'beta', '--account', 'ci/builder', '-o', 'json']);
     expect(names(JSON.parse(byAccount))).toContain('Group:devs');

@@ -179,16 +179,21 @@ export const subjectsWithout = ({ subjects }: Binding, { kind, namespace = '', n
 
 /** Takes a subject out of the binding that was shown: of one that has changed since, others could get lost. */
 export async function keepSubjects(client: Client, binding: Binding, subjects: readonly BoundSubject[]): Promise<void> {
-  const { kind, uid, resourceVersion } = binding;
-  await client.request('PATCH', pathOf(binding), {
-    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict' },
-    contentType: 'application/merge-patch+json',
-    body: {
-      metadata: { uid, resourceVersion },
-      ...(kind === 'FleetRoleBinding' ? { spec: { subjects } } : { subjects }),
-    },
-  });
+  const { kind, resourceVersion } = binding;
+  await patchBinding(
+    client,
+    binding,
+    { resourceVersion },
+    kind === 'FleetRoleBinding' ? { spec: { subjects } } : { subjects },
+  );
 }
+
+const patchBinding = (client: Client, binding: Binding, metadata: object, content: object, options: object = {}) =>
+  client.request('PATCH', pathOf(binding), {
+    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
+    contentType: 'application/merge-patch+json',
+    body: { metadata: { uid: binding.uid, ...metadata }, ...content },
+  });
 
 /** Where and until when a FleetRoleBinding holds. */
 interface BindingScope {
@@ -206,14 +211,8 @@ export async function changeScope(
 ): Promise<void> {
   // A merge patch: the other choices of `clusters` leave the object.
   const where = { all: null, names: null, uid: null, selector: null, ...clusters };
-  await client.request('PATCH', pathOf(binding), {
-    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
-    contentType: 'application/merge-patch+json',
-    body: {
-      metadata: { uid: binding.uid },
-      spec: { clusters: where, expiresAt: expiresAt === '' ? null : expiresAt },
-    },
-  });
+  const spec = { clusters: where, expiresAt: expiresAt === '' ? null : expiresAt };
+  await patchBinding(client, binding, {}, { spec }, options);
 }
 
 /** Where a binding grants something: where it holds, or in the clusters that its role names. */

@@ -73,7 +73,7 @@ export function DeleteBinding({ binding, subject, onCancel, onDone }: DeleteBind
           </li>
         )}
         <li>
-          {binding.kind === 'FleetRoleBinding'
+          {binding.kind === 'FleetRoleBinding' && !isShared
             ? 'Its passes are revoked if they have a record. Others stay valid until they expire, unless you revoke them.'
             : 'Passes that are out stay valid until they expire, unless you revoke them.'}
         </li>

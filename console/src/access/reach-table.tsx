@@ -22,6 +22,7 @@ const COLUMNS: readonly Column<ReachRow>[] = [
   { title: 'Subject', isHeader: true, cell: (row) => <Subject {...row} /> },
   {
     title: 'Reaches',
+    className: 'list-reaches',
     cell: (row) => (
       <ul>
         {givesTexts(row).map((text) => (
@@ -43,6 +44,8 @@ const COLUMNS: readonly Column<ReachRow>[] = [
       expiresAt === undefined ? <span className="muted">never</span> : <Remaining at={expiresAt} />,
   },
 ];
+
+const MASTERS = 'system:masters';
 
 const CLUSTER: Column<ReachRow> = {
   title: 'Cluster',
@@ -72,6 +75,8 @@ export function ReachTable({ rows, count, incomplete, onRemoved }: ReachTablePro
     permissions.can('delete', BINDING_GROUPS[kind], resourceOf(kind));
   const actions = (row: ReachRow) =>
     row.binding !== undefined &&
+    // It needs no binding, and loses nothing with one.
+    row.name !== MASTERS &&
     mayRemove(row.binding) && (
       <button
         type="button"
@@ -101,13 +106,15 @@ export function ReachTable({ rows, count, incomplete, onRemoved }: ReachTablePro
           }}
         />
       )}
-      <SearchList
-        label="Search"
-        columns={[...(isOfMany ? [CLUSTER] : []), ...COLUMNS, { title: 'Actions', head: null, cell: actions }]}
-        rows={rows}
-        keyOf={keyOf}
-        textOf={(row) => [row.cluster, row.kind, row.name, ...givesTexts(row), bindingText(row)].join(' ')}
-      />
+      {rows.length > 0 && (
+        <SearchList
+          label="Search"
+          columns={[...(isOfMany ? [CLUSTER] : []), ...COLUMNS, { title: 'Actions', head: null, cell: actions }]}
+          rows={rows}
+          keyOf={keyOf}
+          textOf={(row) => [row.cluster, row.kind, row.name, ...givesTexts(row), bindingText(row)].join(' ')}
+        />
+      )}
       {incomplete !== '' && <p className="muted hint">This list is incomplete: {incomplete}.</p>}
     </>
   );
