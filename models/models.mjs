@@ -1,10 +1,10 @@
 /**
  * The models of this folder. `quick` are the bounds of `npm test` and of the faults, `full` those of `npm run models`, each
- * a search of its own. A fault is a rule of the program that is planted as it was: `was` says what was wrong.
+ * a search of its own. A fault is a rule of the program that is planted as it was, or could be: `was` says what was wrong.
  *
  * @typedef {object} Fault
  * @property {string} fault
- * @property {'history' | 'model'} from found when it had been written, or by the model
+ * @property {'history' | 'model' | 'planted'} from of this project, found by the model, or only planted
  * @property {string} was
  * @property {readonly string[]} [bounds] instead of the quick ones
  *
@@ -53,6 +53,43 @@ export const MODELS = [
       },
       { fault: 'REFILLED', from: 'model', was: 'Caches that were refilled lacked a write that was acknowledged here.' },
       { fault: 'FAILED_CATCH_UP', from: 'model', was: 'A worker that could not read etcd said that it had caught up.' },
+    ],
+  },
+  {
+    name: 'leader',
+    quick: ['WRITES=2', 'TICKS=3', 'IMPORTS=2', 'PAUSES=0'],
+    full: [['WRITES=3', 'TICKS=5', 'IMPORTS=2', 'PAUSES=1']],
+    faults: [
+      { fault: 'NO_FENCE', from: 'history', was: 'A leader that was asleep wrote after its successor had begun.' },
+      {
+        fault: 'REPLACED_LEADS',
+        from: 'history',
+        was: 'A replica led in a store that had taken the place of its own.',
+      },
+      { fault: 'SLOW_RENEWAL', from: 'planted', was: 'A lease that counts from the answer to its renewal.' },
+      { fault: 'BACKUP_REVISION', from: 'history', was: 'A restored store continued at the revision of its backup.' },
+      { fault: 'IMPORT_READABLE', from: 'history', was: 'Revisions that an import had used could be read after it.' },
+    ],
+  },
+  {
+    name: 'orders',
+    quick: ['DEATHS=1'],
+    full: [['DEATHS=4']],
+    faults: [
+      { fault: 'BLIND_CLAIM', from: 'planted', was: 'A claim without the version that was seen.' },
+      {
+        fault: 'CLAIMED_AGAIN',
+        from: 'planted',
+        was: 'A connector that starts does again what was claimed and not answered.',
+      },
+      { fault: 'LATE_RECORD', from: 'planted', was: 'The record is written after the token.' },
+      { fault: 'EARLY_SWEEP', from: 'planted', was: 'Sweeping before the list of orders is complete.' },
+      { fault: 'FORGOTTEN_FIRST', from: 'planted', was: 'A sweep that removes the record before the Secret.' },
+      {
+        fault: 'UNCHECKED_RECORD',
+        from: 'model',
+        was: 'A connector that sleeps between record and Secret makes a token after another one has swept the order.',
+      },
     ],
   },
 ];

@@ -45,7 +45,7 @@ export function search(name, bounds, { shortest = false, optimize = '-O0' } = {}
     output(spin.path ?? '', ['-a', ...definitions, file], folder);
     const settings = ['-DSAFETY', '-DCOLLAPSE', `-DMEMLIM=${MEGABYTES}`, ...(shortest ? ['-DBFS'] : [])];
     output(compiler.path ?? '', [optimize, '-w', ...settings, '-o', 'pan', 'pan.c'], folder);
-    const found = output('nice', ['-n', '10', './pan', '-m1000000'], folder);
+    const found = output('nice', ['-n', '10', './pan', '-E', '-m1000000'], folder);
     if (/reached -DMEMLIM|max search depth too small/.test(found)) {
       throw new Error(`the search of ${name} ${bounds.join(' ')} is not complete: it needs more memory`);
     }
