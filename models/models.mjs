@@ -1,6 +1,7 @@
 /**
- * The models of this folder. `quick` are the bounds of `npm test` and of the faults, `full` those of `npm run models`, each
- * a search of its own. A fault is a rule of the program that is planted as it was, or could be: `was` says what was wrong.
+ * The models of this folder. `quick` are the bounds of `npm test` and of the faults, `full` those of `npm run models`,
+ * each a search of its own. A fault is a rule of the program that is planted as it was, or could be: `was` says what was
+ * wrong.
  *
  * @typedef {object} Fault
  * @property {string} fault
@@ -53,6 +54,29 @@ export const MODELS = [
       },
       { fault: 'REFILLED', from: 'model', was: 'Caches that were refilled lacked a write that was acknowledged here.' },
       { fault: 'FAILED_CATCH_UP', from: 'model', was: 'A worker that could not read etcd said that it had caught up.' },
+    ],
+  },
+  {
+    name: 'watch',
+    quick: ['REVISIONS=6', 'CUTS=1'],
+    full: [['REVISIONS=8', 'CUTS=3']],
+    faults: [
+      {
+        fault: 'ENDED_RESUMES',
+        from: 'history',
+        was: 'A watch resumed between the end of a binding and its deletion.',
+      },
+      {
+        fault: 'RECREATED',
+        from: 'history',
+        was: 'A cluster that was created again ended a binding without an event.',
+      },
+      { fault: 'STALE_RESUMES', from: 'planted', was: 'A watch that resumes from before a change of its rules.' },
+      {
+        fault: 'HIDDEN_TWICE',
+        from: 'model',
+        was: 'A client that reads slowly got DELETED for each event of what is hidden.',
+      },
     ],
   },
   {

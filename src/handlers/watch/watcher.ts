@@ -53,6 +53,8 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   #state: 'catching-up' | 'live' | 'ending' | 'closed' = 'catching-up';
   /** The frames that are still to be made and written while it catches up, in order; after those of the send buffer. */
   #sources: Iterator<Frame>[] = [];
+  /** While it catches up; see `framesOfEvents`. */
+  readonly #lacking = new Set<string>();
   /** What is left of a long frame whose beginning was written while it catches up. */
   #rest: Frame = [];
   /** Live events, and a last frame, that wait for the watcher's slot or for the client. */
@@ -87,7 +89,8 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   startWithState(snapshot: ReadableState, revision: number, { marksEnd }: { readonly marksEnd: boolean }): void {
     this.#position = revision;
     const { current } = this.#options.views;
-    this.#sources = [framesOfState(current, snapshot, this.#view.selection, marksEnd ? revision : undefined)];
+    const { selection } = this.#view;
+    this.#sources = [framesOfState(current, snapshot, selection, this.#lacking, marksEnd ? revision : undefined)];
     this.#catchUp();
   }
 
@@ -121,6 +124,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
       else if (views.current().groupId !== this.#view.groupId) this.expire();
       else {
         this.#state = 'live';
+        this.#lacking.clear();
         broadcaster.joinGroup(this);
         return;
       }
@@ -135,7 +139,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
       this.#fail(tooOld(this.#position, ` (${cache.windowStart})`));
       return false;
     }
-    this.#sources.push(framesOfEvents(views.current, events, upTo, this.#view.selection));
+    this.#sources.push(framesOfEvents(views.current, events, upTo, this.#view.selection, this.#lacking));
     this.#position = upTo;
     return true;
   }
@@ -229,7 +233,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     const change = differences.get(groups) ?? new ViewChange(state, before.selection, after.selection);
     differences.set(groups, change);
     if (!change.isEmpty) {
-      const frames = framesOfChange(views.current, change, since);
+      const frames = framesOfChange(views.current, change, this.#lacking, since);
       this.#sources.push(bookmarks ? withBookmark(views.current, frames, revision) : frames);
       broadcaster.schedule(this);
     } else if (this.#sources.length === 0) {
