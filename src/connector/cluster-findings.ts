@@ -5,8 +5,10 @@ import { clip } from '../lib/text.ts';
 
 const REQUEST_MS = 8_000;
 const MAX_MESSAGE = 1_024;
-/** The columns that kubectl shows: the objects themselves have many kilobytes each. */
+/** The columns that kubectl shows, e.g. `Ready,SchedulingDisabled`: objects have many kilobytes each. */
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+/** kube-apiserver sends the keys of its issuer, at `/openid/v1/jwks`, as no other type. */
+export const JWKS_TYPE = 'application/jwk-set+json';
 
 interface NodeTable {
   readonly metadata?: { readonly continue?: string };
@@ -27,7 +29,6 @@ export async function readFindings(api: Transport): Promise<Partial<ConnectorSta
       const table = await request<NodeTable>('/api/v1/nodes', { query, accept: TABLE });
       const column = table.columnDefinitions.findIndex(({ name }) => name === 'Status');
       const { rows = [] } = table;
-      // `Ready,SchedulingDisabled`
       counts.ready += rows.filter(({ cells }) => /^Ready(?:,|$)/.test(String(cells[column]))).length;
       counts.total += rows.length;
       next = table.metadata?.continue ?? '';
@@ -35,8 +36,8 @@ export async function readFindings(api: Transport): Promise<Partial<ConnectorSta
     return counts;
   };
   const readyz = api.text('GET', '/readyz', { accept: '*/*', signal: AbortSignal.timeout(REQUEST_MS) });
-  const requests = [request('/version'), readyz, readNodes(), request('/openid/v1/jwks')] as const;
-  const [version, ready, nodes, keys] = await Promise.allSettled(requests);
+  const jwks = request('/openid/v1/jwks', { accept: JWKS_TYPE });
+  const [version, ready, nodes, keys] = await Promise.allSettled([request('/version'), readyz, readNodes(), jwks]);
   const clusterVersion = version.status === 'fulfilled' ? memberOf(version.value, 'gitVersion') : undefined;
   return defined({
     ready: ready.status === 'fulfilled',

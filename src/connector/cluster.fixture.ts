@@ -1,4 +1,4 @@
-import { FakeHub, type HubAnswer } from '../sync/hub.fixture.ts';
+import { FakeHub, type HubAnswer, type HubRequest } from '../sync/hub.fixture.ts';
 
 /** A token that was asked for. */
 interface SeenRequest {
@@ -32,7 +32,7 @@ export class FakeCluster extends FakeHub {
 
   constructor() {
     super({ 'coordination.k8s.io': ['v1'] });
-    this.answer = (method, path, body) => this.#answer(method, path, body);
+    this.answer = (request) => this.#answer(request);
   }
 
   addAccount(namespace: string, name: string): void {
@@ -45,11 +45,14 @@ export class FakeCluster extends FakeHub {
     return [...this.objects('/secrets').keys()];
   }
 
-  async #answer(method: string, path: string, body: string): Promise<HubAnswer | undefined> {
+  async #answer({ method, path, body, accept }: HubRequest): Promise<HubAnswer | undefined> {
     if (path === '/version') return { code: 200, value: { gitVersion: 'v1.36.4' } };
     if (path === '/readyz') return this.isReady ? { code: 200, value: 'ok' } : { code: 500, value: '[-]etcd failed' };
-    if (path === '/openid/v1/jwks') return { code: 200, value: this.keys };
-    if (path === '/api/v1/nodes') {
+    if (path === '/openid/v1/jwks') {
+      const isAccepted = accept === 'application/jwk-set+json';
+      return isAccepted ? { code: 200, value: this.keys } : { code: 406, value: '406: Not Acceptable' };
+    }
+    if (path === '/api/v1/nodes' && accept.includes('as=Table')) {
       const rows = this.nodes.map((status, at) => ({ cells: [`node-${at}`, status, '<none>', '1d', 'v1.36.4'] }));
       return { code: 200, value: { kind: 'Table', metadata: {}, columnDefinitions: NODE_COLUMNS, rows } };
     }

@@ -38,9 +38,9 @@ export class Records {
   }
 
   async read(signal: AbortSignal): Promise<void> {
-    const path = `${this.#path}/${NAME}`;
-    const found = await this.#api.request<ApiObject & { data?: unknown }>('GET', path, { signal }).catch(unlessAbsent);
-    for (const [key, text] of Object.entries(asJsonObject(found?.value.data))) {
+    const get = this.#api.request<ApiObject & { data?: unknown }>('GET', `${this.#path}/${NAME}`, { signal });
+    const { data } = (await get.catch(unlessAbsent))?.value ?? {};
+    for (const [key, text] of Object.entries(asJsonObject(data))) {
       const { namespace, account, until } = asJsonObject(parsedJson(String(text)));
       if (typeof namespace !== 'string' || typeof until !== 'number') continue;
       this.#all.set(key, { namespace, until, ...(typeof account === 'string' ? { account } : {}) });

@@ -46,6 +46,13 @@ export const HUB_TOKEN = 'token-of-the-hub-0123456789';
 /** `code`: answers with it. `disconnect`: closes the connection before the request is handled, or after it. */
 export type Fault = { readonly code: number } | 'disconnect' | 'lose-answer' | undefined;
 
+export interface HubRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+  readonly accept: string;
+}
+
 export interface HubAnswer {
   readonly code: number;
   readonly value: unknown;
@@ -72,8 +79,7 @@ export class FakeHub {
   /** Called for each request. */
   fault: (method: string, path: string) => Fault = () => undefined;
   /** Answers a request that is not about stored objects: a path without a resource, or a subresource. */
-  answer: (method: string, path: string, body: string) => HubAnswer | undefined | Promise<HubAnswer | undefined> = () =>
-    undefined;
+  answer: (request: HubRequest) => HubAnswer | undefined | Promise<HubAnswer | undefined> = () => undefined;
   /** Called after a GET of one object, before its answer: for clients that write in between. */
   afterGet: (path: string) => void = () => {};
   /** Every write that was handled: `PATCH /apis/...`. */
@@ -190,7 +196,8 @@ export class FakeHub {
           ? undefined
           : 401;
     if (failure !== undefined) return status(response, failure, 'refused');
-    const answered = await this.answer(method, url.pathname, body);
+    const { accept = '' } = request.headers;
+    const answered = await this.answer({ method, path: url.pathname, body, accept });
     if (answered !== undefined) return reply(response, answered.code, answered.value);
     const [, discovered] = /^\/apis\/([^/]+)$/.exec(url.pathname) ?? [];
     if (discovered !== undefined) return this.#discover(response, discovered);

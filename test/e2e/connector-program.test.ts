@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootstrapTokenId } from '../../src/api/bootstrap-credential.ts';
-import { connectorAudience } from '../../src/api/connector.ts';
+import { connectorAudience, passSecretName } from '../../src/api/connector.ts';
 import { FakeCluster } from '../../src/connector/cluster.fixture.ts';
 import { applyYaml } from './support/apply.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
@@ -227,6 +228,43 @@ people: [{ group: devs }]
     });
     await second.stop();
     cluster.isReady = true;
+  });
+
+  it('issues the tokens that its configuration allows, and ends them when they are revoked', async () => {
+    put('namespaces', 'ci', 'uid-of-ci');
+    cluster.addAccount('ci', 'builder');
+    cluster.sign = ({ account, spec: { audiences, expirationSeconds, boundObjectRef: bound } }) => {
+      const [namespace = '', name = ''] = account.split('/');
+      const aud = audiences.length === 0 ? ['https://kubernetes.default.svc'] : audiences;
+      const object = cluster.objects('/serviceaccounts').get(account);
+      const about = {
+        namespace,
+        serviceaccount: { name, uid: object?.metadata.uid },
+        ...(bound === undefined ? {} : { secret: { name: bound.name, uid: bound.uid } }),
+      };
+      const sub = `system:serviceaccount:${namespace}:${name}`;
+      return issuer.projected(aud, { sub, jti: randomUUID(), 'kubernetes.io': about }, expirationSeconds);
+    };
+    const connector = start('ordered');
+    const path = tokenPath('builder', 'ci', 'ordered');
+    // Its namespace is copied first.
+    const ask = (account = path) => server.call('POST', account, { body: { spec: { audiences: [] } } });
+    await expect.poll(async () => (await ask()).code).toBe(201);
+    const { json } = await ask();
+    const { sub, exp = 0, iat = 0, 'kubernetes.io': about } = decodeJwt(json.status.token);
+    // Not the hour that was asked for.
+    expect([sub, exp - iat]).toEqual(['system:serviceaccount:ci:builder', 900]);
+    const { name } = (about as { secret: { name: string } }).secret;
+    expect(cluster.secrets).toContain(`ci/${name}`);
+    expect(await ask(tokenPath('other', 'ci', 'ordered'))).toMatchObject({
+      code: 403,
+      json: { message: expect.stringContaining('the owner of the cluster does not allow its connector') },
+    });
+    await admin.ok(['token', 'revoke', name.slice(passSecretName('').length)]);
+    await expect.poll(() => cluster.secrets).not.toContain(`ci/${name}`);
+    await connector.stop();
+    cluster.remove('/serviceaccounts', 'ci/builder');
+    cluster.remove('/namespaces', 'ci');
   });
 
   it('says what is wrong with its files, and does nothing', async () => {

@@ -7,6 +7,7 @@ import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { type ClusterAddress, onlyAddress } from '../../api/kubeconfig.ts';
 import { isStatus } from '../../client/errors.ts';
 import type { Transport } from '../../client/transport.ts';
+import { JWKS_TYPE } from '../../connector/cluster-findings.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { readGivenFile } from '../files/files.ts';
 import type { ClusterConnection } from './cluster-connection.ts';
@@ -30,7 +31,7 @@ export async function registerCluster(
   { source, serverWith, cluster: name, productName, id, claim, signal }: RegisterParts,
 ): Promise<string> {
   const token = await bootstrapTokenOf(context, invocation);
-  const options = { expects: 'unchecked', signal } as const;
+  const options = { expects: 'unchecked', accept: JWKS_TYPE, signal } as const;
   const { value: keys } = await source.transport.request<unknown>('GET', '/openid/v1/jwks', options);
   const address = await addressOf(source, invocation);
   const complete: ConnectorClaim = { ...claim, keys };
