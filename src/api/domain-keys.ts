@@ -58,8 +58,10 @@ export const TOKEN_CHECKS_CHOICES = ['webhook'];
 /** JSON: the people who wrote the endpoints that wait. Others confirm them. The server sets it. */
 export const ENDPOINT_AUTHORS_ANNOTATION = 'clusterpass.dev/endpoint-authors';
 
-/** Annotations that describe the tokens of a cluster; computed for each view, never stored. */
+/** Annotations that describe a cluster and its tokens; computed for each view, never stored. */
 export const COMPUTED_ANNOTATIONS = {
+  /** `true` if a caller with the verb `CONFIRM_VERB` has confirmed the endpoints in force; else absent. */
+  confirmed: 'clusterpass.dev/endpoints-confirmed',
   issuer: 'clusterpass.dev/issuer',
   audience: 'clusterpass.dev/audience',
   maxExpiration: 'clusterpass.dev/max-expiration-seconds',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CONFIRMED_ANNOTATION, endpointDigest } from '../api/clusters/confirmed-endpoint.ts';
 import { createPublicView } from './public-view.ts';
 
 const view = createPublicView({
@@ -69,6 +70,17 @@ describe('the public view of a cluster', () => {
       const shown = view({ ...CLUSTER, metadata: { name: 'a' }, spec: { ...changed, confirmedEndpoints } });
       expect(shown.spec).toEqual({ orchestratorApiEndpoints: confirmedEndpoints });
     }
+  });
+
+  it('A14: says of the endpoints in force whether they are confirmed, and no writer of the annotation can', () => {
+    const key = 'clusterpass.dev/endpoints-confirmed';
+    const cluster = { ...CLUSTER, metadata: { name: 'a' }, spec: { orchestratorApiEndpoints: { caBundle: 'Y2E=' } } };
+    const digest = endpointDigest(cluster, 'orchestrator');
+    const withAnnotation = (name: string, value: string, spec: object = cluster.spec) =>
+      view({ ...cluster, spec, metadata: { name: 'a', annotations: { [name]: value } } }).metadata.annotations?.[key];
+    expect(withAnnotation(CONFIRMED_ANNOTATION, digest)).toBe('true');
+    expect(withAnnotation(CONFIRMED_ANNOTATION, digest, {})).toBeUndefined();
+    expect(withAnnotation(key, 'true')).toBeUndefined();
   });
 
   it('omits issuer and audience of a cluster that issues its own tokens', () => {

@@ -1,4 +1,4 @@
-import { CONFIRMED_FIELD, endpointsInForce } from '../api/clusters/confirmed-endpoint.ts';
+import { CONFIRMED_FIELD, endpointsInForce, isConfirmed } from '../api/clusters/confirmed-endpoint.ts';
 import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
@@ -48,6 +48,7 @@ function publicMetadata(object: ApiObject, options: PublicViewOptions): ObjectMe
     annotations[COMPUTED_ANNOTATIONS.issuer] = issuer;
     annotations[COMPUTED_ANNOTATIONS.audience] = issuer;
   }
+  if (isConfirmed(object, options.productName)) annotations[COMPUTED_ANNOTATIONS.confirmed] = 'true';
   annotations[COMPUTED_ANNOTATIONS.maxExpiration] = String(options.maxExpirationSeconds);
   const times = { creationTimestamp, deletionTimestamp };
   return dropUndefined({ name, uid, labels, annotations, ...times, generation, resourceVersion });

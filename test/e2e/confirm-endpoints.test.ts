@@ -36,6 +36,7 @@ let real: FakeApiServer;
 let evil: FakeApiServer;
 let jane: Person;
 let admin: Person;
+let patcher: Person;
 
 const endpoints = (port: number, ca = authority) => ({
   serverEndpoints: [{ serverAddress: `https://127.0.0.1:${port}` }],
@@ -62,6 +63,7 @@ beforeAll(async () => {
   const at = (user: string, token = tokenOf(user)) =>
     Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: token, CLUSTERPASS_CA: TLS.caFile });
   jane = await at('jane');
+  patcher = await at('patcher');
   admin = await at('admin', server.adminToken);
 });
 afterAll(async () => {
@@ -216,7 +218,7 @@ describe('A14: an edited endpoint', () => {
     const cluster = await get('gamma');
     expect(cluster.spec).toEqual({ [FIELD]: endpoints(evil.port, thief) });
     expect(conditionOf(cluster)).toMatchObject({ status: 'True', reason: 'Confirmed' });
-    expect((await admin.run(['confirm', 'gamma'])).stderr).toContain('nothing to confirm');
+    expect(await patcher.fails(['confirm', 'gamma'])).toContain('you may not see the whole cluster "gamma"');
   });
 
   describe('A17: for a caller who may patch, and does not see it', () => {
@@ -295,31 +297,45 @@ describe('A14: clusterpass kubeconfig', () => {
     return clusters.find((entry: { name: string }) => entry.name === name).cluster.server;
   };
 
-  it('says that the address or the CA of a context changed, and changes it with --accept-changes', async () => {
+  const moved = (from: number, to: number): string =>
+    `changed: delta: the address changed from https://127.0.0.1:${from} to https://127.0.0.1:${to}`;
+
+  it('follows a change that was confirmed at the server, and says so', async () => {
     await jane.run(AS);
     expect(await addressOf('delta')).toBe(`https://127.0.0.1:${real.port}`);
     await redirect('delta');
     expect((await jane.run(AS)).stderr).not.toContain('changed:');
     const annotations = { [CONFIRMED_ANNOTATION]: await confirmation('delta') };
     expect((await patch('delta', { metadata: { annotations } }, 'confirmer')).code).toBe(200);
+    const { code, stderr } = await jane.run(AS);
+    expect(stderr).toContain(`${moved(real.port, evil.port)}, as confirmed at the server\n`);
+    expect(stderr).toMatch(/changed: delta: the CA changed from CN=cluster CA \(SHA-256 .* to CN=CA of a thief \(/);
+    expect(stderr).not.toContain('left unchanged');
+    expect([code, await addressOf('delta')]).toEqual([0, `https://127.0.0.1:${evil.port}`]);
+    expect((await jane.run(AS)).stderr).not.toContain('changed:');
+  });
+
+  it('follows another one with --accept-changes, or once an operator confirms what is in force', async () => {
+    const replace = async (): Promise<void> => {
+      expect((await server.call('DELETE', `${CLUSTERS}/delta`)).code).toBe(200);
+      await register('delta');
+    };
+    await replace();
     const asked = await jane.run(AS);
     expect(asked.code).toBe(1);
-    expect(asked.stderr).toContain(
-      `changed: delta: the address changed from https://127.0.0.1:${real.port} to https://127.0.0.1:${evil.port}`,
-    );
-    expect(asked.stderr).toMatch(
-      /changed: delta: the CA changed from CN=cluster CA \(SHA-256 .* to CN=CA of a thief \(/,
-    );
+    expect(asked.stderr).toContain(`${moved(evil.port, real.port)}\n`);
     expect(asked.stderr).toMatch(/error: This context was left unchanged.* --accept-changes/);
-    expect(await addressOf('delta')).toBe(`https://127.0.0.1:${real.port}`);
-    const accepted = await jane.run([...AS, '--accept-changes']);
+    expect(await addressOf('delta')).toBe(`https://127.0.0.1:${evil.port}`);
+    const accepted = await jane.run([...AS, '--accept-changes', '--output', 'accepted']);
+    expect(accepted.code).toBe(0);
     // The one that was left unchanged is counted.
     const countIn = (text: string, more: string): string | undefined =>
       new RegExp(`: (\\d+ contexts), ${more}$`, 'm').exec(text)?.[1];
     expect(countIn(asked.stderr, '1 left unchanged')).toEqual(expect.stringMatching(/^\d/));
-    expect(countIn(accepted.stderr, 'changed')).toBe(countIn(asked.stderr, '1 left unchanged'));
-    expect([accepted.code, await addressOf('delta')]).toEqual([0, `https://127.0.0.1:${evil.port}`]);
-    expect((await jane.run(AS)).stderr).not.toContain('changed:');
+    await admin.ok(['confirm', 'delta']);
+    const followed = await jane.run(AS);
+    expect(countIn(followed.stderr, 'changed')).toBe(countIn(asked.stderr, '1 left unchanged'));
+    expect([followed.code, await addressOf('delta')]).toEqual([0, `https://127.0.0.1:${real.port}`]);
   });
 });
 

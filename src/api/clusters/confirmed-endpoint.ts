@@ -50,6 +50,8 @@ function digestOf(object: ApiObject, endpoints: ApiEndpoints): string {
 export const endpointDigest = (object: ApiObject, productName: string): string =>
   digestOf(object, writtenEndpoints(object, productName));
 
-/** Whether the credential may be sent to the endpoints in force. */
-export const isConfirmed = (object: ApiObject, productName: string): boolean =>
-  object.metadata.annotations?.[CONFIRMED_ANNOTATION] === digestOf(object, endpointsInForce(object, productName));
+/** Whether the credential, and kubeconfigs of users who had other ones, may be sent to the endpoints in force. */
+export function isConfirmed(object: ApiObject, productName: string): boolean {
+  const digest = object.metadata.annotations?.[CONFIRMED_ANNOTATION];
+  return digest !== undefined && digest === digestOf(object, endpointsInForce(object, productName));
+}

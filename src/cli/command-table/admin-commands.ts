@@ -62,8 +62,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['confirm'],
     summary: 'Confirm the addresses and the CA of a cluster.',
     details:
-      'Needs the verb `confirm` on clusters. Check what the command prints; to withdraw a change, write the ' +
-      'previous endpoints ([trust.md](trust.md#confirm-a-changed-address-or-ca)).',
+      'Needs the verb `confirm` on clusters. Check what the command prints: kubeconfigs of all users follow it. To ' +
+      'withdraw a change, write the previous endpoints ([trust.md](trust.md#confirm-a-changed-address-or-ca)).',
     arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.', isCluster: true }],
     flags: [
       {

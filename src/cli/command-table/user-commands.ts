@@ -161,8 +161,9 @@ export const USER_COMMANDS: readonly Command[] = [
       'name and your settings. No secret is written: kubectl runs `clusterpass credential` with your login or ' +
       'the variables of its environment. The address is the first endpoint whose `clientCIDR` contains the ' +
       'local address of the connection to the server. A context whose address or CA has changed is left as it ' +
-      'is, with exit code 1, until `--accept-changes`. Accounts are tested in up to 500 clusters with a dry ' +
-      'run; failures are warnings ([several servers](passes.md#several-servers)).',
+      'is, with exit code 1, until `--accept-changes`, or `clusterpass confirm` by an operator. Accounts are ' +
+      'tested in up to 500 clusters with a dry run; failures are warnings ' +
+      '([several servers](passes.md#several-servers)).',
     flags: [
       {
         flags: '--as <namespace/name>',

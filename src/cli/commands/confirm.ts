@@ -1,11 +1,10 @@
-import { conditionOf } from '../../api/clusters/conditions.ts';
 import {
   CONFIRMED_ANNOTATION,
-  CONFIRMED_FIELD,
   endpointDigest,
   endpointsInForce,
   writtenEndpoints,
 } from '../../api/clusters/confirmed-endpoint.ts';
+import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Cluster } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
@@ -21,16 +20,10 @@ export const run: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
   const client = await connect(context, invocation);
   const cluster = await getCluster(client, name);
-  const waits = cluster.spec?.[CONFIRMED_FIELD] !== undefined;
-  if (!waits && conditionOf(cluster.status ?? {}, 'EndpointsConfirmed')?.status === 'False') {
+  // A public view hides the change that waits and the credential, and both are part of what is confirmed.
+  if (cluster.metadata.annotations?.[COMPUTED_ANNOTATIONS.maxExpiration] !== undefined) {
     throw new CliError(
-      `you may not see the change of cluster ${JSON.stringify(name)}: it takes permission to update it`,
-    );
-  }
-  if (!waits && controllerOf(cluster) === undefined) {
-    throw new CliError(
-      `nothing to confirm: no change of cluster ${JSON.stringify(name)} waits, and it names no credential in ` +
-        'spec.authInfo.controller, or you may not see it',
+      `you may not see the whole cluster ${JSON.stringify(name)}, with a change that waits: it takes permission to update it`,
     );
   }
   const digest = endpointDigest(cluster, client.productName);

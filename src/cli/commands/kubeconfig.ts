@@ -15,9 +15,9 @@ import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { watchContexts } from '../kubeconfig/watch-contexts.ts';
 import {
-  hasUnacceptedChanges,
   printNextStep,
   type ServerClusters,
+  unacceptedChanges,
   type WriteSettings,
   writeContexts,
 } from '../kubeconfig/write-contexts.ts';
@@ -80,7 +80,7 @@ async function write(context: Context, invocation: Invocation, settings: WriteSe
     await sayAllowListEntry(context);
   }
   const isWhole = failed.length === 0 && missing.length === 0 && result.collisions.length === 0;
-  return isWhole && !hasUnacceptedChanges(settings, result) ? 0 : 1;
+  return isWhole && unacceptedChanges(settings, result).length === 0 ? 0 : 1;
 }
 
 async function selected(

@@ -11,6 +11,8 @@ export interface EndpointChange {
   readonly contextName: string;
   /** A clause for each change. */
   readonly changes: readonly string[];
+  /** A caller who may confirm the endpoints has done so at the server: users need not do it again. */
+  readonly isConfirmed: boolean;
 }
 
 /**

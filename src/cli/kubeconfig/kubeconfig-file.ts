@@ -18,6 +18,8 @@ export interface WantedContext {
   readonly cluster: Readonly<ClusterFields>;
   /** Identifies all endpoints of the cluster, of which `cluster` has one. */
   readonly endpoints: string;
+  /** An operator has confirmed these endpoints at the server. */
+  readonly isConfirmed?: boolean;
   readonly exec: ExecConfig;
   readonly namespace: string;
 }
@@ -207,7 +209,7 @@ export class KubeconfigFile {
     if (own === undefined) return undefined;
     const changes = endpointChanges(own.fields, own.mark?.endpoints, wanted.cluster, wanted.endpoints);
     const contextName = this.#own('contexts', wanted.key)?.name ?? wanted.contextName;
-    return changes.length === 0 ? undefined : { contextName, changes };
+    return changes.length === 0 ? undefined : { contextName, changes, isConfirmed: wanted.isConfirmed === true };
   }
 
   /** Returns the new and the previous name of the context. */

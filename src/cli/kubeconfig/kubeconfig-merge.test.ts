@@ -287,7 +287,7 @@ describe('A14: another address or CA', () => {
   it('is reported, and the context stays as it is while others are updated', () => {
     const result = mergeKubeconfig(text, [moved, { ...wanted('b'), namespace: 'x' }, wanted('c')]);
     expect(result.moved).toEqual([
-      { contextName: 'a', changes: ['the address changed from https://a to https://elsewhere'] },
+      { contextName: 'a', changes: ['the address changed from https://a to https://elsewhere'], isConfirmed: false },
     ]);
     expect(result.added).toEqual(['c']);
     expect(read(result.text).clusters[0]).toEqual(read(text).clusters[0]);
@@ -299,10 +299,14 @@ describe('A14: another address or CA', () => {
     expect(mergeKubeconfig(text, [none]).moved[0]?.changes).toEqual(['the CA changed from no certificate to none']);
   });
 
-  it('is written if it is accepted, and then no change any more', () => {
-    for (const next of [moved, otherCa]) {
-      const result = mergeKubeconfig(text, [next], { acceptChanges: true });
-      expect(result.moved).toHaveLength(1);
+  it('is written if it is accepted, here or for all at the server, and then no change any more', () => {
+    for (const [next, acceptChanges] of [
+      [moved, true],
+      [otherCa, true],
+      [{ ...moved, isConfirmed: true }, false],
+    ] as const) {
+      const result = mergeKubeconfig(text, [next], { acceptChanges });
+      expect(result.moved).toMatchObject([{ contextName: 'a', isConfirmed: !acceptChanges }]);
       expect(read(result.text).clusters[0].cluster).toMatchObject(next.cluster);
       expect(mergeKubeconfig(result.text, [next])).toMatchObject({ changed: false, moved: [] });
     }

@@ -26,7 +26,7 @@ export interface MergeResult {
   readonly selected: string | undefined;
   /** The current context, if it was removed or renamed and a file still names it, so that kubectl fails. */
   readonly lost: string | undefined;
-  /** Contexts whose cluster has another address or CA. Without `acceptChanges` they are as before. */
+  /** Contexts whose cluster has another address or CA. Without `acceptChanges` those not confirmed are as before. */
   readonly moved: readonly EndpointChange[];
   /** A sentence for each name that another entry has. */
   readonly collisions: readonly string[];
@@ -59,8 +59,8 @@ function removalReason({ visible, knownServers }: Pruning, { server, cluster }: 
 /**
  * Adds and updates contexts in the text of a kubeconfig, and removes those that `prune` names. Other entries, comments
  * and the order stay. In our entries, only our fields are set. A context whose cluster has another address or CA is not
- * updated, unless `acceptChanges` is set: kubectl would send tokens there. In kubectl an entry of this file hides those
- * of its name in `others`, so names in use there are collisions, too.
+ * updated unless these are confirmed at the server or `acceptChanges` is set: kubectl would send tokens there. In
+ * kubectl an entry of this file hides those of its name in `others`, so names in use there are collisions, too.
  */
 export function mergeKubeconfig(
   text: string | undefined,
@@ -88,7 +88,7 @@ export function mergeKubeconfig(
     const change = all.find((document) => document.has(context.key))?.endpointChange(context);
     if (change !== undefined) {
       moved.push(change);
-      if (!acceptChanges) continue;
+      if (!acceptChanges && !change.isConfirmed) continue;
     }
     const { before, name } = file.put(context);
     written.push({ server: context.key.server, cluster: context.key.cluster, contextName: name });

@@ -1,4 +1,5 @@
 import { endpointsFingerprint } from '../../api/clusters/confirmed-endpoint.ts';
+import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { clusterFields, loginPlugin, passContext } from '../../api/kubeconfig.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { CliError } from '../command.ts';
@@ -46,10 +47,15 @@ export function wantedContext(
     ...(template === CLUSTER_TEMPLATE ? { qualified: namesBy(QUALIFIED_TEMPLATE) } : {}),
     cluster: entry.cluster,
     endpoints: endpointsFingerprint(endpointsInForce(cluster)),
+    isConfirmed: areEndpointsConfirmed(cluster),
     exec: entry.user.exec,
     namespace: account.namespace,
   };
 }
+
+/** Of a public view, in which only the server sets the annotation. */
+export const areEndpointsConfirmed = ({ metadata }: Cluster): boolean =>
+  metadata.annotations?.[COMPUTED_ANNOTATIONS.confirmed] === 'true';
 
 const FLEET_CONTEXT = 'clusterpass';
 

@@ -5,6 +5,7 @@ import { Wakeup } from '../../sync/wakeup.ts';
 import type { Context } from '../command.ts';
 import { askAll, type NamedServer } from '../connection/all-servers.ts';
 import { describeError } from '../describe-error.ts';
+import { areEndpointsConfirmed } from './wanted-contexts.ts';
 
 /** Changes within this time are written together. */
 const SETTLE_MS = 200;
@@ -23,7 +24,9 @@ export async function watchContexts(
     const known = new Map<string, string>();
     for await (const { type, cluster } of client.watchClusters({ labelSelector, signal, onSynced: wakeup.set })) {
       const { name } = cluster.metadata;
-      const endpoints = type === 'DELETED' ? undefined : endpointsFingerprint(endpointsInForce(cluster));
+      const isConfirmed = areEndpointsConfirmed(cluster);
+      const endpoints =
+        type === 'DELETED' ? undefined : `${endpointsFingerprint(endpointsInForce(cluster))} ${isConfirmed}`;
       // Most changes are of a status.
       if (known.get(name) !== endpoints) wakeup.set();
       if (endpoints === undefined) known.delete(name);

@@ -13,6 +13,7 @@ import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile, kubeconfigFiles } from '../files/folders.ts';
 import { type PassSubject, tokenProblems } from '../service-account.ts';
+import type { EndpointChange } from './endpoint-change.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
 import { type MergeOptions, type MergeResult, mergeKubeconfig, type Pruning } from './kubeconfig-merge.ts';
 import { localAddressTo } from './local-address.ts';
@@ -158,24 +159,25 @@ function reportCurrentContext({ selected, lost }: MergeResult, print: (text: str
 }
 
 function reportMoved(settings: WriteSettings, result: MergeResult, print: (text: string) => void): void {
-  const lines = result.moved.flatMap(({ contextName, changes }) =>
-    changes.map((change) => terminalSafe(`${contextName}: ${change}`)),
-  );
-  for (const line of lines) print(`changed: ${line}`);
-  if (hasUnacceptedChanges(settings, result)) {
-    const which = result.moved.length === 1 ? 'This context was' : `These ${result.moved.length} contexts were`;
+  for (const { contextName, changes, isConfirmed } of result.moved) {
+    const note = isConfirmed ? ', as confirmed at the server' : '';
+    for (const change of changes) print(`changed: ${terminalSafe(`${contextName}: ${change}`)}${note}`);
+  }
+  const { length } = unacceptedChanges(settings, result);
+  if (length > 0) {
+    const which = length === 1 ? 'This context was' : `${length} contexts were`;
     print(
       `error: ${which} left unchanged, because kubectl would send tokens to the new address. If the change is right, ` +
-        'run the command again with --accept-changes',
+        'run the command again with --accept-changes; clusterpass confirm CLUSTER accepts it for all users',
     );
   }
 }
 
-/** Whether contexts were left as they were, because their cluster has another address or CA. */
-export const hasUnacceptedChanges = (
+/** The contexts that were left as they were, because their cluster has another address or CA. */
+export const unacceptedChanges = (
   { acceptChanges }: WriteSettings,
   { moved }: Pick<MergeResult, 'moved'>,
-): boolean => moved.length > 0 && !acceptChanges;
+): readonly EndpointChange[] => (acceptChanges ? [] : moved.filter(({ isConfirmed }) => !isConfirmed));
 
 /** The file to write; undefined for stdout. */
 function fileOf(context: Context, invocation: Invocation): string | undefined {
@@ -185,7 +187,7 @@ function fileOf(context: Context, invocation: Invocation): string | undefined {
 }
 
 function summaryOf(settings: WriteSettings, { changed, written, added, renamed, removed, moved }: MergeResult): string {
-  const unchanged = hasUnacceptedChanges(settings, { moved }) ? moved : [];
+  const unchanged = unacceptedChanges(settings, { moved });
   const count = written.length + unchanged.length;
   const fleets = written.filter(({ cluster }) => cluster === '').length;
   const contexts = `${quantity(count, 'context')}${fleets === 0 ? '' : `, ${fleets} of them for the fleet`}`;
