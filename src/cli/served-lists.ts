@@ -1,8 +1,6 @@
-import { CLUSTERPASS_ANSWER, wrongTypeIn } from '../client/answer-types.ts';
-import { ConnectionError, requestFailed, responseFailed, StatusError, statusFrom } from '../client/errors.ts';
+import { readPages } from '../client/list-pages.ts';
 import { type Context, Invocation, UsageError } from './command.ts';
-import { connectionTo, credentialSource, serverUrl, tokenFor } from './connection/connection.ts';
-import { fetchFor } from './connection/fetch-for.ts';
+import { clientFor, connectionTo, serverUrl } from './connection/connection.ts';
 import { describeError } from './describe-error.ts';
 
 /** What `clusterpass store check --server` needs of a client: server/, whose command it is, has none. */
@@ -11,37 +9,21 @@ export const storeClient = (context: Context) => ({
   describeError: (error: unknown) => describeError(error)?.replace(/^error: /, ''),
 });
 
-/** Lists a path at the server of `clusterpass store check --server`. */
-async function servedLists(
-  context: Context,
-  given: string,
-  flags: Readonly<Record<string, unknown>>,
-): Promise<<T>(path: string) => Promise<T>> {
+interface ServedPage<T> {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly T[];
+}
+
+/** Lists a path at the server of `clusterpass store check --server`: all pages, of one resourceVersion. */
+async function servedLists(context: Context, given: string, flags: Readonly<Record<string, unknown>>) {
   const invocation = new Invocation([], flags);
   if (invocation.text('tokenFile') === undefined) {
     throw new UsageError('--server needs --token-file, with the token of an administrator');
   }
-  const connection = await connectionTo(context, invocation, { logins: {} }, serverUrl(given));
-  const { server } = connection;
-  const token = await tokenFor(connection)();
-  const fetch = fetchFor(connection, context.env);
-  return async <T>(path: string): Promise<T> => {
-    const response = await fetch(`${server}${path}`, {
-      headers: { Authorization: `Bearer ${token}`, Accept: 'application/json' },
-      redirect: 'error',
-    }).catch((error: unknown) => {
-      throw requestFailed(server, error);
-    });
-    if (!response.ok) {
-      const source = response.status === 401 ? credentialSource(connection) : undefined;
-      throw new StatusError(statusFrom(response.status, await response.text()), [], source);
-    }
-    // Not by the client, which bounds a response: the server has each list in one piece.
-    const list: unknown = await response.json().catch((error: unknown) => {
-      throw responseFailed(server, error);
-    });
-    const problem = wrongTypeIn(list, CLUSTERPASS_ANSWER, 'list');
-    if (problem !== undefined) throw new ConnectionError(`${server} sent ${problem}`);
-    return list as T;
+  const client = clientFor(context, await connectionTo(context, invocation, { logins: {} }, serverUrl(given)));
+  return async <T>(path: string): Promise<ServedPage<T>> => {
+    const pages = await readPages<ServedPage<T>>(client, path, {});
+    const { metadata } = pages[0] as ServedPage<T>;
+    return { metadata, items: pages.flatMap(({ items }) => items) };
   };
 }

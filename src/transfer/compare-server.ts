@@ -5,7 +5,7 @@ import { inParallel } from '../lib/in-parallel.ts';
 import { memberOf, parsedJson } from '../lib/json.ts';
 import type { Revision, Store } from '../storage/contract.ts';
 
-/** Lists a path at a running server. Returns the parsed response. */
+/** Lists a path at a running server, at one resourceVersion. */
 export type ListAt = (path: string) => Promise<ServedList>;
 
 export interface ServedList {
@@ -29,7 +29,7 @@ export async function usesStore(
   listAt: ListAt,
 ): Promise<boolean> {
   const kind = catalog.clusterRoles;
-  const served = await listAt(`/apis/${kind.group}/${kind.version}/${kind.resource}?resourceVersion=0`);
+  const served = await listAt(`/apis/${kind.group}/${kind.version}/${kind.resource}`);
   const uids = new Set<unknown>(served.items.map(({ metadata }) => metadata.uid));
   const { items } = await store.list({ prefix: collectionPrefix(kind, '', '') });
   return items.some(({ value }) => uids.has(uidIn(value)));
@@ -41,10 +41,7 @@ const uidIn = (value: Uint8Array): unknown =>
 
 const CONCURRENCY = 8;
 
-/**
- * Compares the caches of a server with the store: each collection is listed from the server's cache
- * (resourceVersion=0), and compared with the store at the revision of the list.
- */
+/** Compares the caches of a server with the store: each collection at the revision of the server's list. */
 export async function compareServer(
   { store, catalog, productName }: { store: Store; catalog: Catalog; productName: string },
   listAt: ListAt,
@@ -54,7 +51,7 @@ export async function compareServer(
   const compare = async (kind: Kind, cluster: string): Promise<ServedList> => {
     const root = kind.inCluster ? `/${productName}/${cluster}` : '';
     const group = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
-    const served = await listAt(`${root}${group}/${kind.resource}?resourceVersion=0`);
+    const served = await listAt(`${root}${group}/${kind.resource}`);
     const revision = Number(served.metadata.resourceVersion);
     const stored = await versionsIn(store, collectionPrefix(kind, cluster, ''), revision);
     const cached = new Map(
