@@ -130,14 +130,15 @@ export function redirected(server: string, location: string): ConnectionError {
 }
 
 /** fetch's own message only says that it failed; the reason is the innermost cause. */
-function innermostCause(error: unknown): Error {
+export function innermostCause(error: unknown): Error {
   let inner = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
   if (inner instanceof AggregateError && inner.errors[0] instanceof Error) inner = inner.errors[0];
   return inner instanceof Error ? inner : new Error(String(inner));
 }
 
-function reasonOf(error: Error): string {
+/** The reason of a failed request, by its innermost cause. */
+export function reasonOf(error: Error): string {
   const { code = '' } = error as { code?: string };
   if (error.name === 'TimeoutError' || /^UND_ERR_\w+_TIMEOUT$/.test(code)) return 'timed out';
   // OpenSSL's message is a line of numbers, function names and source paths.

@@ -14,7 +14,7 @@ import {
   type TokenEndpointResponseHelpers,
   tokenRevocation,
 } from 'openid-client';
-import { isUntrusted } from '../../client/errors.ts';
+import { innermostCause, isUntrusted, reasonOf } from '../../client/errors.ts';
 import { throughProxy } from '../../client/proxy.ts';
 import { boundedText, type Fetch } from '../../client/transport.ts';
 import { terminalSafe } from '../../lib/text.ts';
@@ -118,29 +118,17 @@ export async function callProvider<T>(issuerUrl: string, task: () => Promise<T>)
       const Kind = code === 'invalid_grant' ? SessionEnded : CliError;
       throw new Kind(`${host} refused: ${terminalSafe(description ?? code)}`);
     }
-    if (isTimeout(error)) throw new CliError(`${host}: no answer${throughProxy(error)} in time`);
+    const cause = innermostCause(error);
+    if (cause.name === 'TimeoutError') throw new CliError(`${host}: no answer${throughProxy(error)} in time`);
     if (isUntrusted(error)) {
       const how = 'if you trust it, pass its CA with --issuer-certificate-authority FILE';
       throw new CliError(`${host}: no trusted authority has signed its certificate; ${how}`);
     }
     if (error instanceof ClientError || error instanceof TypeError) {
-      throw new CliError(`${host}${throughProxy(error)}: ${terminalSafe(reasonOf(error))}`);
+      throw new CliError(`${host}${throughProxy(error)}: ${terminalSafe(reasonOf(cause))}`);
     }
     throw error;
   }
-}
-
-function isTimeout(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return error.name === 'TimeoutError' || isTimeout(error.cause);
-}
-
-/** The message of the innermost cause: fetch's own message only says that it failed. */
-function reasonOf(error: Error): string {
-  let found: unknown = error;
-  while (found instanceof Error && found.cause instanceof Error) found = found.cause;
-  const { message, code } = found as NodeJS.ErrnoException;
-  return message === '' ? (code ?? error.message) : message;
 }
 
 type TokenResponse = TokenEndpointResponse & TokenEndpointResponseHelpers;

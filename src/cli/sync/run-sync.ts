@@ -28,7 +28,7 @@ export const syncFlags = (invocation: Invocation): SyncFlags => ({
   ...onceFlags(invocation),
 });
 
-export function onceFlags(invocation: Invocation): Pick<SyncFlags, 'isOnce' | 'dryRun'> {
+function onceFlags(invocation: Invocation): Pick<SyncFlags, 'isOnce' | 'dryRun'> {
   const dryRun = dryRunOf(invocation);
   const isOnce = invocation.is('once');
   if (dryRun !== 'none' && !isOnce) throw new CliError('--dry-run needs --once');
@@ -77,15 +77,6 @@ function informerFactory(reporter: Reporter, onChange: () => void): OpenParts['i
     });
 }
 
-/** While the sides were opened, a request to Clusterpass failed. Other failures there are the cluster's. */
-export class ServerRequestError extends Error {
-  override readonly name = 'ServerRequestError';
-
-  constructor(cause: Error) {
-    super(cause.message, { cause });
-  }
-}
-
 export async function runSync(context: Context, invocation: Invocation, command: SyncCommand): Promise<number> {
   const { flags } = command;
   const pruneWindowMs = parseDuration(flags.pruneWindow);
@@ -95,7 +86,7 @@ export async function runSync(context: Context, invocation: Invocation, command:
   const reporter = reporterFor(context, command, noteOf(invocation));
   if (flags.isOnce) {
     const informer = informerFactory(reporter, () => {});
-    const sides = await openOnce(command, { informer, signal: new AbortController().signal });
+    const sides = await command.open({ informer, signal: new AbortController().signal });
     await onAll(sides, (each) => each.list());
     await reconcilerFor(sides, { flags, reporter, pruneWindowMs }).reconcile();
     return reporter.isSynced ? 0 : 1;
@@ -165,14 +156,6 @@ function reconcilerFor(
   });
 }
 
-async function openOnce(command: SyncCommand, parts: OpenParts): Promise<Sides> {
-  try {
-    return await command.open(parts);
-  } catch (error) {
-    throw error instanceof ServerRequestError ? error.cause : error;
-  }
-}
-
 /** The cluster may be down when this starts. Undefined: stopped before it answered. */
 async function openWithRetries(command: SyncCommand, reporter: Reporter, parts: OpenParts): Promise<Sides | undefined> {
   const { signal } = parts;
@@ -182,9 +165,7 @@ async function openWithRetries(command: SyncCommand, reporter: Reporter, parts: 
     } catch (error) {
       if (signal.aborted) break;
       if (error instanceof CliError) throw error;
-      const serverSide = command.clusterSide === 'SourceConnected' ? 'TargetConnected' : 'SourceConnected';
-      const side = error instanceof ServerRequestError ? serverSide : command.clusterSide;
-      reporter.setCondition(side, false, (error as Error).message);
+      reporter.setCondition(command.clusterSide, false, (error as Error).message);
       await realTiming.pause(reconnectMs(failures, realTiming.random), signal);
     }
   }
