@@ -7,6 +7,7 @@ import { issuedTokenKind } from '../api/kinds/issued-token.ts';
 import { passKind } from '../api/kinds/pass.ts';
 import { RBAC_GROUP } from '../api/kinds/rbac.ts';
 import { selfReviewTypes } from '../api/kinds/reviews.ts';
+import { OVERVIEW_PATH } from '../api/overview.ts';
 
 /** The roles and bindings of a new fleet; install-bootstrap-roles.ts stores them. */
 
@@ -87,7 +88,9 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
   clusterRole('system:monitoring', [
     {
       verbs: ['get'],
-      nonResourceURLs: ['/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', '/readyz', '/readyz/*'],
+      nonResourceURLs: [
+        ...['/healthz', '/healthz/*', '/livez', '/livez/*', '/metrics', OVERVIEW_PATH, '/readyz', '/readyz/*'],
+      ],
     },
   ]),
 ];

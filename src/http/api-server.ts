@@ -2,6 +2,7 @@ import type { Authorizer } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { FlowControlLimits } from '../api/flow-control-limits.ts';
 import { REGISTRY_PREFIX } from '../api/object-key.ts';
+import type { Overview } from '../api/overview.ts';
 import { unavailable } from '../api/status.ts';
 import type { ClusterVisibility } from '../api/visibility.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
@@ -9,7 +10,7 @@ import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { IssueToken } from '../handlers/token/token-input.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
-import type { WorkQueue } from '../lib/work-queue.ts';
+import type { Work, WorkQueue } from '../lib/work-queue.ts';
 import { isLow } from '../observability/audit/audit-file.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
@@ -56,6 +57,7 @@ interface ApiParts {
   readonly refusedLines: () => number;
   readonly manifestProblems: () => number;
   readonly notifyProblems: () => number;
+  readonly overview: (work: Work) => Promise<Overview>;
   readonly isCluster: (name: string) => boolean;
   /** Origins of the token endpoints of an identity provider. */
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
@@ -161,7 +163,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         index: (caller, request) => parts().issuerIndex(caller, request),
         productName,
       }),
-      metricsRoutes(metrics),
+      metricsRoutes(metrics, (work) => parts().overview(work)),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
       consoleRoutes(consoleOptions),

@@ -4,7 +4,8 @@ import { type AddressRules, createAddressRules, isThisMachine } from '../api/clu
 import { seatsPerFlow } from '../api/flow-control-limits.ts';
 import { fleetKey } from '../api/object-key.ts';
 import { connectorCounts } from '../clusters/connector-readiness.ts';
-import { countsBy, credentialCounts, readinessCounts } from '../clusters/readiness-counts.ts';
+import { startFleetHistory } from '../clusters/fleet-history.ts';
+import { createFleetOverview } from '../clusters/fleet-overview.ts';
 import type { Upstream } from '../clusters/upstream/upstream-contract.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
@@ -32,7 +33,7 @@ import { createDispatch, createTokens } from './create-dispatch.ts';
 import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
-import { openNotifier } from './open-notifier.ts';
+import { openNotifier, signingKeyEnds } from './open-notifier.ts';
 import { type Base, openState } from './open-state.ts';
 import type { OpenedStore } from './open-store.ts';
 import { recordBaseUrl } from './record-base-url.ts';
@@ -199,8 +200,21 @@ export async function compose(
     closers.push(() => manifests.stop());
     startBackgroundWork({ ...base, ...state, ownPort: port });
     const certificateEnd = () => (options.tls === undefined ? undefined : apiServer.server.certificateExpiry());
-    const notifier = await openNotifier({ ...base, ...state, version, certificateEnd });
+    const keyEnds = () => signingKeyEnds(signing, options.signingKeyRotationMs);
+    const notifier = await openNotifier({ ...base, ...state, version, certificateEnd, keyEnds });
     closers.push(() => notifier.stop());
+
+    const leads = () => reader.ready && leadership.leads();
+    const recorded = {
+      store,
+      leadership: { leads },
+      tokens: metrics.tokenTotals,
+      readiness: () => overview.clusters(),
+    };
+    const history = startFleetHistory({ ...recorded, every, now: Date.now, logger });
+    closers.push(() => history.stop());
+    const ends = { keyEnds, certificateEnd };
+    const overview = createFleetOverview({ ...base, reader, productName, ...ends, ...history, now: Date.now });
 
     observeParts(metrics, {
       audit,
@@ -209,8 +223,8 @@ export async function compose(
       catchUp: (timeoutMs) => freshness.catchUp(timeoutMs),
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
-      clusters: () => readinessCounts(reader.cache(catalog.clusters)),
-      credentials: () => credentialCounts(reader.cache(catalog.clusters)),
+      ...overview,
+      ends: () => overview.ends(work.job('metrics')),
       connectors: () => connectorCounts(reader.cache(catalog.connectors), Date.now()),
       clock,
       keys: () => keyRing.entries(),
@@ -218,13 +232,6 @@ export async function compose(
       failingCallers: callers.failing,
       manifestProblems: manifests.problems,
       notifications: notifier,
-      waiting: () =>
-        Object.fromEntries(
-          [catalog.accessRequests, catalog.passes].map((kind) => [
-            kind.resource,
-            countsBy('status.phase', reader.cache(kind)).Pending ?? 0,
-          ]),
-        ),
       now: Date.now,
     });
     apiServer.open({
@@ -248,6 +255,7 @@ export async function compose(
       refusedLines: callers.failing.lines,
       manifestProblems: manifests.problems,
       notifyProblems: notifier.problems,
+      overview: overview.read,
       isCluster: (name) => reader.find(catalog.clusters, fleetKey(name)) !== undefined,
       tokenOriginsOf: callers.originsOf,
     });

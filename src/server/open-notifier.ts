@@ -11,6 +11,7 @@ interface NotifierParts extends Base, State {
   readonly version: string;
   /** When the certificate of the server ends, in epoch milliseconds. */
   readonly certificateEnd: () => number | undefined;
+  readonly keyEnds: () => readonly KeyEnd[];
 }
 
 /** What became of the notifications for a receiver. */
@@ -28,11 +29,19 @@ interface OpenedNotifier {
 /** A receiver that fails for longer is a problem. */
 const FAILING_MS = 300_000;
 
+type KeyEnd = readonly [name: string, end: number];
+
+/** When signing keys end (epoch milliseconds), without those that stay until an operator rotates them. */
+export const signingKeyEnds = ({ keyRing }: State['signing'], rotationMs: number): readonly KeyEnd[] =>
+  keyRing.entries().flatMap(({ kid, state, created, signsFrom = created, expires }) => {
+    const end = expires ?? (state === 'current' && rotationMs > 0 ? signsFrom + rotationMs : undefined);
+    return end === undefined ? [] : [[`the signing key ${kid}`, end] as const];
+  });
+
 /** Tells receivers of events, as `--notify-config` says. A part of `compose`. */
 export async function openNotifier(parts: NotifierParts): Promise<OpenedNotifier> {
-  const { options, version, catalog, issuers, store, objects, leadership, signing, logger, work, certificateEnd } =
-    parts;
-  const { notifyConfig: file, signingKeyRotationMs: rotationMs, productName } = options;
+  const { options, version, catalog, issuers, store, objects, leadership, logger, work, certificateEnd } = parts;
+  const { notifyConfig: file, productName } = options;
   if (file === undefined) return { deliveries: () => ({}), problems: () => 0, stop: async () => {} };
   let problem = '';
   const followed = await followFiles({
@@ -48,10 +57,7 @@ export async function openNotifier(parts: NotifierParts): Promise<OpenedNotifier
     },
   });
   const keyEnds = () => [
-    ...signing.keyRing.entries().flatMap(({ kid, state, created, signsFrom = created, expires }) => {
-      const end = expires ?? (state === 'current' && rotationMs > 0 ? signsFrom + rotationMs : undefined);
-      return end === undefined ? [] : [[`the signing key ${kid}`, end] as const];
-    }),
+    ...parts.keyEnds(),
     ...[certificateEnd()].flatMap((end) =>
       end === undefined ? [] : [['the certificate of the server', end] as const],
     ),

@@ -14,7 +14,6 @@ import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import { serverEvent } from '../observability/audit/server-event.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
-import { observeStore } from '../observability/metrics/observe-parts.ts';
 import { StorageError, type Store } from '../storage/contract.ts';
 import { type Leadership, leadsWhile } from '../storage/leadership.ts';
 import { measuredStore } from '../storage/measured-store.ts';
@@ -74,7 +73,11 @@ export async function openState(parts: StateParts): Promise<State> {
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const { store: engine, time, certificateExpiry, campaign } = await waiting(openStore);
   if (certificateExpiry !== undefined) metrics.observeCertificate('etcd-certfile', certificateExpiry);
-  const store = measuredStore(engine, observeStore(metrics), siblings?.afterWrite);
+  const observe = (operation: string, seconds: number, failed: boolean): void => {
+    metrics.storeSeconds.observe({ operation }, seconds);
+    if (failed) metrics.storeErrors.inc({ operation });
+  };
+  const store = measuredStore(engine, observe, siblings?.afterWrite);
   onOpen(() => store.close());
   const leadership = campaign();
   onOpen(() => leadership.close());

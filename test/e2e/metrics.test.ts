@@ -47,6 +47,32 @@ test('require a permission for their path', async () => {
   expect((await server.call('GET', `${CLUSTERS}/alpha`, asUser('prometheus'))).code).toBe(403);
 });
 
+test('the overview: counts for those who may read metrics, and no names', async () => {
+  const overview = async () => {
+    const { code, json } = await server.call('GET', '/metrics/overview', asUser('prometheus'));
+    expect(code).toBe(200);
+    return json;
+  };
+  expect((await server.call('GET', '/metrics/overview', asUser('jane'))).code).toBe(403);
+  expect((await server.call('GET', '/metrics/overview', { token: null })).code).toBe(401);
+  const before = (await overview()).hours.at(-1);
+  await post(server, ASK);
+  await post(server, {});
+  await expect
+    .poll(async () => {
+      // An hour may have begun meanwhile.
+      const [hour, , , , ...tokens] = (await overview()).hours.at(-1);
+      return hour > before[0] || tokens.join() === `${before[4] + 1},${before[5] + 1}`;
+    })
+    .toBe(true);
+  const { clusters, versions, ends, hours } = await overview();
+  expect(Object.values(clusters).reduce((sum: number, count) => sum + Number(count), 0)).toBe(2);
+  expect(versions).toEqual({ '': 2 });
+  expect(hours.at(-1)).toHaveLength(6);
+  expect(await sampleOf('clusterpass_ending_within_30_days', 'what="certificates"')).toBe(ends.certificates);
+  expect(await sampleOf('clusterpass_clusters_by_version', 'minor=""')).toBe(2);
+});
+
 test('the expiry of the certificate, where TLS is served', async () => {
   const { validToDate } = new X509Certificate(await readFile(TLS.certFile));
   const name = 'clusterpass_tls_certificate_expiration_timestamp_seconds';
@@ -149,6 +175,8 @@ test('clusters by the status of their condition Ready', async () => {
     const patched = await server.call('PATCH', `${CLUSTERS}/alpha/status`, { body, headers });
     expect(patched.code, patched.text).toBe(200);
     expect(await counts()).toEqual(expected);
+    // The reason of another writer is no label.
+    expect(await sampleOf('clusterpass_clusters_by_reason', `ready="${status}"`, 'reason="other"')).toBeGreaterThan(0);
   }
   expect((await scrape()).match(/^clusterpass_clusters\{/gm)).toHaveLength(3);
 });

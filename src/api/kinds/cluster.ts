@@ -146,6 +146,9 @@ function endpointsText(object: ApiObject, productName: string): string {
 /** The derived field of clusters that holds the status of their condition `Ready`. */
 export const READY_FIELD = 'status.ready';
 
+/** The derived field of clusters that holds the reason of that condition. */
+export const REASON_FIELD = 'status.reason';
+
 /** The derived field of clusters that identifies the endpoints that wait for confirmation; `""` if none do. */
 export const WAITING_FIELD = 'spec.waitingEndpoints';
 
@@ -176,6 +179,7 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
       [CONTROLLER_FIELD]: controllerText,
       [ENDPOINTS_FIELD]: (object) => endpointsText(object, productName),
       [READY_FIELD]: (object) => readyStatus(statusOf(object)),
+      [REASON_FIELD]: (object) => conditionOf(statusOf(object), 'Ready')?.reason ?? '',
       [WAITING_FIELD]: (object) => waitingText(object, productName),
       [CREDENTIAL_FIELD]: (object) => conditionOf(statusOf(object), 'CredentialUsable')?.status ?? '',
     },

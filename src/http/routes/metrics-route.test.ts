@@ -9,12 +9,9 @@ test('the text of metrics, which is long, is made in a turn of its caller', asyn
   const queue = new WorkQueue({ now: () => time, afterTick: (act) => void ticks.push(act) });
   let made = 0;
   const text = async (): Promise<string> => String(++made);
-  const route = metricsRoutes({ contentType: 'text/plain; version=0.0.4; charset=utf-8', text }).find({
-    type: 'path',
-    verb: 'get',
-    cluster: undefined,
-    path: '/metrics',
-  });
+  const contentType = 'text/plain; version=0.0.4; charset=utf-8';
+  const routes = metricsRoutes({ contentType, text }, () => Promise.reject(new Error('not asked')));
+  const route = routes.find({ type: 'path', verb: 'get', cluster: undefined, path: '/metrics' });
   // Another caller has used up this tick.
   queue.job('other').turn();
   time = 100;

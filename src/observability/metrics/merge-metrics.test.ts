@@ -21,6 +21,8 @@ async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'rea
   return registry.getMetricsAsJSON();
 }
 
+const ENDS = { clusterCAs: 0, certificates: 0, signingKeys: 0, bindings: 0, bootstrapTokens: 0 };
+
 const valuesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
 it('counters and gauges of requests are summed; of other gauges it is the worst value', async () => {
@@ -65,6 +67,9 @@ it('has a rule for every gauge of ours', async () => {
     cacheCapacity: 0,
     objects: () => [],
     clusters: () => ({}),
+    reasons: () => [],
+    versions: () => ({}),
+    ends: async () => ENDS,
     keys: () => [],
     keyRotationMs: 0,
     credentials: () => ({}),

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type MetricValue, Registry } from '@prometheus-io/client';
 import { type MetricsReport, mergeMetrics } from './merge-metrics.ts';
 
 /** Labels of kube-apiserver, so that dashboards made for it work here. Each has few values. */
@@ -31,6 +31,12 @@ export function createMetrics(join?: JoinMetrics) {
     name: 'apiserver_watch_cache_events_received_total',
     help: 'Events that the watch caches have received, by resource.',
     labelNames: ['group', 'resource'],
+    registers,
+  });
+  const tokenRequests = new Counter({
+    name: 'clusterpass_token_requests_total',
+    help: 'Requests for tokens by cluster and result; clusters beyond the first thousand, and unknown ones, are "other".',
+    labelNames: ['cluster', 'result'],
     registers,
   });
   const certificates = new Map<string, () => number | undefined>();
@@ -67,12 +73,14 @@ export function createMetrics(join?: JoinMetrics) {
       labelNames: LONGRUNNING_LABELS,
       registers,
     }),
-    tokenRequests: new Counter({
-      name: 'clusterpass_token_requests_total',
-      help: 'Requests for tokens by cluster and result; clusters beyond the first thousand, and unknown ones, are "other".',
-      labelNames: ['cluster', 'result'],
-      registers,
-    }),
+    tokenRequests,
+    /** How many tokens this process has issued, and how many it has not, dry runs left out. */
+    tokenTotals: async (): Promise<Record<'issued' | 'refused', number>> => {
+      const { values }: { values: readonly MetricValue<string>[] } = await tokenRequests.get();
+      const sum = (...results: string[]): number =>
+        values.reduce((total, { labels, value }) => total + (results.includes(String(labels.result)) ? value : 0), 0);
+      return { issued: sum('issued'), refused: sum('rejected', 'failed') };
+    },
     connectorOrders: new Histogram({
       name: 'clusterpass_connector_order_duration_seconds',
       help: 'How long orders to connectors took, by result: issued, refused by the connector, unanswered, failed.',

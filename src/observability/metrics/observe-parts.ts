@@ -1,4 +1,6 @@
 import { Counter, Gauge } from '@prometheus-io/client';
+import { CLUSTER_CONDITIONS } from '../../api/clusters/conditions.ts';
+import type { Overview } from '../../api/overview.ts';
 import { firstWithin } from '../../lib/first-within.ts';
 import type { MemoryUsage } from '../../lib/memory-account.ts';
 import type { VolumeSpace } from '../audit/audit-file.ts';
@@ -17,6 +19,9 @@ interface ObservedParts {
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
   /** The number of clusters, by the status of their condition `Ready`. */
   readonly clusters: () => Readonly<Record<string, number>>;
+  readonly reasons: () => Overview['reasons'];
+  readonly versions: () => Overview['versions'];
+  readonly ends: () => Promise<Overview['ends']>;
   readonly keys: () => readonly {
     readonly kid: string;
     readonly state: string;
@@ -73,7 +78,8 @@ function readBy({ registry }: Metrics) {
         async collect() {
           const samples = labelled(await read());
           this.reset();
-          for (const [labels, value] of samples) this.set(labels, value);
+          // Several samples can have the same labels.
+          for (const [labels, value] of samples) this.inc(labels, value);
         },
       });
     },
@@ -148,6 +154,26 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     'Clusters, by the status of their condition Ready.',
     () => by('ready', parts.clusters(), Number),
     ['ready'],
+  );
+  const known = (reason: string): string =>
+    Object.hasOwn(CLUSTER_CONDITIONS.Ready.reasons, reason) ? reason : 'other';
+  gauge(
+    'clusterpass_clusters_by_reason',
+    'Clusters by status and reason of their condition Ready; reasons of other writers are "other".',
+    () => parts.reasons().map(({ status, reason, count }) => [{ ready: status, reason: known(reason) }, count]),
+    ['ready', 'reason'],
+  );
+  gauge(
+    'clusterpass_clusters_by_version',
+    'Clusters by minor version of Kubernetes.',
+    () => by('minor', parts.versions(), Number),
+    ['minor'],
+  );
+  gauge(
+    'clusterpass_ending_within_30_days',
+    'CAs of clusters, certificates, signing keys, bindings and bootstrap tokens that end within 30 days or have ended.',
+    async () => by('what', await parts.ends(), Number),
+    ['what'],
   );
   gauge(
     'clusterpass_signing_key_age_seconds',
@@ -356,14 +382,6 @@ export function observeHandshakes(
     () => counts().rejected,
   );
 }
-
-/** Observes one request to the store. */
-export const observeStore =
-  ({ storeSeconds, storeErrors }: Metrics) =>
-  (operation: string, seconds: number, failed: boolean): void => {
-    storeSeconds.observe({ operation }, seconds);
-    if (failed) storeErrors.inc({ operation });
-  };
 
 /** The numbers are read when metrics are asked for: they change twice with every request. */
 export function observeInFlight(
