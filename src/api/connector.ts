@@ -2,7 +2,7 @@ import { memberOf } from '../lib/json.ts';
 import { sha256 } from '../lib/sha256.ts';
 import { namePart } from './name-part.ts';
 
-/** What the server and the connector of a cluster say to each other. docs/connector.md explains the promises. */
+/** What the server and the connector of a cluster say to each other (docs/connect/managed-clusters.md). */
 
 /** Of the rules below: a connector of another contract can tell. */
 export const CONNECTOR_CONTRACT = 1;

@@ -59,7 +59,6 @@ describe('wrong usage', () => {
       'sync export --once --metrics-listen x',
       "option '--metrics-listen <address>' cannot be used with option '--once'",
     ],
-    ['mirror --once --metrics-listen x', "option '--metrics-listen <address>' cannot be used with option '--once'"],
     ['get clusters -o xml', '--output: "xml" must be one of wide, json, yaml, name'],
     ['keys rotate --dry-run=', '--dry-run: "" must be one of server, none'],
     ['create token --as-me -n ci', "option '--as-me' cannot be used with option '-n, --namespace <namespace>'"],

@@ -3,7 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { conditionOf } from '../api/clusters/conditions.ts';
 import { endpointsInForce } from '../api/clusters/confirmed-endpoint.ts';
 import { accessText, requestSpec } from '../api/kinds/access-request-spec.ts';
-import { approvalStatus, type RequestUser } from '../api/kinds/approval.ts';
+import { accountText, approvalStatus, type RequestUser } from '../api/kinds/approval.ts';
 import { READY_FIELD, WAITING_FIELD } from '../api/kinds/cluster.ts';
 import { bundleEnd } from '../api/kinds/cluster-endpoints.ts';
 import { statusOf } from '../api/kinds/cluster-spec.ts';
@@ -64,7 +64,8 @@ function approvalFacts({ catalog, baseUrl }: FactParts, entry: StoredObject): Fa
     const { requestedBy, cluster = '', reason = passSpec(object).purpose, ...spec } = requestSpec(object);
     const nameOf = (user?: RequestUser) => visibleName(user?.username ?? '');
     const stage = decision === undefined ? 'asked for' : `${decision} by ${nameOf(approvalStatus(object).decidedBy)}`;
-    const text = `${nameOf(requestedBy)}: ${accessText(spec)} in ${cluster}, ${stage}. Reason: ${reason}`;
+    const access = isPass ? `a pass of ${accountText(spec)}` : accessText(spec);
+    const text = `${nameOf(requestedBy)}: ${access} in ${cluster}, ${stage}. Reason: ${reason}`;
     const resource = isPass ? 'passes' : 'accessrequests';
     return { cluster, text: cleanText(text), url: approvalPage(baseUrl, resource, entry.name) };
   };

@@ -630,7 +630,7 @@ describe('--notify-config', () => {
       },
       { timeout: 60_000 },
     );
-    const text = 'kate: passes of ci/builder in alpha';
+    const text = 'kate: see the cluster, passes of ci/builder in alpha';
     expect(told().at(-1)).toMatchObject({
       type: 'request.waiting',
       ...item(name, `${text}, asked for. Reason: INC-1: deploy a fix`),

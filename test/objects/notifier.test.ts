@@ -124,7 +124,7 @@ describe('approvers are told', () => {
       await put('accessRequests', 'jane-1', { spec: REQUEST, status: { phase: 'Pending' } });
       await first.tick();
       expect(told).toEqual([
-        'ops request.waiting: jane: passes of ci/builder in a, asked for. Reason: INC-1: it hangs',
+        'ops request.waiting: jane: see the cluster, passes of ci/builder in a, asked for. Reason: INC-1: it hangs',
       ]);
       expect(sent[0]?.items[0]).toMatchObject({ cluster: 'a', url: 'https://c.example/console/#/requests/jane-1' });
       expect(sent[0]?.id).toMatch(/^msg_[0-9a-f-]{36}$/);
@@ -140,7 +140,7 @@ describe('approvers are told', () => {
       await setStatus('accessRequests', 'jane-1', { phase: 'Expired' });
       await next.tick();
       expect(told.slice(1)).toEqual([
-        'ops request.decided: jane: passes of ci/builder in a, approved by lee. Reason: INC-1: it hangs',
+        'ops request.decided: jane: see the cluster, passes of ci/builder in a, approved by lee. Reason: INC-1: it hangs',
       ]);
     }));
 
@@ -157,7 +157,7 @@ describe('approvers are told', () => {
         await put('passes', name(letter), { labels, spec, status: { phase: 'Pending' } });
       }
       await tick();
-      expect(told).toEqual(['ops pass.waiting: jane: passes of ci/builder in a, asked for. Reason: to look at logs']);
+      expect(told).toEqual(['ops pass.waiting: jane: a pass of ci/builder in a, asked for. Reason: to look at logs']);
       expect(sent[0]?.items[0]?.url).toBe(`https://c.example/console/#/passes/${name('a')}`);
     }));
 
@@ -180,7 +180,9 @@ describe('approvers are told', () => {
       await put('accessRequests', 'e-1', { spec, status: { phase: 'Pending' } });
       await replica().tick();
       const text = sent[0]?.items[0]?.text;
-      expect(text).toBe('e[U+202E]ve Bcc: x@example.com: passes of ci/builder in a, asked for. Reason: use <redacted>');
+      expect(text).toBe(
+        'e[U+202E]ve Bcc: x@example.com: see the cluster, passes of ci/builder in a, asked for. Reason: use <redacted>',
+      );
     }));
 });
 

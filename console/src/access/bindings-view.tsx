@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { clustersText } from '../../../src/api/clusters-field.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
-import { quantity } from '../../../src/lib/quantity.ts';
+import { countOf } from '../components/count.ts';
 import { type Column, ListTable } from '../components/list-table.tsx';
 import { Problem } from '../components/problem.tsx';
 import { FilterField } from '../components/text-field.tsx';
@@ -69,7 +69,7 @@ export function BindingsView({ fields }: { readonly fields: Fields }) {
       {known === cluster ? (
         <p className="muted" role="status" ref={count} tabIndex={-1}>
           {!isLoaded && problem === '' && 'Loading…'}
-          {isLoaded && quantity(bindings.length, 'binding')}
+          {isLoaded && countOf(bindings.length, 'binding')}
         </p>
       ) : (
         <UnknownCluster name={cluster} />
@@ -140,7 +140,7 @@ const COLUMNS: readonly Column<Binding>[] = [
           <span className="mono">{clustersText(scopeOfGrant(binding))}</span>
         )}
         {binding.reach !== undefined && (
-          <span className="muted hint"> reaches {quantity(binding.reach, 'cluster')}</span>
+          <span className="muted hint"> reaches {countOf(binding.reach, 'cluster')}</span>
         )}
       </>
     ),

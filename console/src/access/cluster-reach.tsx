@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { givesPassesOf } from '../../../src/api/reach.ts';
 import { reviewResourceAccess } from '../../../src/client/access-reviews.ts';
-import { quantity } from '../../../src/lib/quantity.ts';
+import { countOf } from '../components/count.ts';
 import { Loaded } from '../components/loaded.tsx';
 import { FilterField } from '../components/text-field.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
@@ -48,7 +48,7 @@ export function ClusterReach({ cluster, account, accounts, onAccount, version = 
           return (
             <ReachTable
               rows={rows}
-              count={quantity(rows.length, 'grant')}
+              count={countOf(rows.length, 'grant')}
               incomplete={evaluationError}
               onRemoved={() => setRemovals((old) => old + 1)}
             />

@@ -1,5 +1,5 @@
-import { quantity } from '../../../src/lib/quantity.ts';
 import { visibleName } from '../../../src/lib/text.ts';
+import { countOf } from '../components/count.ts';
 import { Loaded } from '../components/loaded.tsx';
 import { Panel } from '../components/panel.tsx';
 import { useAction } from '../hooks/use-action.ts';
@@ -65,7 +65,7 @@ export function DeleteBinding({ binding, subject, onCancel, onDone }: DeleteBind
     >
       <ul className="bullets wrap-anywhere">
         <li>{lossOf(isShared ? { ...binding, subjects: [subject] } : binding)}</li>
-        {isShared && <li>The binding stays for {quantity(others.length, 'other subject')}.</li>}
+        {isShared && <li>The binding stays for {countOf(others.length, 'other subject')}.</li>}
         {binding.manifest !== '' && (
           <li>
             It comes from the manifest {binding.manifest}. As long as it is there, it is created again when the

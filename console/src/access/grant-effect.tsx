@@ -1,6 +1,7 @@
 import { clustersText } from '../../../src/api/clusters-field.ts';
 import { givesPassesOf } from '../../../src/api/reach.ts';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
+import { countOf } from '../components/count.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { clustersOfDraft, type GrantDraft } from './grant-manifest.ts';
@@ -51,7 +52,7 @@ export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
           ? 'No cluster is selected now; clusters that are registered later may be.'
           : next.length === 0
             ? `${subject} has this already in all ${selected.length} selected clusters.`
-            : `${subject} newly ${gains} ${next.length === 1 ? '1 cluster' : `${next.length.toLocaleString()} clusters`}:`}
+            : `${subject} newly ${gains} ${countOf(next.length, 'cluster')}:`}
       </p>
       {next.length > 0 && (
         <p className="mono wrap-anywhere">
@@ -60,9 +61,7 @@ export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
         </p>
       )}
       {already.length > 0 && next.length > 0 && (
-        <p className="muted hint">
-          {already.length === 1 ? '1 cluster is' : `${already.length.toLocaleString()} clusters are`} reached already.
-        </p>
+        <p className="muted hint">{countOf(already.length, 'cluster is', 'clusters are')} reached already.</p>
       )}
     </>
   );

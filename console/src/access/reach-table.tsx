@@ -49,6 +49,7 @@ const MASTERS = 'system:masters';
 
 const CLUSTER: Column<ReachRow> = {
   title: 'Cluster',
+  className: 'list-cluster',
   cell: ({ cluster = '' }) => (
     <a href={hrefOf({ page: 'cluster', name: cluster })} className="wrap-anywhere">
       {cluster}

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
 import { reviewAuditEvents } from '../../../src/client/fleet-reviews.ts';
-import { quantity } from '../../../src/lib/quantity.ts';
+import { countOf } from '../components/count.ts';
 import { Loaded } from '../components/loaded.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
@@ -30,7 +30,7 @@ export function Reach({ user, groups }: ReachProps) {
       {({ clusters, evaluationError }) => (
         <ReachTable
           rows={clusters.flatMap(({ name, subjects }) => subjects.map((subject) => ({ ...subject, cluster: name })))}
-          count={`Reaches ${quantity(clusters.length, 'cluster')}.`}
+          count={`Reaches ${countOf(clusters.length, 'cluster')}.`}
           incomplete={evaluationError}
           onRemoved={() => setRemovals((old) => old + 1)}
         />

@@ -1,5 +1,6 @@
 import { memo, useEffect, useState, useSyncExternalStore } from 'react';
 import type { TrackedToken } from '../../../src/client/index.ts';
+import { countOf } from '../components/count.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { Problem } from '../components/problem.tsx';
 import { FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
@@ -176,7 +177,7 @@ export const PassesPage = memo(function PassesPage({ query }: { readonly query: 
 
 function countText(shown: number, remaining: number, chosen: number): string {
   const total = shown + remaining;
-  const passes = `${total.toLocaleString()} ${total === 1 ? 'pass' : 'passes'}`;
+  const passes = countOf(total, 'pass', 'passes');
   const loaded = remaining > 0 ? `, ${shown.toLocaleString()} shown` : '';
   return `${passes}${loaded}${chosen > 0 ? `, ${chosen.toLocaleString()} selected` : ''}`;
 }

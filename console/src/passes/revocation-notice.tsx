@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react';
-import { quantity } from '../../../src/lib/quantity.ts';
+import { countOf } from '../components/count.ts';
 import { type RevocationRun, type RevocationRuns, unrevokedIn } from './revocation-run.ts';
 
 const MAX_FAILURES = 5;
@@ -29,13 +29,13 @@ function Result({ run }: { readonly run: RevocationRun }) {
   const { total, failures, untried } = run;
   const left = unrevokedIn(run);
   if (left === 0) {
-    return <p>{`${quantity(total, 'pass', 'passes')} ${total === 1 ? 'was' : 'were'} revoked.`}</p>;
+    return <p>{`${countOf(total, 'pass', 'passes')} ${total === 1 ? 'was' : 'were'} revoked.`}</p>;
   }
   const more = failures.length - MAX_FAILURES;
   return (
     <div>
       <strong>
-        {`${left.toLocaleString()} of ${quantity(total, 'pass', 'passes')} ${left === 1 ? 'was' : 'were'} not revoked`}
+        {`${left.toLocaleString()} of ${countOf(total, 'pass', 'passes')} ${left === 1 ? 'was' : 'were'} not revoked`}
       </strong>
       <ul>
         {failures.slice(0, MAX_FAILURES).map(({ pass, message }) => (
@@ -47,7 +47,7 @@ function Result({ run }: { readonly run: RevocationRun }) {
       </ul>
       {untried.length > 0 && (
         <p>
-          {`The server rejected your token, so ${quantity(untried.length, 'pass', 'passes')} ${untried.length === 1 ? 'was' : 'were'} not tried. Sign in again to revoke the rest.`}
+          {`The server rejected your token, so ${countOf(untried.length, 'pass', 'passes')} ${untried.length === 1 ? 'was' : 'were'} not tried. Sign in again to revoke the rest.`}
         </p>
       )}
     </div>

@@ -31,6 +31,10 @@ export interface ApprovalSpec {
   requestedBy?: RequestUser;
 }
 
+/** The account for people, as `ci/builder`. */
+export const accountText = ({ serviceAccount }: ApprovalSpec): string =>
+  `${serviceAccount?.namespace}/${serviceAccount?.name}`;
+
 /** What an approval by the caller would do, or why it is not allowed. */
 export interface ApprovalPreview {
   allowed: boolean;

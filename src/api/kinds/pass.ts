@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { invalidValue } from '../field-error.ts';
-import type { ApiObject, Kind } from '../kind.ts';
+import type { Kind } from '../kind.ts';
+import { accountText } from './approval.ts';
 import { approvalKind } from './approval-kind.ts';
 import { textColumn } from './columns.ts';
 import { flag, list, SHORT, struct, text, texts, timestamp } from './meta.ts';
@@ -19,11 +20,6 @@ const TokenSchema = struct('PassToken', 'A token that was issued for the pass.',
   expirationTimestamp: timestamp(),
   revocable: flag('False if the cluster has issued the token: it accepts it until it expires.'),
 });
-
-function accountText(object: ApiObject): string {
-  const { serviceAccount } = passSpec(object);
-  return `${serviceAccount?.namespace}/${serviceAccount?.name}`;
-}
 
 /** A handle for tokens of one service account, for one purpose and some minutes. */
 export const passKind: Kind = approvalKind({
@@ -68,7 +64,7 @@ export const passKind: Kind = approvalKind({
   instead: 'ask for another pass',
   columns: [
     textColumn('Client', 'The agent that asks for the requester.', (object) => passSpec(object).client?.id),
-    textColumn('Account', 'The service account.', accountText),
+    textColumn('Account', 'The service account.', (object) => accountText(passSpec(object))),
   ],
   wideColumns: [
     textColumn('Purpose', 'What it is for.', (object) => passSpec(object).purpose, 1),

@@ -1,5 +1,6 @@
 import type { ApiObject } from '../../api/kind.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
+import { accountText } from '../../api/kinds/approval.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
 import { terminalSafe } from '../../lib/text.ts';
@@ -79,7 +80,7 @@ export function granted(request: ApiObject): string {
 function allowed(pass: ApiObject): string {
   const { phase, expirationTimestamp } = passStatus(pass);
   if (phase !== 'Ready') return '';
-  const { cluster, serviceAccount, requestedBy } = passSpec(pass);
-  const account = `${serviceAccount?.namespace}/${serviceAccount?.name}`;
-  return `: ${account} in ${cluster} for ${requestedBy?.username} until ${expirationTimestamp}`;
+  const spec = passSpec(pass);
+  const { cluster, requestedBy } = spec;
+  return `: ${accountText(spec)} in ${cluster} for ${requestedBy?.username} until ${expirationTimestamp}`;
 }

@@ -1,7 +1,13 @@
 import type { Caller } from '../../api/caller.ts';
 import { type FieldError, forbiddenField, invalid, required, unsupportedValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
-import { approvalSpec, approvalStatus, isOpenPhase, type RequestCondition } from '../../api/kinds/approval.ts';
+import {
+  accountText,
+  approvalSpec,
+  approvalStatus,
+  isOpenPhase,
+  type RequestCondition,
+} from '../../api/kinds/approval.ts';
 import { fleetKey, type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
@@ -93,8 +99,8 @@ async function decide(
   const decision = isWithdrawal ? { withdrawnBy: person } : { decidedBy: person, decisionTimestamp: time };
   const grant = wanted.type === 'Approved' ? grantFor() : undefined;
   if (grant !== undefined && accountState(parts, old) === 'Missing') {
-    const { cluster, serviceAccount } = approvalSpec(old);
-    const missing = `there is no service account ${serviceAccount?.namespace}/${serviceAccount?.name} in ${cluster}`;
+    const spec = approvalSpec(old);
+    const missing = `there is no service account ${accountText(spec)} in ${spec.cluster}`;
     request.warn(`${missing}: no token is issued until it exists`);
   }
   if (!dryRun) await grant?.prepare?.();
