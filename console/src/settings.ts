@@ -6,6 +6,8 @@ export interface Settings {
   readonly version: string;
   /** For how long people may ask for access. */
   readonly maxRequestSeconds: number;
+  /** For people who see no cluster. */
+  readonly helpText?: string;
   /** Undefined if users can sign in only with a token. */
   readonly provider?: Provider;
 }

@@ -1,6 +1,6 @@
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useReducer, useRef, useState, useSyncExternalStore } from 'react';
 import { reviewSelf } from '../../src/client/index.ts';
-import { useHasRequests } from './approvals/use-has-requests.ts';
+import { useWaiting } from './approvals/use-waiting.ts';
 import { queryOf } from './fleet/filter-query.ts';
 import { type Connection, FleetStore } from './fleet/fleet-store.ts';
 import { SharedWatch } from './fleet/shared-watch.ts';
@@ -55,16 +55,17 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
   // A new permission often comes with new clusters.
   const membership = snapshot.synced ? snapshot.membership : 0;
   const { permissions, problem, retry } = usePermissions(client, undefined, membership + reconnections);
-  const hasRequests = useHasRequests(client, reconnections);
   const fleetQuery = queryOf(filter);
   const { username = '' } = user;
-  const session = useMemo<SessionParts>(
-    () => ({ client, username, permissions, fleet, fleetQuery, revocations, settings }),
-    [client, username, permissions, fleet, fleetQuery, revocations, settings],
-  );
+  const [version, onChanged] = useReducer((old: number) => old + 1, 0);
+  const waiting = useWaiting({ client, username, permissions }, reconnections + version);
+  const session = useMemo<SessionParts>(() => {
+    const requests = { version, onChanged };
+    return { client, username, permissions, fleet, fleetQuery, revocations, requests, settings };
+  }, [client, username, permissions, fleet, fleetQuery, revocations, version, settings]);
   const navigation = useMemo(
-    () => navigationFor({ permissions, hasRequests }, fleetQuery),
-    [permissions, hasRequests, fleetQuery],
+    () => navigationFor({ permissions, hasRequests: waiting !== undefined }, fleetQuery),
+    [permissions, waiting, fleetQuery],
   );
   const [removed, setRemoved] = useState('');
   // In place of the page of the cluster: Back does not lead to it.
@@ -107,6 +108,7 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
         refreshes={signedIn.refreshes}
         connection={snapshot.connection}
         navigation={navigation}
+        waiting={waiting}
         page={route.page}
         version={settings.version}
         onRetry={() => watch.retryNow()}

@@ -14,13 +14,15 @@ interface TopBarProps {
   readonly refreshes: boolean;
   readonly connection: Connection;
   readonly navigation: readonly NavigationEntry[];
+  /** So many requests wait for the user. */
+  readonly waiting: number | undefined;
   readonly page: Route['page'];
   readonly version: string;
   readonly onRetry: () => void;
   readonly onSignOut: () => void;
 }
 
-export function TopBar({ connection, navigation, page, version, onRetry, ...userMenu }: TopBarProps) {
+export function TopBar({ connection, navigation, waiting = 0, page, version, onRetry, ...userMenu }: TopBarProps) {
   const { theme, toggle } = useTheme();
   return (
     <header className="top">
@@ -32,6 +34,12 @@ export function TopBar({ connection, navigation, page, version, onRetry, ...user
         {navigation.map(({ title, href, pages }) => (
           <a key={title} href={href} {...(pages.includes(page) ? { 'aria-current': 'page' as const } : {})}>
             {title}
+            {waiting > 0 && pages.includes('requests') && (
+              <span className="badge">
+                {waiting}
+                <span className="visually-hidden"> waiting</span>
+              </span>
+            )}
           </a>
         ))}
       </nav>

@@ -1,6 +1,12 @@
 import { type ApiObject, apiVersionOf, type Kind } from '../api/kind.ts';
 import { accessRequestKind } from '../api/kinds/access-request.ts';
-import { type ApprovalSpec, type ApprovalStatus, isOpenPhase, type RequestUser } from '../api/kinds/approval.ts';
+import {
+  type ApprovalSpec,
+  type ApprovalStatus,
+  isOpenPhase,
+  previewRows,
+  type RequestUser,
+} from '../api/kinds/approval.ts';
 import { passKind } from '../api/kinds/pass.ts';
 import { isStatus, type StatusError } from '../client/errors.ts';
 import { terminalSafe } from '../lib/text.ts';
@@ -99,18 +105,11 @@ export function person(user: RequestUser | undefined): string | undefined {
   return actors.length === 0 ? username : `${username} (also ${actors.join(', ')})`;
 }
 
-/** For people: the groups of the requester, what an approval would do, and what comes after it. */
-export function previewRows({ requestedBy }: ApprovalSpec, { phase, next, preview }: ApprovalStatus): Row[] {
-  const { allowed, message, has, gains, serviceAccount } = preview ?? {};
-  return [
-    ['Groups:', requestedBy?.groups?.join(', ')],
-    ['Has already:', has?.join(', ')],
-    ['Would gain:', gains?.join(', ')],
-    ['The account:', serviceAccount?.toLowerCase()],
-    ['You may approve:', allowed === undefined ? undefined : allowed ? 'yes' : `no: ${message}`],
-    ['Next:', isOpenPhase(phase) ? next : undefined],
-  ];
-}
+/** What an approval would do, and what comes after it. */
+export const nextRows = (spec: ApprovalSpec, status: ApprovalStatus): Row[] => [
+  ...previewRows(spec, status).map(([title, text]): Row => [`${title}:`, text]),
+  ['Next:', isOpenPhase(status.phase) ? status.next : undefined],
+];
 
 export const bindingRow = ({ bindingRef }: Pick<ApprovalStatus, 'bindingRef'>): Row => [
   'Binding:',

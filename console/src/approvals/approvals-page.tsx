@@ -2,48 +2,68 @@ import { memo, useState } from 'react';
 import { Loaded } from '../components/loaded.tsx';
 import { Segments } from '../components/text-field.tsx';
 import { useFields } from '../hooks/use-fields.ts';
+import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { type Query, useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { linkTo } from '../router.ts';
 import { ApprovalCard } from './approval-card.tsx';
-import { type Approval, getApproval, isOpen, listApprovals, type Resource } from './approvals.ts';
+import { type Approval, getApproval, isCurrent, listApprovals, type Resource } from './approvals.ts';
 import { RequestForm } from './request-form.tsx';
 
 const INTERVAL_MS = 10_000;
 
 /** Asks again at an interval, and after a decision. */
-function useApprovals<T>(key: string, read: () => Promise<T>): { query: Query<T>; reload: () => void } {
+function useApprovals<T>(key: string, read: () => Promise<T>): Query<T> {
+  const { requests } = useSession();
   const { generation } = useRefresh();
-  const [changes, setChanges] = useState(0);
   const round = Math.floor(useNow(INTERVAL_MS) / INTERVAL_MS);
-  const query = useQuery(key, read, generation + changes + round);
-  return { query, reload: () => setChanges((old) => old + 1) };
+  return useQuery(key, read, generation + requests.version + round);
 }
 
 interface CardsProps {
   readonly query: Query<unknown>;
   readonly approvals: readonly Approval[];
-  readonly reload: () => void;
 }
 
-const Cards = ({ query, approvals, reload }: CardsProps) => (
-  <Loaded query={query}>
-    {() =>
-      approvals.map((approval) => (
-        <ApprovalCard key={`${approval.resource} ${approval.metadata.name}`} approval={approval} onDecided={reload} />
-      ))
-    }
-  </Loaded>
-);
+/** The last decision is said above the cards: the card with its buttons may have gone. */
+function Cards({ query, approvals }: CardsProps) {
+  const { requests } = useSession();
+  const [outcome, setOutcome] = useState('');
+  const focused = useFocusAfterChange<HTMLParagraphElement>(outcome);
+  const onDecided = (text: string): void => {
+    setOutcome(text);
+    requests.onChanged();
+  };
+  return (
+    <>
+      <p
+        className={outcome === '' ? 'visually-hidden' : 'allowed wrap-anywhere'}
+        role="status"
+        ref={focused}
+        tabIndex={-1}
+      >
+        {outcome}
+      </p>
+      <Loaded query={query}>
+        {() =>
+          approvals.map((each) => (
+            <ApprovalCard key={`${each.resource} ${each.metadata.name}`} approval={each} onDecided={onDecided} />
+          ))
+        }
+      </Loaded>
+    </>
+  );
+}
 
 /** For both sides: people and agents ask for access and passes, and people decide. */
 export const ApprovalsPage = memo(function ApprovalsPage({ query: fieldsText }: { readonly query: string }) {
-  const { client } = useSession();
+  const { client, requests } = useSession();
   const fields = useFields('requests', fieldsText);
-  const { query, reload } = useApprovals('', () => listApprovals(client));
+  const query = useApprovals('', () => listApprovals(client));
   const showsAll = fields.get('show') === 'all';
-  const approvals = (query.status === 'loaded' ? query.value : []).filter((each) => showsAll || isOpen(each));
+  const now = Date.now();
+  const approvals = (query.status === 'loaded' ? query.value : []).filter((each) => showsAll || isCurrent(each, now));
   return (
     <div className="page-body stack">
       <header className="page-head">
@@ -60,13 +80,13 @@ export const ApprovalsPage = memo(function ApprovalsPage({ query: fieldsText }: 
       </header>
       <div className="columns two">
         <div className="column">
-          <Cards query={query} approvals={approvals} reload={reload} />
+          <Cards query={query} approvals={approvals} />
           {query.status === 'loaded' && approvals.length === 0 && (
             <p className="muted">{showsAll ? 'No requests.' : 'No request waits, and none is in force.'}</p>
           )}
         </div>
         <div className="column">
-          <RequestForm fields={fields} onCreated={reload} />
+          <RequestForm fields={fields} onCreated={requests.onChanged} />
         </div>
       </div>
     </div>
@@ -81,7 +101,7 @@ interface ApprovalPageProps {
 /** One request or pass, at the address that its requester gets and sends to an approver. */
 export function ApprovalPage({ resource, name }: ApprovalPageProps) {
   const { client } = useSession();
-  const { query, reload } = useApprovals(name, () => getApproval(client, resource, name));
+  const query = useApprovals(name, () => getApproval(client, resource, name));
   const approvals = query.status === 'loaded' ? [query.value] : [];
   return (
     <div className="page-body stack">
@@ -89,7 +109,7 @@ export function ApprovalPage({ resource, name }: ApprovalPageProps) {
         <h1>{resource === 'passes' ? 'Pass' : 'Request'}</h1>
         <a href={linkTo('requests')}>All requests</a>
       </header>
-      <Cards query={query} approvals={approvals} reload={reload} />
+      <Cards query={query} approvals={approvals} />
     </div>
   );
 }

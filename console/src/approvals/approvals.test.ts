@@ -3,23 +3,12 @@ import { type Client, createClient } from '../../../src/client/index.ts';
 import { scriptServer, status } from '../../../src/client/script-server.fixture.ts';
 import { servePages } from '../paged-server.fixture.ts';
 import { grantsTo, readGrants } from './account-grants.tsx';
-import { type Approval, accessOf, decide, decisionsFor, listApprovals } from './approvals.ts';
+import { type Approval, accessOf, countWaiting, decide, decisionsFor, isCurrent, listApprovals } from './approvals.ts';
 
 it.each([
-  [{ cluster: 'a' }, 'permission to see the cluster a'],
-  [{ cluster: 'a', serviceAccount: { namespace: 'ci', name: 'builder' } }, 'passes for ci/builder in a'],
-  [
-    {
-      cluster: 'a',
-      resourceAttributes: { verb: 'get', resource: 'pods', subresource: 'log', namespace: 'n', name: 'p' },
-    },
-    'permission to get pods/log p in the namespace n in a',
-  ],
-  [
-    { cluster: 'a', resourceAttributes: { verb: 'list', group: 'apps', resource: 'deployments' } },
-    'permission to list deployments.apps in a',
-  ],
-])('%j asks %s', (spec, text) => expect(accessOf({ resource: 'accessrequests', spec })).toBe(text));
+  ['accessrequests', { cluster: 'a' }, 'access to a: see the cluster'],
+  ['passes', { cluster: 'a', serviceAccount: { namespace: 'ci', name: 'b' } }, 'a pass for ci/b in a'],
+] as const)('%s of %j ask for %s', (resource, spec, text) => expect(accessOf({ resource, spec })).toBe(text));
 
 it('a decision is about the request that was shown, not about a later one of its name', async () => {
   const sent: unknown[] = [];
@@ -66,6 +55,30 @@ it.each([
   ['accessrequests', 'Denied', 'none', false, 0],
 ] as const)('MC-91: %s, %s, %s, own: %s: %i decisions', (resource, phase, needs, isOwn, count) => {
   expect(decisionsFor(approval(resource, phase, needs), isOwn)).toHaveLength(count);
+});
+
+it('what the server would not let the user approve can only be denied', () => {
+  const waiting = approval('accessrequests', 'Pending', 'none');
+  expect(decisionsFor(waiting, false, { allowed: false })).toEqual(['Denied']);
+  expect(decisionsFor(waiting, false, { allowed: true })).toEqual(['Approved', 'Denied']);
+});
+
+it('a denied request is shown for a day, others while they are open', () => {
+  const at = (phase: string, day: string) => ({
+    ...approval('accessrequests', phase, 'none'),
+    status: { phase, decisionTimestamp: `2026-01-${day}T00:00:00Z` },
+  });
+  const now = Date.parse('2026-01-05T12:00:00Z');
+  const shown = [at('Denied', '05'), at('Denied', '04'), at('Withdrawn', '05'), at('Approved', '01')];
+  expect(shown.map((each) => isCurrent(each, now))).toEqual([true, false, false, true]);
+});
+
+it('counts what waits for the user: neither own requests, nor what an auditor only sees', async () => {
+  const by = (username: string) => ({ metadata: { name: username }, spec: { requestedBy: { username } } });
+  const client = await servePages([[by('me'), by('kate'), by('lea')]]);
+  expect(await countWaiting(client, 'me', ['accessrequests'])).toBe(2);
+  expect(await countWaiting(client, 'me', [])).toBe(0);
+  expect(await countWaiting(await servePages([[]]), 'me', ['accessrequests'])).toBeUndefined();
 });
 
 it('MC-93: the grants of an account are those of itself and of its groups', () => {

@@ -4,13 +4,14 @@ import { checkAccess, toAskForAccess } from '../access/access-review.ts';
 import { Form, restOf } from '../components/form.tsx';
 import { Problem } from '../components/problem.tsx';
 import { Section } from '../components/section.tsx';
-import { SelectField, TextField } from '../components/text-field.tsx';
+import { Segments, SelectField, TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { useDebouncedQuery } from '../hooks/use-debounced-query.ts';
 import type { Fields } from '../hooks/use-fields.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { durationsUpTo } from '../pass/lifetime.ts';
+import { hrefOf } from '../router.ts';
 import { createRequest } from './approvals.ts';
 
 interface RequestFormProps {
@@ -31,28 +32,35 @@ function useIsDenied(cluster: string, namespace: string): boolean {
   return isCurrent && query.status === 'loaded' && query.value?.allowed === false;
 }
 
-/** Asks for access to a cluster, or for passes of an account in it. */
+const PASSES = [
+  ['account', 'Passes of a service account'],
+  ['me', 'Passes as me'],
+  ['none', 'No passes'],
+] as const;
+
+/** Asks to see a cluster, and for passes of it. */
 export function RequestForm({ fields, onCreated }: RequestFormProps) {
   const { client, username, settings } = useSession();
   const [cluster, setCluster] = useState(fields.get('cluster'));
   const [account, setAccount] = useState(fields.get('account'));
+  const [passes, setPasses] = useState<(typeof PASSES)[number][0]>(account === '' ? 'none' : 'account');
   const [reason, setReason] = useState('');
   const [seconds, setSeconds] = useState(String(Math.min(3_600, settings.maxRequestSeconds)));
   const { busy, failure, run } = useAction();
-  const [outcome, setOutcome] = useState('');
-  const [namespace = '', name = ''] = account.split('/', 2);
+  const [created, setCreated] = useState('');
+  const [namespace = '', name = ''] = passes === 'account' ? account.split('/', 2) : [];
   const isDenied = useIsDenied(cluster, namespace);
   const submit = async (): Promise<void> => {
     const spec: AccessRequestSpec = {
       cluster,
-      ...(account === '' ? {} : { serviceAccount: { namespace, name } }),
+      ...(passes === 'account' && { serviceAccount: { namespace, name } }),
+      ...(passes === 'me' && { userpass: true }),
       reason: reason.trim(),
       durationSeconds: Number(seconds),
     };
     await run(async () => {
-      setOutcome('');
-      const created = await createRequest(client, username, spec);
-      setOutcome(`Requested as ${created}. Approvers see it now.`);
+      setCreated('');
+      setCreated(await createRequest(client, username, spec));
       setReason('');
       onCreated();
     });
@@ -68,13 +76,17 @@ export function RequestForm({ fields, onCreated }: RequestFormProps) {
           required
           onChange={setCluster}
         />
-        <TextField
-          label="Service account"
-          field="spec.serviceAccount"
-          value={account}
-          placeholder="namespace/name; empty to see the cluster"
-          onChange={setAccount}
-        />
+        <Segments legend="And passes" value={passes} options={PASSES} onChange={setPasses} />
+        {passes === 'account' && (
+          <TextField
+            label="Service account"
+            field="spec.serviceAccount"
+            value={account}
+            placeholder="namespace/name"
+            required
+            onChange={setAccount}
+          />
+        )}
         <SelectField
           label="For"
           value={seconds}
@@ -97,9 +109,10 @@ export function RequestForm({ fields, onCreated }: RequestFormProps) {
           </p>
         )}
         <Problem text={restOf(failure, FIELDS)} />
-        {outcome !== '' && (
+        {created !== '' && (
           <p className="allowed" role="status">
-            {outcome}
+            Requested. Approvers see it now, and at this address:{' '}
+            <a href={hrefOf({ page: 'request', name: created })}>{created}</a>
           </p>
         )}
         <div className="actions">

@@ -1,7 +1,8 @@
 import { type RefObject, useCallback } from 'react';
 import { EmptyState } from '../components/empty-state.tsx';
 import { useSession } from '../hooks/use-session.ts';
-import { CLUSTERS } from '../permissions/permissions.ts';
+import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
+import { linkTo } from '../router.ts';
 import { ReadinessTiles, SearchBar } from './filter-bar.tsx';
 import { type FleetFilter, isFiltered, NO_FILTER } from './fleet-filter.ts';
 import type { FleetSnapshot } from './fleet-store.ts';
@@ -81,6 +82,7 @@ interface NoRowsProps {
 }
 
 function NoRows({ snapshot: { size, synced, connection }, filtered, onClear }: NoRowsProps) {
+  const { permissions, settings } = useSession();
   if (connection.kind === 'failed') {
     return (
       <EmptyState title="Cannot list clusters">
@@ -101,6 +103,12 @@ function NoRows({ snapshot: { size, synced, connection }, filtered, onClear }: N
   return (
     <EmptyState title="You do not have access to any cluster">
       <p>A cluster appears here as soon as a role binding gives you access to it.</p>
+      {settings.helpText !== undefined && <p className="wrap-anywhere">{settings.helpText}</p>}
+      {permissions.can('create', CLUSTERPASS, 'accessrequests') && (
+        <a className="button primary" href={linkTo('requests')}>
+          Ask for access
+        </a>
+      )}
     </EmptyState>
   );
 }

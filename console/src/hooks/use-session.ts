@@ -15,6 +15,8 @@ export interface SessionParts {
   /** The filter of the table of clusters, as it is in its URL. */
   readonly fleetQuery: string;
   readonly revocations: RevocationRuns;
+  /** The version grows when the user has asked for something, or decided. */
+  readonly requests: { readonly version: number; readonly onChanged: () => void };
   readonly settings: Settings;
 }
 

@@ -19,7 +19,7 @@ it.each([
   [5_400, '1 h 30 min'],
   [86_400, '24 hours'],
   [172_800, '2 days'],
-  [61, '61 seconds'],
+  [61, '1 min 1 s'],
 ])('formats %d seconds as %s', (seconds, text) => expect(formatDuration(seconds)).toBe(text));
 
 it.each([

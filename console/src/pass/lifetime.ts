@@ -15,12 +15,13 @@ const STEPS: readonly number[] = [
 export const durationsUpTo = (maxSeconds: number): readonly (readonly [seconds: string, text: string])[] =>
   [...STEPS.filter((step) => step < maxSeconds), maxSeconds].map((step) => [String(step), formatDuration(step)]);
 
-/** `1 hour`, `2 days`, `1 h 30 min`. */
+/** `1 hour`, `2 days`, `1 h 30 min`, `59 min 58 s`. */
 export function formatDuration(seconds: number): string {
   if (seconds >= 2 * DAY && seconds % DAY === 0) return quantity(seconds / DAY, 'day');
   if (seconds >= HOUR && seconds % HOUR === 0) return quantity(seconds / HOUR, 'hour');
   if (seconds >= HOUR) return `${Math.floor(seconds / HOUR)} h ${Math.floor((seconds % HOUR) / MINUTE)} min`;
-  return seconds % MINUTE === 0 ? quantity(seconds / MINUTE, 'minute') : quantity(seconds, 'second');
+  if (seconds % MINUTE === 0) return quantity(seconds / MINUTE, 'minute');
+  return seconds < MINUTE ? quantity(seconds, 'second') : `${Math.floor(seconds / MINUTE)} min ${seconds % MINUTE} s`;
 }
 
 /** `59:59`, `1:00:00`. */

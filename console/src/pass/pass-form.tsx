@@ -7,7 +7,8 @@ import { SelectField, TextField } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
 import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { hrefOf } from '../router.ts';
+import { CLUSTERPASS } from '../permissions/permissions.ts';
+import { hrefOf, linkTo } from '../router.ts';
 import { AccountFields } from './account-fields.tsx';
 import { BoundFields } from './bound-fields.tsx';
 import { durationsUpTo, formatDuration } from './lifetime.ts';
@@ -30,7 +31,8 @@ const FIELDS = ['spec.audiences', 'spec.boundObjectRef'];
 
 export function PassForm(props: PassFormProps) {
   const { cluster, details, accounts, generation, onRefresh, account, onAccount, onEnterName, onIssued } = props;
-  const { client } = useSession();
+  const { client, permissions } = useSession();
+  const accountText = `${account.namespace}/${account.name}`;
   // Clusterpass keeps no record of passes that a cluster signs itself.
   const canTrack = details.issuer !== '';
   const [draft, setDraft] = useState({
@@ -103,9 +105,12 @@ export function PassForm(props: PassFormProps) {
         title="Preview"
         refusal={form.refusal}
         help={
-          <a href={hrefOf({ page: 'can-i', cluster, account: `${account.namespace}/${account.name}` })}>
-            Check my permissions
-          </a>
+          <p className="actions">
+            {permissions.can('create', CLUSTERPASS, 'accessrequests') && (
+              <a href={linkTo('requests', { cluster, account: accountText })}>Ask for access</a>
+            )}
+            <a href={hrefOf({ page: 'can-i', cluster, account: accountText })}>Check my permissions</a>
+          </p>
         }
         missing={missing}
         isLoading={!form.isAccepted}

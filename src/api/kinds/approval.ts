@@ -64,6 +64,18 @@ export interface ApprovalStatus<Phase extends string = string> {
 export const approvalSpec = (object: ApiObject): ApprovalSpec => (object.spec ?? {}) as ApprovalSpec;
 export const approvalStatus = (object: ApiObject): ApprovalStatus => (object.status ?? {}) as ApprovalStatus;
 
+/** For people: who asks, and what an approval would do. A row without a text is not shown. */
+export function previewRows({ requestedBy }: ApprovalSpec, { preview }: ApprovalStatus) {
+  const { allowed, message, has, gains, serviceAccount } = preview ?? {};
+  return [
+    ['Groups', requestedBy?.groups?.join(', ')],
+    ['Has already', has?.join(', ')],
+    ['Would gain', gains?.join(', ')],
+    ['The account', serviceAccount?.toLowerCase()],
+    ['You may approve', allowed === undefined ? undefined : allowed ? 'yes' : `no: ${message}`],
+  ] as const;
+}
+
 /** An open object waits for a decision, or grants something. */
 export const isOpenPhase = (phase = 'Pending'): boolean =>
   phase === 'Pending' || phase === 'Approved' || phase === 'Ready';

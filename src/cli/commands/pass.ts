@@ -10,10 +10,10 @@ import {
   conditionRows,
   forEach,
   mayBeAbsent,
+  nextRows,
   objectName,
   PASSES,
   person,
-  previewRows,
   type Row,
   showApprovable,
 } from '../approvable.ts';
@@ -109,7 +109,7 @@ export const showPasses: Run = showApprovable(PASSES, (pass) => {
     ['Expires:', expiryOf(pass)],
     ['Decided by:', person(status.decidedBy)],
     bindingRow(status),
-    ...previewRows(spec, status),
+    ...nextRows(spec, status),
     ...(status.tokens ?? []).map(
       ({ id = 'without an id', expirationTimestamp }): Row => ['Token:', `${id}, until ${expirationTimestamp}`],
     ),

@@ -13,9 +13,9 @@ import {
   approvablePath,
   bindingRow,
   conditionRows,
+  nextRows,
   objectName,
   person,
-  previewRows,
   REQUESTS,
   showApprovable,
 } from '../approvable.ts';
@@ -129,7 +129,7 @@ export const showRequests: Run = showApprovable(REQUESTS, (request) => {
     ['Decided by:', person(status.decidedBy)],
     ['Withdrawn by:', person(status.withdrawnBy)],
     bindingRow(status),
-    ...previewRows(spec, status),
+    ...nextRows(spec, status),
     ...conditionRows(status),
   ];
 });

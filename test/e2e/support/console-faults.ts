@@ -65,7 +65,8 @@ async function forcedColorFaults(page: Page): Promise<string[]> {
   ];
 }
 
-async function inspect(page: Page, where: string, faults: string[]): Promise<void> {
+/** Adds to `faults` what is wrong with what a page shows now. */
+export async function inspect(page: Page, where: string, faults: string[]): Promise<void> {
   for (const [index, { width, colorScheme }] of SCREENS.entries()) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
