@@ -12,7 +12,7 @@
  *   B12  Without the store, everything that does not need it continues.
  *   B31  A clock that jumps removes nothing permanently: no revocation, record, key or audit file.
  */
-#define MAX_AGE 3     /* MAX_AGE_MS */
+#include "rules.h"   /* MAX_AGE: MAX_AGE_MS */
 #define UNREACHABLE 2 /* UNREACHABLE_AFTER_MS */
 #define MAX_READ 5    /* MAX_READ_MS, shortened: what matters is that it is more than MAX_AGE */
 #define SILENCE 6     /* SILENCE_MS */

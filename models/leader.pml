@@ -15,6 +15,7 @@
  *   B18     Objects can be moved to another storage engine, and revisions never go back, not even after a restore.
  *   ADR 14  No revision may return with another meaning, and none that a client holds may lie in the future.
  */
+#include "rules.h"
 #ifndef FAULT
 #define FAULT NONE
 #endif
@@ -25,6 +26,7 @@ mtype = { NONE, NO_FENCE, REPLACED_LEADS, SLOW_RENEWAL, BACKUP_REVISION, IMPORT_
 #define ITEMS 2  /* keys of the backup, which are imported within one tick */
 
 mtype = { RUNS, STOPPED, ASLEEP };
+mtype = { HELD, ENDED }; /* a term */
 typedef Replica {
   mtype state;
   byte term;      /* the create revision of its key, as etcd counts; 0: it does not lead */
@@ -54,6 +56,8 @@ Replica replicas[2];
 #define LEADS(n) (replicas[n].state == RUNS && replicas[n].term > 0 && replicas[n].validFor > MARGIN \
   && (!replicas[n].replaced || FAULT == REPLACED_LEADS))
 #define REVISION (etcd + offset)
+#define TERM_GOES(n, to) \
+  NEVER(!MAY_TERM((R(n).term > 0 -> HELD : 0), to), "ADR 17, a term begins, is renewed, and ends")
 
 inline resign(n) { R(n).term = 0; R(n).validFor = 0; R(n).renewing = false; R(n).sentAgo = 0 }
 
@@ -78,18 +82,18 @@ inline seed(revision) {
   /* A campaign: reads no key, is granted a lease, creates the key. The lease counts from before it was asked for. */ \
   :: d_step { R(i).state == RUNS && R(i).term == 0 && key == 0 && !importing && !wrote && writes < WRITES \
        && (R(i).opened == meta && !R(i).replaced || FAULT == REPLACED_LEADS) -> \
-       SAY("a replica is elected"); writes++; wrote = true; etcd++; key = etcd; holder = i + 1; lease = LEASE; \
+       SAY("a replica is elected"); TERM_GOES(i, HELD); writes++; wrote = true; etcd++; key = etcd; holder = i + 1; lease = LEASE; \
        R(i).term = key; R(i).validFor = LEASE; check() } \
   /* A renewal is served by etcd, and its answer may be late. */ \
   :: d_step { R(i).state == RUNS && R(i).term > 0 && !R(i).renewing && key == R(i).term && holder == i + 1 \
        && (R(i).opened == meta || FAULT == REPLACED_LEADS) -> \
-       SAY("etcd renews the lease"); lease = LEASE; R(i).renewing = true; R(i).sentAgo = 0 } \
+       SAY("etcd renews the lease"); TERM_GOES(i, HELD); lease = LEASE; R(i).renewing = true; R(i).sentAgo = 0 } \
   :: d_step { R(i).state == RUNS && R(i).renewing -> \
        SAY("the leader gets the answer to its renewal"); R(i).renewing = false; \
        R(i).validFor = (FAULT == SLOW_RENEWAL -> LEASE : (LEASE > R(i).sentAgo -> LEASE - R(i).sentAgo : 0)); \
        R(i).sentAgo = 0; check() } \
   :: d_step { R(i).state == RUNS && R(i).term > 0 && (key != R(i).term || R(i).validFor == 0) -> \
-       SAY("a replica finds that it no longer leads"); resign(i) } \
+       SAY("a replica finds that it no longer leads"); TERM_GOES(i, ENDED); resign(i) } \
   /* Work of the leader: it takes the guard, then its write is under way, for as long as it likes. */ \
   :: d_step { LEADS(i) && !R(i).writing && writes < WRITES -> \
        SAY("the leader begins a write"); writes++; R(i).writing = true; R(i).guard = R(i).term } \

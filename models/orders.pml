@@ -10,6 +10,7 @@
  *   orders  At most one token for an order, and none that nobody can account for: while a token is valid, its order is
  *           in the store, or its record is in the cluster, from which a connector removes the Secret.
  */
+#include "rules.h"
 #ifndef FAULT
 #define FAULT NONE
 #endif
@@ -50,7 +51,7 @@ inline check() {
   NEVER(IS_VALID && order == GONE && record == 0, "orders, no token that nobody can account for")
 }
 
-inline move(to) { order = to; version++ }
+inline move(to) { NEVER(!MAY_ORDER(order, to), "orders, each step once, and in their order"); order = to; version++ }
 
 /* A connector that has died knows what is in the cluster and in the list, once it has read them. */
 inline die(n) {

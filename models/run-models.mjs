@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { compiler, setUpPrograms, spin, whyMissing } from '../scripts/programs.mjs';
 import { MODELS } from './models.mjs';
+import { rulesHeader } from './rules.mjs';
 
 const FOLDER = import.meta.dirname;
 const MEGABYTES = 2_048;
@@ -42,6 +43,7 @@ export function search(name, bounds, { shortest = false, optimize = '-O0' } = {}
   const definitions = bounds.map((bound) => `-D${bound}`);
   try {
     copyFileSync(join(FOLDER, file), join(folder, file));
+    writeFileSync(join(folder, 'rules.h'), rulesHeader());
     output(spin.path ?? '', ['-a', ...definitions, file], folder);
     const settings = ['-DSAFETY', '-DCOLLAPSE', `-DMEMLIM=${MEGABYTES}`, ...(shortest ? ['-DBFS'] : [])];
     output(compiler.path ?? '', [optimize, '-w', ...settings, '-o', 'pan', 'pan.c'], folder);

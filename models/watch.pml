@@ -11,12 +11,14 @@
  *   B3       A watch is ordered, complete, without repetition, and can be resumed: DELETED comes once.
  *   ADR 50   A watch that resumes from an older version than the last change of its rules is 410.
  */
+#include "rules.h"
 #ifndef FAULT
 #define FAULT NONE
 #endif
 mtype = { NONE, ENDED_RESUMES, RECREATED, STALE_RESUMES, HIDDEN_TWICE };
 /* REVISIONS and CUTS, of the command line: the last revision, and how often the connection is lost. */
 
+mtype = { HAS, ADDED, MODIFIED, DELETED };  /* what the client has, and is sent */
 mtype = { CLOSED, CATCHING_UP, LIVE };
 /* What is still to be written, in order; a FRAME was made when it was live. */
 mtype = { EVENT, FRAME, SHOWN, HIDDEN, BOOKMARK };
@@ -48,13 +50,14 @@ byte at, cuts;
 /* Frames reach the client. `made`: the rule by which their object may be seen. */
 inline reveal(made, which, version) {
   NEVER(!ADMITS(made, which), "A18, an object that is hidden is sent");
+  NEVER(!MAY_CLIENT((has -> HAS : 0), (has -> MODIFIED : ADDED)), "B3, what a client is sent follows from what it has");
   has = true; lacks = false; at = version
 }
 /* `had`: the client has it, unless it was hidden since. */
 inline hide(had, version) {
   if
   :: had && !lacks || FAULT == HIDDEN_TWICE ->
-     NEVER(!has, "B3, DELETED comes twice for one disappearance");
+     NEVER(!MAY_CLIENT((has -> HAS : 0), DELETED), "B3, DELETED comes twice for one disappearance");
      has = false; at = version
   :: else
   fi;

@@ -59,6 +59,11 @@ export const RECORD_OPTIONS = {
     default: '10000',
     doc: 'How many of a million requests are traced when the caller sends no `traceparent` header.',
   }),
+  traceFile: option({
+    value: 'FILE',
+    parse: path,
+    doc: 'For tests: the steps of the protocols between replicas, as lines of JSON that a checker reads. Has the names of objects and no secrets; grows without bound.',
+  }),
   logLevel: option({
     value: 'LEVEL',
     parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),

@@ -147,6 +147,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
         ? undefined
         : { endpoint: values.tracingEndpoint, perMillion: values.tracingSamplingRatePerMillion },
     logLevel: values.logLevel,
+    traceFile: values.traceFile,
     demo: values.demo,
     demoTlsListen: values.demoTlsListen,
     /** Delete the objects of the demo. */

@@ -15,6 +15,7 @@ import { isLow } from '../observability/audit/audit-file.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { observeFlowControl, observeHandshakes, observeMemory } from '../observability/metrics/observe-parts.ts';
+import type { Trace } from '../observability/protocol-trace.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import type { Issuers } from '../tokens/claims.ts';
@@ -50,8 +51,9 @@ interface ApiParts {
   readonly issuers: Issuers;
   readonly issuerIndex: IssuerIndex;
   readonly store: Pick<Store, 'get' | 'revision'>;
-  readonly cache: { readonly ready: boolean };
+  readonly cache: { readonly ready: boolean; readonly revision: number };
   readonly freshness: Pick<Freshness, 'isUnreachable' | 'proveCurrent' | 'whenCurrent'>;
+  readonly trace: Trace | undefined;
   /** Files whose callers are refused, because the file is gone. */
   readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
   readonly refusedLines: () => number;
@@ -140,10 +142,19 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     parseRequestLine: createRequestLineParser({ productName }),
     freshness: {
       proveCurrent: () => parts().freshness.proveCurrent(),
-      whenCurrent: (timeoutMs) => parts().freshness.whenCurrent(timeoutMs),
+      whenCurrent: async (timeoutMs) => {
+        const isCurrent = await parts().freshness.whenCurrent(timeoutMs);
+        if (!isCurrent) parts().trace?.('refuses', {});
+        return isCurrent;
+      },
     },
     authenticate: (authorization, warn) => parts().authenticator.authenticate(authorization, warn),
     authenticateToken: (token) => parts().authenticator.authenticateToken(token),
+    onDecision: ({ startedAt }) => {
+      const { cache, freshness, trace } = parts();
+      const { revision } = cache;
+      trace?.('decides', { took: performance.now() - startedAt, revision, isUnreachable: freshness.isUnreachable });
+    },
     authorizer: {
       decide: (caller, question) => parts().authorizer.decide(caller, question),
       decidePath: (caller, question) => parts().authorizer.decidePath(caller, question),

@@ -3,6 +3,7 @@ import type { Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { type ApiError, notFound, unavailable } from '../api/status.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
+import type { Trace } from '../observability/protocol-trace.ts';
 import type { WriteResult } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
 import type { Reflector } from '../storage/reflector.ts';
@@ -22,15 +23,18 @@ export class ObjectReader {
   readonly #reflector: Reflector<StoredObject>;
   readonly #caches: ReadonlyMap<Kind, ObjectCache>;
   readonly #freshness: Pick<Freshness, 'catchUp'>;
+  readonly #trace: Trace | undefined;
 
   constructor(
     reflector: Reflector<StoredObject>,
     caches: ReadonlyMap<Kind, ObjectCache>,
     freshness: Pick<Freshness, 'catchUp'>,
+    trace?: Trace,
   ) {
     this.#reflector = reflector;
     this.#caches = caches;
     this.#freshness = freshness;
+    this.#trace = trace;
   }
 
   /** Reads include all changes up to this revision. */
@@ -80,6 +84,7 @@ export class ObjectReader {
   /** After it, reads include every write acknowledged before the call. */
   async catchUp(): Promise<void> {
     this.assertReady();
+    const asked = this.#trace && performance.now();
     let reached: boolean;
     try {
       reached = await this.#freshness.catchUp(TIMEOUT_MS);
@@ -87,6 +92,7 @@ export class ObjectReader {
       throw asApiError(error);
     }
     if (!reached) throw unavailable('the cache is behind the store, please try again');
+    if (asked !== undefined) this.#trace?.('read', { took: performance.now() - asked, revision: this.revision });
   }
 
   /** Waits for what a `resourceVersion` asks for. Without one as fresh as the store; 0: any state of the cache. */
@@ -112,6 +118,7 @@ export class ObjectReader {
     const reached = await this.#reflector.waitFor(revision, TIMEOUT_MS);
     // A refused write has changed nothing, and the callers read again before they retry.
     if (ok && !reached) throw notYetInForce();
+    if (ok) this.#trace?.('acknowledged', { revision });
   }
 
   assertReady(): void {

@@ -27,6 +27,7 @@ import { openAuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger, ServerLog } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
 import { observeLog, observeParts } from '../observability/metrics/observe-parts.ts';
+import { openTrace, type Trace } from '../observability/protocol-trace.ts';
 import { createIssuers } from '../tokens/claims.ts';
 import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
 import { createDispatch, createTokens } from './create-dispatch.ts';
@@ -56,7 +57,7 @@ export async function compose(
   options: ServeOptions,
   version: string,
   { logger, output }: ServerLog,
-  openStore: () => Promise<OpenedStore>,
+  openStore: (trace: Trace | undefined) => Promise<OpenedStore>,
   joined?: { readonly metrics: JoinMetrics; readonly siblings: Siblings },
 ): Promise<Program> {
   const rules = createAddressRules(options.clusterNetworks);
@@ -85,6 +86,7 @@ export async function compose(
   try {
     const metrics = createMetrics(joined?.metrics);
     observeLog(metrics, () => output.dropped);
+    const trace = options.traceFile === undefined ? undefined : openTrace(options.traceFile);
     const audit = await openAuditLogs(options, logger);
     closers.push(() => audit.close());
     const tracer = await openTracing(options, version, logger);
@@ -132,8 +134,8 @@ export async function compose(
     const waiting = options.store.engine === 'etcd' ? waitForStore(logger) : <T>(step: () => Promise<T>) => step();
     const onOpen = (close: () => Promise<void> | void): void => void closers.push(close);
     const { siblings } = joined ?? {};
-    const base: Base = { options, catalog, issuers, audit, metrics, logger, work, memory, onOpen };
-    const state = await openState({ ...base, openStore, waiting, siblings });
+    const base: Base = { options, catalog, issuers, audit, metrics, logger, work, memory, trace, onOpen };
+    const state = await openState({ ...base, openStore: () => openStore(trace), waiting, siblings });
     const { store, leadership, clock, objects, signing } = state;
     // A port that the system has chosen is another one at each start.
     if (options.baseUrl !== undefined) await waiting(() => recordBaseUrl(store, baseUrl, logger));
@@ -251,6 +253,7 @@ export async function compose(
       store,
       cache: reflector,
       freshness,
+      trace,
       goneFiles: callers.isGone,
       refusedLines: callers.failing.lines,
       manifestProblems: manifests.problems,

@@ -112,6 +112,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     },
     now: Date.now,
     random: Math.random,
+    trace: parts.trace,
     createToken: createTokenHandler(parts.issueToken),
     createReview: createReviewHandler({
       authorizer: policy,

@@ -4,6 +4,7 @@ import { WrongStoredType } from '../api/codec/stored-types.ts';
 import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { GENERATION_FIELD } from '../api/kinds/fleet-role-binding.ts';
+import { orderStatus } from '../api/kinds/token-order.ts';
 import { fleetKey, REGISTRY_PREFIX } from '../api/object-key.ts';
 import { Policy } from '../authz/policy/policy.ts';
 import { PolicyUpdater, rbacKinds } from '../authz/policy-updater.ts';
@@ -13,15 +14,17 @@ import type { MemoryAccount } from '../lib/memory-account.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
 import { DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { isProjected, ProjectedCache, withProjections } from '../objects/projected-cache.ts';
+import type { ReadableEvent } from '../objects/readable.ts';
 import { ObjectReader } from '../objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../objects/stored-object.ts';
 import { UnfinishedDeletions } from '../objects/unfinished-deletions.ts';
 import { ObjectWriter } from '../objects/writer.ts';
+import type { Trace } from '../observability/protocol-trace.ts';
 import type { Store } from '../storage/contract.ts';
 import { Freshness } from '../storage/freshness.ts';
 import { HistoryBudget } from '../storage/history-budget.ts';
 import { Reflector } from '../storage/reflector.ts';
-import { WatchCache } from '../storage/watch-cache.ts';
+import { type CacheEvent, WatchCache } from '../storage/watch-cache.ts';
 
 interface ObjectsOptions extends PublicViewOptions {
   readonly catalog: Catalog;
@@ -36,6 +39,7 @@ interface ObjectsOptions extends PublicViewOptions {
   readonly onError: (error: unknown) => void;
   readonly work: WorkQueue;
   readonly memory: MemoryAccount;
+  readonly trace?: Trace | undefined;
 }
 
 export interface Objects {
@@ -56,7 +60,7 @@ export interface Objects {
  * reflector.
  */
 export function createObjects(options: ObjectsOptions): Objects {
-  const { catalog, store, historyRevisions } = options;
+  const { catalog, store, historyRevisions, trace } = options;
   const publicView = createPublicView(options);
   const budget = new HistoryBudget();
   const caches = new Map(
@@ -80,7 +84,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     decodeProblem: (error) => (error instanceof WrongStoredType ? error.message : undefined),
   });
   const freshness = new Freshness({ store, parts: [reflector] });
-  const reader = new ObjectReader(reflector, caches, freshness);
+  const reader = new ObjectReader(reflector, caches, freshness, trace);
   const policy = new Policy({
     labelsOf: (name) => {
       const cluster = reader.find(catalog.clusters, fleetKey(name));
@@ -89,18 +93,27 @@ export function createObjects(options: ObjectsOptions): Objects {
     ...(options.now && { now: options.now }),
   });
   const policyKinds = new Set(rbacKinds(catalog));
+  const isPolicy = ({ before, after }: ReadableEvent): boolean => {
+    const kind = (after ?? before)?.kind;
+    if (kind === undefined || !policyKinds.has(kind)) return false;
+    // The leader writes the status of bindings, which grants nothing.
+    return kind !== catalog.fleetRoleBindings || after?.field(GENERATION_FIELD) !== before?.field(GENERATION_FIELD);
+  };
   const broadcaster = new Broadcaster({
     clusters: catalog.clusters,
-    isPolicy: ({ before, after }) => {
-      const kind = (after ?? before)?.kind;
-      if (kind === undefined || !policyKinds.has(kind)) return false;
-      // The leader writes the status of bindings, which grants nothing.
-      return kind !== catalog.fleetRoleBindings || after?.field(GENERATION_FIELD) !== before?.field(GENERATION_FIELD);
-    },
+    isPolicy,
+    trace,
     bookmarkIntervalMs: options.bookmarkIntervalMs,
     memory: options.memory,
     timeOfDay: options.now ?? Date.now,
   });
+  const onEvent = (event: CacheEvent<StoredObject>): void => {
+    const { before, after = before, revision } = event;
+    const order = after?.kind === catalog.tokenOrders ? orderStatus(after.object()) : {};
+    const facts = { claimedBy: order.claimedBy, phase: order.phase, answered: order.answer && true };
+    trace?.('applied', { revision, key: after?.key, gone: !event.after, rules: isPolicy(event), ...facts });
+  };
+  if (trace) reflector.listen({ onEvent, onReset: (revision) => trace('filled', { revision }) });
   // The policy first: an event is filtered by the policy at its revision.
   const onOrphaned = (revision: number): void => broadcaster.onBindingsOrphaned(revision);
   reflector.listen(new PolicyUpdater({ policy, reader, catalog, onOrphaned }));

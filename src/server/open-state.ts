@@ -14,6 +14,7 @@ import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import { serverEvent } from '../observability/audit/server-event.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
+import type { Trace } from '../observability/protocol-trace.ts';
 import { StorageError, type Store } from '../storage/contract.ts';
 import { type Leadership, leadsWhile } from '../storage/leadership.ts';
 import { measuredStore } from '../storage/measured-store.ts';
@@ -39,6 +40,7 @@ export interface Base {
   /** For all work of this process that takes long. */
   readonly work: WorkQueue;
   readonly memory: MemoryAccount;
+  readonly trace: Trace | undefined;
   /** Called with how to close each part, as soon as it is open. */
   readonly onOpen: (close: () => Promise<void> | void) => void;
 }
@@ -77,7 +79,7 @@ export async function openState(parts: StateParts): Promise<State> {
     metrics.storeSeconds.observe({ operation }, seconds);
     if (failed) metrics.storeErrors.inc({ operation });
   };
-  const store = measuredStore(engine, observe, siblings?.afterWrite);
+  const store = measuredStore(engine, observe, siblings?.afterWrite, parts.trace);
   onOpen(() => store.close());
   const leadership = campaign();
   onOpen(() => leadership.close());
@@ -107,6 +109,7 @@ export async function openState(parts: StateParts): Promise<State> {
     delay: async (ms) => pause(ms, { ref: false }),
     work,
     memory,
+    trace: parts.trace,
     onError: (error) => logger.error({ err: error }, storeErrorText(error)),
   });
   const { reader, writer, propagation, reflector, freshness, broadcaster } = objects;

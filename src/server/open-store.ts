@@ -2,6 +2,7 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { StoreOptions } from '../config/store-options.ts';
 import type { Logger } from '../observability/logger.ts';
+import type { Trace } from '../observability/protocol-trace.ts';
 import { IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
 import { followCredentials, readCredentials } from '../storage/etcd/etcd-credentials.ts';
 import type { EtcdCredentials } from '../storage/etcd/members.ts';
@@ -33,6 +34,7 @@ export interface OpenOptions {
   readonly renewEveryMs?: number;
   /** How long one attempt to reach etcd takes. */
   readonly openWithinMs?: number;
+  readonly trace?: Trace | undefined;
 }
 
 const OPEN_WITHIN_MS = 10_000;
@@ -79,6 +81,7 @@ async function openEngine(
     serves = false,
     renewEveryMs = RENEW_EVERY_MS,
     openWithinMs = OPEN_WITHIN_MS,
+    trace,
   } = openOptions;
   if (options.engine === 'etcd') {
     const { endpoints, prefix } = options;
@@ -92,6 +95,7 @@ async function openEngine(
       endpoints,
       prefix,
       logger,
+      trace,
       existing,
       openWithinMs,
       followCredentials: (use) => {

@@ -100,7 +100,7 @@ function keepDebuggersOut(logger: Logger): void {
 async function serveAlone(options: ServeOptions, version: string, log: ServerLog): Promise<Program> {
   const { compose } = await import('./compose.ts');
   const openOptions = { openWithinMs: ATTEMPT_MS, serves: true };
-  return compose(options, version, log, () => openStore(options.store, log.logger, openOptions));
+  return compose(options, version, log, (trace) => openStore(options.store, log.logger, { ...openOptions, trace }));
 }
 
 /** A terminal that is closed sends SIGHUP. Elsewhere it is sent by programs that expect files to be read again. */

@@ -1,12 +1,15 @@
-import type { Store } from './contract.ts';
+import type { Trace } from '../observability/protocol-trace.ts';
+import { LEADER_KEY, type Store } from './contract.ts';
 
 type StoreOperation = 'get' | 'list' | 'write' | 'revision' | 'compact';
 
 /** Called when a call of the store has ended. */
 type ObserveStore = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
+type AfterWrite = () => Promise<void>;
+
 /** The same store, with the duration of each call reported. A write returns when `afterWrite` has resolved. */
-export function measuredStore(store: Store, observe: ObserveStore, afterWrite?: () => Promise<void>): Store {
+export function measuredStore(store: Store, observe: ObserveStore, afterWrite?: AfterWrite, trace?: Trace): Store {
   const measured = async <T>(operation: StoreOperation, call: Promise<T>): Promise<T> => {
     const from = performance.now();
     let failed = true;
@@ -23,6 +26,8 @@ export function measuredStore(store: Store, observe: ObserveStore, afterWrite?: 
     list: (request) => measured('list', store.list(request)),
     async write(write) {
       const result = await measured('write', store.write(write));
+      const fence = trace && write.guards?.find(({ key }) => key === LEADER_KEY);
+      if (fence) trace?.('written', { ...fence.expect, ok: result.ok, revision: result.revision });
       if (result.ok) await afterWrite?.();
       return result;
     },

@@ -7,6 +7,8 @@ import { CHAOS_USER } from './revocation-clients.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 export interface Deployment extends Machines {
+  /** The steps of each replica, see docs/models.md. */
+  readonly traces: readonly string[];
   close(): Promise<void>;
 }
 
@@ -53,7 +55,7 @@ export async function startDeployment(): Promise<Deployment> {
     });
     replicas.push(...started.servers);
     front = await startFront(replicas.map(({ url }) => Number(new URL(url).port)));
-    return { members: etcd.members, replicas, proxies, peers, front: front?.url, close };
+    return { members: etcd.members, replicas, proxies, peers, front: front?.url, traces: started.traces, close };
   } catch (error) {
     await close();
     throw error;

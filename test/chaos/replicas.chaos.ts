@@ -10,6 +10,7 @@ import { type Deployment, startDeployment } from './deployment.ts';
 import type { FaultKind } from './faults.ts';
 import { runChaos } from './run.ts';
 import { problemsIn, summaryOf } from './summary.ts';
+import { checkTraces } from './trace-checker.ts';
 
 const SECONDS = Number(process.env.CLUSTERPASS_CHAOS_SECONDS);
 const READS = Number(process.env.CLUSTERPASS_CHAOS_READS ?? 0);
@@ -83,7 +84,11 @@ describeWithEtcd('replicas under faults', () => {
         during: (kind) => delay((kind === 'replica killed' ? 5_000 : 1_000) + random() * 5_000),
         report,
       });
-      report(`\n${summaryOf(outcome)}\n`);
+      const { steps, problems } = await checkTraces(deployment.traces);
+      report(
+        `\n${summaryOf(outcome)}\n| steps of the replicas | ${JSON.stringify(steps)}: ${problems.length} problems |\n`,
+      );
+      expect(problems).toEqual([]);
       expect(problemsIn(outcome)).toEqual([]);
       expect(outcome.tokens.askedAfterDeath).toBeGreaterThan(0);
       for (const [what, count] of Object.entries(outcome.checker.checked)) expect(count, what).toBeGreaterThan(0);

@@ -5,6 +5,7 @@ import type { FaultKind } from './faults.ts';
 import { checkPlantedViolations } from './planted-violations.ts';
 import { type Progress, runChaos } from './run.ts';
 import { problemsIn, summaryOf } from './summary.ts';
+import { checkTraces } from './trace-checker.ts';
 
 /** Each once. `npm run test:chaos` runs for longer. */
 const FAULTS: readonly FaultKind[] = [
@@ -69,5 +70,7 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members', () => 
     expect(problemsIn(outcome), summary).toEqual([]);
     expect([...outcome.faults.keys()]).toEqual(FAULTS);
     for (const [what, count] of Object.entries(outcome.checker.checked)) expect(count, what).toBeGreaterThan(0);
+    const { steps, problems } = await checkTraces(deployment.traces);
+    expect(problems, JSON.stringify(steps)).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { checkTraces } from '../chaos/trace-checker.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster, bindRole, listAs, namesIn, PUBLIC_LIST, setRole, touch } from './support/fleet.ts';
 import { createAccount, createCluster, createNamespace, issue, tokenPath } from './support/objects.ts';
@@ -207,6 +208,13 @@ describeWithEtcd('B8: replicas on one etcd', () => {
   });
 
   // The last one: the store is another one afterwards.
+  it('their steps are those of the models', async () => {
+    const { steps, problems } = await checkTraces(started.traces);
+    expect(problems).toEqual([]);
+    for (const step of ['acknowledged', 'read', 'decides', 'applied', 'leads', 'written', 'shown', 'watches', 'sent'])
+      expect(steps, step).toHaveProperty(step);
+  });
+
   it('after an import into their prefix, a replica that was not restarted decides nothing and does not lead, and says what to do', async () => {
     const [former, other] = replicas;
     await createAccount(former, 'kept');

@@ -6,6 +6,7 @@ import type { MemoryAccount } from '../../lib/memory-account.ts';
 import { every } from '../../lib/rounds.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
+import type { Trace } from '../../observability/protocol-trace.ts';
 import type { Representation } from '../representation.ts';
 import { bookmarkFrame, EventFrames } from './frames.ts';
 import { type Batch, batchesOf, batchOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
@@ -59,6 +60,7 @@ interface BroadcasterOptions extends WriteSchedulerOptions {
   readonly memory: MemoryAccount;
   /** Epoch milliseconds. */
   readonly timeOfDay: () => number;
+  readonly trace?: Trace | undefined;
 }
 
 const TIME_CHECK_MS = 1_000;
@@ -81,6 +83,8 @@ export class Broadcaster implements ProjectionListener {
   readonly #stopTimers: () => void;
   /** The first policy change that has not taken effect yet. */
   #policyChangedAt: number | undefined;
+  /** Watches have followed the policy up to this revision. */
+  #followed = 0;
   #revision = 0;
   #bookmarks = { revision: 0, byForm: new Map<string, Batch>() };
   #labelsChangedAt = 0;
@@ -195,6 +199,7 @@ export class Broadcaster implements ProjectionListener {
     for (const group of this.#groups.get(kind)?.values() ?? []) {
       const shown = frames.for(group.view.selection, group.view.representation);
       if (shown === undefined) continue;
+      this.#options.trace?.('shown', { revision, key, rules: this.#followed });
       group.frames.push(...shown);
       this.#dirty.add(group);
     }
@@ -286,6 +291,7 @@ export class Broadcaster implements ProjectionListener {
     // Rules permit an impersonation as well: it ends with its permission.
     for (const watcher of [...this.#watchers]) if (watcher.caller.impersonator !== undefined) watcher.checkCaller();
     this.#revision = Math.max(this.#revision, revision);
+    this.#followed = revision;
     const change = { since, revision, differences: new Map<string, ViewChange>() };
     for (const watcher of [...this.#watchers]) watcher.onPolicyChange(change);
   }

@@ -4,10 +4,12 @@ import { ApiError, badRequest } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { FieldSelector } from '../../objects/selectors/field-selector.ts';
 import { warmingUp } from '../../objects/storage-errors.ts';
+import type { Trace } from '../../observability/protocol-trace.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { assertFormFits, type Views } from '../views.ts';
 import type { Broadcaster } from './broadcaster.ts';
 import { errorFrame } from './frames.ts';
+import { tracedSink } from './traced-sink.ts';
 import { createWatchViews, type WatchViews } from './watch-view.ts';
 import { Watcher } from './watcher.ts';
 
@@ -22,6 +24,7 @@ export interface WatchParts {
   readonly now: () => number;
   /** In [0, 1): spreads the ends of watches. */
   readonly random: () => number;
+  readonly trace?: Trace | undefined;
 }
 
 /** V-04: without timeoutSeconds a watch lasts between half an hour and an hour. */
@@ -73,17 +76,20 @@ function start(
   views: WatchViews,
   sink: WatchSink,
 ): void {
-  const { reader, broadcaster } = parts;
+  const { reader, broadcaster, trace } = parts;
   const { sendInitialEvents, timeoutSeconds, resourceVersion = 0, allowWatchBookmarks } = options;
+  const startsWithState = sendInitialEvents ?? resourceVersion === 0;
   const cache = reader.readable(kind);
   if (!reader.ready) {
     fail(sink, warmingUp());
     return;
   }
+  const watch = broadcaster.nextId();
+  trace?.('watches', { watch, after: startsWithState ? undefined : resourceVersion, resource: kind.resource });
   const watcher = new Watcher({
     broadcaster,
     cache,
-    sink,
+    sink: trace === undefined ? sink : tracedSink(sink, trace, watch),
     caller: request.caller,
     views,
     refusal: () => parts.refusal(request, kind),
@@ -95,7 +101,7 @@ function start(
   // The rules may have changed since the request was authorized, because it waited for the caches.
   if (watcher.endIfRefused()) return;
   // V-05: without a resourceVersion, or from 0, a watch starts with the state, unless V-09 says otherwise.
-  if (sendInitialEvents ?? resourceVersion === 0) {
+  if (startsWithState) {
     const marksEnd = sendInitialEvents === true && allowWatchBookmarks;
     watcher.startWithState(cache.snapshot, broadcaster.revision, { marksEnd });
   } else {

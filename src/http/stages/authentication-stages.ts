@@ -53,10 +53,11 @@ function keepCaller(x: Exchange, { onAuthenticated }: StageParts, caller: Caller
 /** To check a token costs a signature. So the 401s of an address are delayed when it fails again and again. */
 function keepFound(
   x: Exchange,
-  { flowControl }: StageParts,
+  { flowControl, onDecision }: StageParts,
   found: MaybePromise<Caller>,
   keep: (caller: Caller) => void,
 ): MaybePromise<void> {
+  onDecision?.(x);
   if (!(found instanceof Promise)) return keep(found);
   return found.then(keep, (error) => {
     if (!(error instanceof ApiError) || error.status.code !== 401) throw error;

@@ -23,6 +23,8 @@ export interface StageParts {
   readonly authenticate: (authorization: string | undefined, warn: (text: string) => void) => MaybePromise<Caller>;
   /** Authenticates the token in a form. */
   readonly authenticateToken: (token: Secret) => MaybePromise<Caller>;
+  /** Called when a credential is judged, from what is in memory now. */
+  readonly onDecision?: (exchange: Exchange) => void;
   /** Called with the connection of every caller who authenticates. */
   readonly onAuthenticated: (socket: Socket) => void;
   readonly authorizer: Authorizer;

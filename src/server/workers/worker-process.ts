@@ -2,6 +2,7 @@ import type { Worker } from 'node:cluster';
 import type { ServeOptions } from '../../config/serve-options.ts';
 import type { ServerLog } from '../../observability/logger.ts';
 import type { JoinMetrics } from '../../observability/metrics/metrics.ts';
+import type { Trace } from '../../observability/protocol-trace.ts';
 import { ProxyStore } from '../../storage/proxy/proxy-store.ts';
 import { compose } from '../compose.ts';
 import { type OpenedStore, openStore } from '../open-store.ts';
@@ -31,9 +32,9 @@ export async function runWorker(
     measure = own;
     return () => primary.call('scrape', undefined);
   };
-  const open = async (): Promise<OpenedStore> =>
+  const open = async (trace: Trace | undefined): Promise<OpenedStore> =>
     proxy === undefined
-      ? openStore(options.store, logger, { openWithinMs: ATTEMPT_MS })
+      ? openStore(options.store, logger, { openWithinMs: ATTEMPT_MS, trace })
       : { store: proxy, campaign: () => proxy.campaign() };
   try {
     // The limit is for all workers together.

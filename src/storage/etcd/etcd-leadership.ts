@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { pause } from '../../lib/backoff.ts';
 import type { Logger } from '../../observability/logger.ts';
+import type { Trace } from '../../observability/protocol-trace.ts';
 import { type Guard, LEADER_KEY, type Revision } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
 import { toStorageError } from './etcd-errors.ts';
@@ -41,6 +42,7 @@ interface EtcdLeadershipOptions {
   /** Whether the store knows that another one has taken its place. */
   readonly isReplaced: () => boolean;
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
+  readonly trace?: Trace | undefined;
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
   /** Default: a timer. Ends with the signal. */
@@ -61,6 +63,7 @@ export class EtcdLeadership implements Leadership {
   readonly #sameStore: EtcdCompare;
   readonly #isReplaced: () => boolean;
   readonly #logger: EtcdLeadershipOptions['logger'];
+  readonly #trace: Trace | undefined;
   readonly #now: () => number;
   readonly #wait: NonNullable<EtcdLeadershipOptions['sleep']>;
   readonly #closing = new AbortController();
@@ -68,12 +71,13 @@ export class EtcdLeadership implements Leadership {
   #term: Term | undefined;
 
   constructor(options: EtcdLeadershipOptions) {
-    const { members, space, meta, isReplaced, logger, now = () => performance.now(), sleep = onTimer } = options;
+    const { members, space, meta, isReplaced, logger, trace, now = () => performance.now(), sleep = onTimer } = options;
     this.#members = members;
     this.#space = space;
     this.#sameStore = { target: MOD_REVISION, key: space.metaKey, modRevision: meta.modRevision };
     this.#isReplaced = isReplaced;
     this.#logger = logger;
+    this.#trace = trace;
     this.#now = now;
     this.#wait = sleep;
     this.#running = this.#run();
@@ -118,7 +122,14 @@ export class EtcdLeadership implements Leadership {
     const created = await this.#elect(key, id);
     if (created === undefined) return undefined;
     this.#logger?.info({}, 'this replica leads');
-    return { lease: id, created, validUntil: requested + ttl * 1_000 };
+    const term = { lease: id, created, validUntil: 0 };
+    this.#extend(term, requested + ttl * 1_000);
+    return term;
+  }
+
+  #extend(term: Term, validUntil: number): void {
+    term.validUntil = validUntil;
+    this.#trace?.('leads', { epoch: term.created, for: validUntil - MARGIN_MS - this.#now() });
   }
 
   /** The revision of the leader's key; undefined if another replica was faster, and the lease is given back. */
@@ -151,13 +162,14 @@ export class EtcdLeadership implements Leadership {
         if (this.#closing.signal.aborted || this.#isReplaced()) return;
         const sent = this.#now();
         const renewed = await this.#renew(term).catch(() => undefined);
-        if (renewed !== undefined && renewed > 0) term.validUntil = sent + renewed * 1_000;
+        if (renewed !== undefined && renewed > 0) this.#extend(term, sent + renewed * 1_000);
         else if (renewed === 0 || this.#now() > term.validUntil) return;
         pauseMs = renewed === undefined ? RETRY_MS : RENEW_MS;
       }
     } finally {
       this.#term = undefined;
       this.#logger?.info({}, 'this replica no longer leads');
+      this.#trace?.('resigned', { epoch: term.created });
       await this.#revoke(term.lease);
     }
   }

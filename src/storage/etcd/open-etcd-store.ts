@@ -1,4 +1,5 @@
 import type { Logger } from '../../observability/logger.ts';
+import type { Trace } from '../../observability/protocol-trace.ts';
 import { StorageError, type Store } from '../contract.ts';
 import type { Leadership } from '../leadership.ts';
 import type { StoreTime } from '../store-time.ts';
@@ -14,6 +15,7 @@ export interface EtcdStoreOptions extends EtcdAccess {
   /** The prefix of every key, e.g. `/clusterpass`: starts with `/`, and does not end with it. */
   readonly prefix: string;
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
+  readonly trace?: Trace | undefined;
   /** Rejects a prefix without data. Otherwise opening it creates a store there. */
   readonly existing?: boolean;
   /** How long opening waits for etcd. Default: ten seconds. */
@@ -33,7 +35,7 @@ export interface OpenedEtcd {
 
 /** Opens the store in etcd. Rejects with `unavailable` or `unreadable`. */
 export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEtcd> {
-  const { prefix, logger, existing = false, openWithinMs = 10_000, followCredentials, ...access } = options;
+  const { prefix, logger, trace, existing = false, openWithinMs = 10_000, followCredentials, ...access } = options;
   const timeout: CallTimeout = { attemptMs: 3_000, totalMs: openWithinMs, hedgeMs: 500 };
   const members = new Members(access);
   const stopFollowing = followCredentials?.((credentials) => members.renew(credentials));
@@ -55,7 +57,7 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
       store,
       time: { ask: (monotonic) => members.times(monotonic) },
       certificateExpiry: () => members.certificateExpiry,
-      campaign: () => new EtcdLeadership({ members, space, meta, isReplaced: () => store.isReplaced, logger }),
+      campaign: () => new EtcdLeadership({ members, space, meta, isReplaced: () => store.isReplaced, logger, trace }),
     };
   } catch (error) {
     const failure = toStorageError(error, 'be opened');

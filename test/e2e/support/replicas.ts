@@ -8,6 +8,8 @@ import { type Server, startServer } from './server.ts';
 /** Several real servers on one etcd, as on several machines: each has its own folder, and all have the same key. */
 export interface Replicas {
   readonly servers: readonly [Server, Server, ...Server[]];
+  /** The steps of each replica, see docs/models.md. */
+  readonly traces: readonly string[];
   destroy(): Promise<void>;
 }
 
@@ -35,7 +37,9 @@ export async function startReplicas(
   const keyFile = join(shared, 'encryption.key');
   await writeFile(keyFile, randomBytes(32).toString('base64'), { mode: 0o600 });
   const ports = await freePorts(count);
+  const traceOf = (replica: number): string => join(shared, `replica-${replica}.ndjson`);
   const argsOf = (replica: number): string[] => [
+    ...['--trace-file', traceOf(replica)],
     ...['--store', `etcd://${endpointsOf(replica).join(',')}/fleet`, '--encryption-key-file', keyFile],
     ...['--base-url', 'https://pass.example', ...args, ...ownArgs(replica)],
   ];
@@ -53,5 +57,5 @@ export async function startReplicas(
     await destroy();
     throw failed?.reason ?? new Error('at least two replicas');
   }
-  return { servers: [first, second, ...more], destroy };
+  return { servers: [first, second, ...more], traces: ports.map((_, i) => traceOf(i)), destroy };
 }
