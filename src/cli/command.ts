@@ -67,12 +67,19 @@ export interface Context {
   readonly readStdin: () => Promise<string>;
   /** For a command that reads while it runs. Absent where no such command is run. */
   readonly stdin?: () => AsyncIterable<Uint8Array>;
+  /** The streams of a person who can be asked. Absent, or undefined, where there is no terminal. */
+  readonly terminal?: () => Terminal | undefined;
   readonly progress: Progress;
   /**
    * Aborted by SIGINT, SIGTERM and SIGHUP, and when the output cannot be written. After the first call, these no longer
    * end the process.
    */
   readonly stopped: () => AbortSignal;
+}
+
+export interface Terminal {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream & { readonly columns: number };
 }
 
 export interface Output {

@@ -33,6 +33,8 @@ export function processContext(version: string): Context {
       return text(process.stdin);
     },
     stdin: () => process.stdin,
+    terminal: () =>
+      process.stdin.isTTY && process.stderr.isTTY ? { input: process.stdin, output: process.stderr } : undefined,
     progress: NO_PROGRESS,
     stopped: () => {
       if (stopped !== undefined) return stopped.signal;

@@ -21,6 +21,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   credential: async () => (await import('./commands/credential.ts')).run,
   'describe cluster': async () => (await import('./commands/describe-cluster.ts')).run,
   exec: async () => (await import('./commands/exec.ts')).run,
+  'get accounts': async () => (await import('./commands/get-accounts.ts')).run,
   'get clusters': async () => (await import('./commands/get-clusters.ts')).run,
   grant: async () => (await import('./commands/grant.ts')).run,
   'keys list': async () => (await import('./commands/keys.ts')).listKeys,
@@ -31,6 +32,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   login: async () => (await import('./commands/login.ts')).run,
   logout: async () => (await import('./commands/logout.ts')).run,
   mcp: async () => (await import('./commands/mcp.ts')).run,
+  open: async () => (await import('./commands/open.ts')).run,
   'pass approve': async () => approvals().then(({ decide, PASSES }) => decide('Approved', PASSES)),
   'pass deny': async () => approvals().then(({ decide, PASSES }) => decide('Denied', PASSES)),
   'pass list': async () => approvals().then(({ listApprovables, PASSES }) => listApprovables(PASSES)),
@@ -51,6 +53,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'token list': async () => (await import('./commands/token.ts')).listTokens,
   'token revoke': async () => (await import('./commands/token.ts')).revokeTokens,
   trust: async () => (await import('./commands/trust.ts')).run,
+  use: async () => (await import('./commands/use.ts')).run,
   version: async () => (await import('./commands/version.ts')).run,
   whoami: async () => (await import('./commands/auth.ts')).whoami,
 };

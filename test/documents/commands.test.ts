@@ -176,6 +176,8 @@ describeWithKubectl('run', () => {
     await runner.shell('rm -rf fleet.db prod-eu-1-webhook');
     // The environment has the token for all other commands.
     if (/clusterpass logout/.test(text)) await succeed(`clusterpass login --server ${url} --token-file admin.token`);
+    // Other commands of the page need the context that was current before.
+    if (/clusterpass use/.test(text)) return `${text}\nkubectl config use-context fleet`;
     if (!/keys revoke/.test(text)) return text;
     // A key that exists, in place of the one on the page.
     const { json } = await server.call('GET', '/apis/clusterpass.dev/v1alpha1/signingkeys');

@@ -12,7 +12,7 @@ import { USER_COMMANDS } from './user-commands.ts';
 
 /** The groups of commands that share their first word, with their help texts. */
 export const GROUPS: Readonly<Record<string, string>> = {
-  get: 'List clusters.',
+  get: 'List clusters, and the accounts that you may use.',
   describe: 'Show details of a cluster.',
   create: 'Request a pass, or create a token to register a cluster.',
   auth: 'Inspect authorization.',

@@ -17,7 +17,7 @@ export const TLS_FLAGS: readonly Flag[] = [
 export const CONNECTION_FLAGS: readonly Flag[] = [
   {
     flags: '-s, --server <URL>',
-    doc: 'Address or name of the server. Defaults to the current server (`clusterpass servers`); for `get clusters`, `describe cluster`, `kubeconfig` and `exec`, to all servers with a login.',
+    doc: 'Address or name of the server. Defaults to the current server (`clusterpass servers`); for `get clusters`, `get accounts`, `describe cluster`, `use`, `kubeconfig` and `exec`, to all servers with a login.',
     variable: 'CLUSTERPASS_SERVER',
   },
   {

@@ -8,6 +8,22 @@ const tokenSelection: readonly Flag[] = [
   { flags: '--requester <user>', doc: 'Only tokens that this user requested.' },
 ];
 
+/** Flags of contexts in a kubeconfig. */
+const asAccount: Flag = { flags: '--as <namespace/name>', doc: 'Service account whose passes are used.' };
+const asMe: Flag = {
+  flags: '--as-me',
+  doc: 'Use passes for yourself in place of those of a service account. The cluster must accept people.',
+};
+const contextName: Flag = {
+  flags: '--context-name <template>',
+  doc: 'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`.',
+  default: '{cluster}',
+};
+const acceptChanges: Flag = {
+  flags: '--accept-changes',
+  doc: 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
+};
+
 /** Commands to find clusters and to get passes for them. */
 export const USER_COMMANDS: readonly Command[] = [
   {
@@ -32,6 +48,42 @@ export const USER_COMMANDS: readonly Command[] = [
       noHeaders,
     ],
     examples: ['clusterpass get clusters', 'clusterpass get clusters -l env=prod -o wide'],
+  },
+  {
+    path: ['get', 'accounts'],
+    aliases: ['account'],
+    summary: 'List the service accounts of which you get passes now, and where.',
+    details:
+      'By cluster; `me` stands for passes as yourself (`--as-me`). Without a selection: all clusters that you see.',
+    flags: [
+      { ...cluster('Name of a cluster, or `SERVER/NAME`, in place of a selector.'), repeatable: true },
+      { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },
+      noHeaders,
+      output('json', 'yaml'),
+    ],
+    examples: ['clusterpass get accounts --cluster prod-eu-1', 'clusterpass get accounts -l env=prod'],
+  },
+  {
+    path: ['use'],
+    summary: 'Let kubectl use a cluster: write its context, and make it the current one.',
+    details:
+      'As `clusterpass kubeconfig` for one cluster. Without a name, a list to pick from on a terminal, ready clusters ' +
+      'first: typing filters it. Without `--as` and `--as-me`: as the only account of which you get passes there, or as ' +
+      'the one that you pick.',
+    arguments: [{ name: '[CLUSTER]', doc: 'Name of a cluster, or `SERVER/NAME`.', isCluster: true }],
+    flags: [asAccount, asMe, personGroup, contextName, acceptChanges],
+    examples: ['clusterpass use prod-eu-1 --as ci/builder'],
+  },
+  {
+    path: ['open'],
+    summary: 'Open a page of the console in the browser.',
+    details: 'Prints its address too. No browser is opened where standard error is no terminal.',
+    arguments: [
+      { name: '[CLUSTER]', doc: 'Name of a cluster; `request` or `pass` before the name of one.', isCluster: true },
+      { name: '[NAME]', doc: 'Name of an access request, or the handle of a pass.' },
+    ],
+    flags: [{ flags: '--no-browser', doc: 'Print the address without opening a browser.' }],
+    examples: ['clusterpass open prod-eu-1', 'clusterpass open request carl-x7k2p'],
   },
   {
     path: ['describe', 'cluster'],
@@ -165,34 +217,21 @@ export const USER_COMMANDS: readonly Command[] = [
       'tested in up to 500 clusters with a dry run; failures are warnings ' +
       '([several servers](passes.md#several-servers)).',
     flags: [
-      {
-        flags: '--as <namespace/name>',
-        doc: 'Service account whose tokens are used in every cluster.',
-      },
-      {
-        flags: '--as-me',
-        doc: 'Use passes for yourself in every cluster, in place of `--as`. The clusters must accept people.',
-      },
+      asAccount,
+      asMe,
       personGroup,
       {
         flags: '--server-context',
         doc: 'Contexts of Clusterpass itself, with your login, also with `--as` or `--prune`. Needs https.',
       },
       { flags: '--output <file>', doc: 'File to write. `-` writes a new kubeconfig to stdout.' },
-      {
-        flags: '--context-name <template>',
-        doc: 'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`.',
-        default: '{cluster}',
-      },
+      contextName,
       {
         flags: '-l, --selector <selector>',
         doc: 'Label selector of clusters. Contexts of other clusters are not pruned.',
       },
       { ...cluster('Name of a cluster, or `SERVER/NAME`, in place of a selector.'), repeatable: true },
-      {
-        flags: '--accept-changes',
-        doc: 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
-      },
+      acceptChanges,
       {
         flags: '--prune',
         doc: 'Remove contexts of clusters that you no longer see, and, without `--server`, a token and a selection, those of servers without a login. Without `--as`, nothing else is done.',
@@ -243,11 +282,8 @@ export const USER_COMMANDS: readonly Command[] = [
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     runsCommand: true,
     flags: [
-      {
-        flags: '--as <namespace/name>',
-        doc: 'Service account whose tokens are used in every cluster. Required without `--as-me`.',
-      },
-      { flags: '--as-me', doc: 'Use passes for yourself instead of those of a service account.' },
+      asAccount,
+      asMe,
       personGroup,
       { flags: '-i, --stdin', doc: 'Read standard input to its end, and give it to each command.' },
       { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },

@@ -157,22 +157,30 @@ export class KubeconfigFile {
     return this.#own('clusters', key) !== undefined;
   }
 
-  /** With its qualified name, if it needs one. A context that is in the file keeps the form of its name. */
-  withName(wanted: WantedContext, isOfAnother: boolean): WantedContext {
+  /**
+   * With its qualified name, if it needs one. A context that is in the file keeps the form of its name, or with
+   * `keepsName` the name itself.
+   */
+  withName(wanted: WantedContext, isOfAnother: boolean, keepsName: boolean): WantedContext {
     const { key, qualified, isShared = false } = wanted;
-    if (qualified === undefined) return wanted;
     const name = this.#own('contexts', key)?.mark?.name;
+    const userName = this.#own('users', key)?.mark?.name;
+    if (keepsName && name !== undefined) return { ...wanted, contextName: name, userName: userName ?? wanted.userName };
+    if (qualified === undefined) return wanted;
     const isQualified = name === undefined ? isShared || isOfAnother : name === qualified.contextName;
     return isQualified ? { ...wanted, ...qualified } : wanted;
   }
 
   /**
-   * Whether the name belongs to a context of another server. A context that was just removed counts, and so does a
-   * current context that is missing in a file with contexts of other servers: under its name kubectl would act on
-   * another cluster.
+   * Whether the name belongs to a context of another server or, with `ofAccounts`, of another account. A context that
+   * was just removed counts, and so does a current context that is missing in a file with contexts of other servers:
+   * under its name kubectl would act on another cluster.
    */
-  isOfAnother(contextName: string, server: string): boolean {
+  isOfAnother({ contextName, key }: WantedContext, ofAccounts: boolean): boolean {
+    const { server } = key;
     const contexts = this.#entries('contexts');
+    if (ofAccounts && contexts.some(({ name, mark }) => name === contextName && mark && !sameKey(mark, key)))
+      return true;
     const others = contexts.filter(({ mark }) => mark !== undefined && mark.server !== server);
     if (others.some(({ name }) => name === contextName)) return true;
     if ((this.#removed.get(contextName) ?? server) !== server) return true;
@@ -290,7 +298,7 @@ export class KubeconfigFile {
 
   /** Without a current context kubectl connects to localhost:8080. */
   select(name: string | undefined): string | undefined {
-    if (name !== undefined) this.#change(['current-context'], name);
+    if (name !== undefined && name !== this.current) this.#change(['current-context'], name);
     return name;
   }
 

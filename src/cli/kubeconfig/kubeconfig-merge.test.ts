@@ -97,6 +97,24 @@ describe('merging', () => {
     }
   });
 
+  it('makes the context of clusterpass use the current one, under a name of its own for each account', () => {
+    const use = (before: string | undefined, account: string) => {
+      const key = { server: PASS, cluster: 'a', account };
+      const names = { contextName: 'a', userName: `${account}@a` };
+      const qualified = { contextName: `a-${account}`, userName: `${account}@a-${account}` };
+      return mergeKubeconfig(before, [{ ...wanted('a'), key, ...names, qualified }], { makesCurrent: true });
+    };
+    const first = use('contexts: [{name: mine, context: {}}]\ncurrent-context: mine', 'web');
+    expect([first.selected, read(first.text)['current-context']]).toEqual(['a', 'a']);
+    const second = use(first.text, 'ci');
+    expect([second.selected, names(second.text), second.collisions]).toEqual(['a-ci', ['mine', 'a', 'a-ci'], []]);
+    // Each keeps its name, also when the other is gone.
+    const { contexts, ...rest } = read(second.text);
+    const text = JSON.stringify({ ...rest, contexts: contexts.filter(({ name }: { name: string }) => name !== 'a') });
+    const again = use(text, 'ci');
+    expect([again.changed, names(again.text), again.renamed]).toEqual([false, ['mine', 'a-ci'], []]);
+  });
+
   it('is idempotent', () => {
     const { text } = mergeKubeconfig(undefined, [wanted('a')]);
     expect(mergeKubeconfig(text, [wanted('a')])).toEqual({

@@ -37,6 +37,11 @@ export interface MergeOptions {
   readonly acceptChanges?: boolean;
   /** The context that works best now: it becomes the current one. Undefined if none works. */
   readonly choose?: (written: readonly WrittenContext[]) => WrittenContext | undefined;
+  /**
+   * The chosen context becomes the current one, also if the user has another one. Contexts keep their names, and get
+   * qualified ones where another account has the name.
+   */
+  readonly makesCurrent?: boolean | undefined;
   /** The path of the file, for messages. */
   readonly path?: string;
   /** The files that kubectl reads with this one (`$KUBECONFIG`). They are not changed. */
@@ -65,8 +70,10 @@ function removalReason({ visible, knownServers }: Pruning, { server, cluster }: 
 export function mergeKubeconfig(
   text: string | undefined,
   wanted: readonly WantedContext[],
-  { prune, acceptChanges = false, choose = () => undefined, path = 'the kubeconfig', others = [] }: MergeOptions = {},
+  options: MergeOptions = {},
 ): MergeResult {
+  const { prune, acceptChanges = false, makesCurrent = false, choose = () => undefined } = options;
+  const { path = 'the kubeconfig', others = [] } = options;
   const file = new KubeconfigFile({ path, text });
   const all = [file, ...others.map((other) => new KubeconfigFile(other, { isOnlyRead: true }))];
   const removed = prune === undefined ? [] : file.prune((key) => removalReason(prune, key));
@@ -76,8 +83,8 @@ export function mergeKubeconfig(
   const moved: EndpointChange[] = [];
   const collisions: string[] = [];
   for (const each of wanted) {
-    const isOfAnother = all.some((document) => document.isOfAnother(each.contextName, each.key.server));
-    const context = file.withName(each, isOfAnother);
+    const isOfAnother = all.some((document) => document.isOfAnother(each, makesCurrent));
+    const context = file.withName(each, isOfAnother, makesCurrent);
     const names = file.namesToSet(context);
     const problem = all.map((document) => document.collision(context, names)).find((found) => found !== undefined);
     if (problem !== undefined) {
@@ -96,7 +103,8 @@ export function mergeKubeconfig(
     else if (before !== name) renamed.push({ from: before, to: name });
   }
   const first = choose(written) ?? written[0];
-  const selected = all.some((document) => document.hasChoice) ? undefined : file.select(first?.contextName);
+  const isChosen = !makesCurrent && all.some((document) => document.hasChoice);
+  const selected = isChosen ? undefined : file.select(first?.contextName);
   const current = all.map((document) => document.current).find((name) => name !== undefined && name !== '');
   const gone = [...removed.map(({ contextName }) => contextName), ...renamed.map(({ from }) => from)];
   const lost = gone.find((name) => name === current);

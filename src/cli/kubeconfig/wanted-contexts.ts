@@ -15,15 +15,18 @@ export interface ContextSettings {
   readonly command: string;
   /** Of `--group`. */
   readonly group?: string | undefined;
+  /** The context that is written becomes the current one. */
+  readonly makesCurrent?: boolean;
 }
 
 /** The default. */
 const CLUSTER_TEMPLATE = '{cluster}';
-const QUALIFIED_TEMPLATE = '{server}/{cluster}';
+/** In place of it, where a context of another server has that name, or of another account (`clusterpass use`). */
+const QUALIFIED_TEMPLATES = ['{server}/{cluster}', '{cluster}-{account}'] as const;
 
 /** The context of a cluster, or the reason why it has none. */
 export function wantedContext(
-  { template, command, group }: ContextSettings,
+  { template, command, group, makesCurrent = false }: ContextSettings,
   { name: serverName, connection }: NamedServer,
   subject: PassSubject,
   cluster: Cluster,
@@ -44,7 +47,7 @@ export function wantedContext(
   return {
     key: { server: baseUrl, cluster: name, account: who.replace(':', '/') },
     ...namesBy(template),
-    ...(template === CLUSTER_TEMPLATE ? { qualified: namesBy(QUALIFIED_TEMPLATE) } : {}),
+    ...(template === CLUSTER_TEMPLATE ? { qualified: namesBy(QUALIFIED_TEMPLATES[makesCurrent ? 1 : 0]) } : {}),
     cluster: entry.cluster,
     endpoints: endpointsFingerprint(endpointsInForce(cluster)),
     isConfirmed: areEndpointsConfirmed(cluster),

@@ -5,13 +5,14 @@ import type { Cluster } from '../../client/types.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { type ClusterReference, clusterLabel } from '../cluster-references.ts';
+import { clusterLabel } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
 import { readLogins } from '../connection/logins.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile, kubeconfigFiles } from '../files/folders.ts';
+import type { ClusterChoice, ServerClusters } from '../selected-clusters.ts';
 import { type PassSubject, tokenProblems } from '../service-account.ts';
 import type { EndpointChange } from './endpoint-change.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
@@ -20,27 +21,18 @@ import { localAddressTo } from './local-address.ts';
 import { type ContextSettings, markShared, serverContexts, wantedContext } from './wanted-contexts.ts';
 
 /** The settings of all contexts. */
-export interface WriteSettings extends ContextSettings {
+export interface WriteSettings extends ContextSettings, ClusterChoice {
   readonly servers: readonly NamedServer[];
   /** Undefined with `--server-context` alone. */
   readonly account: PassSubject | undefined;
   /** Whether to write contexts for Clusterpass itself. */
   readonly isServer: boolean;
-  readonly labelSelector: string | undefined;
-  /** Only these clusters, if there are any. */
-  readonly references: readonly ClusterReference[];
   readonly prune: boolean;
   /** Whether contexts of servers without a login are removed, too. */
   readonly prunesLogouts: boolean;
   readonly acceptChanges: boolean;
   /** With `--watch`, after the first time: only changes and problems are printed. */
   readonly isRepeated: boolean;
-}
-
-/** The selected clusters of one server. */
-export interface ServerClusters {
-  readonly server: NamedServer;
-  readonly clusters: readonly Cluster[];
 }
 
 /** Contexts that were written, and what is known of their tokens. */
@@ -67,14 +59,15 @@ export async function writeContexts(
   const tested = await testTokens(settings, wanted, parts);
   const { choose } = tested;
   const file = fileOf(context, invocation);
+  const { acceptChanges, makesCurrent } = settings;
   const result =
     file === undefined
       ? mergeToStdout(context, wanted, { choose })
-      : await mergeIntoFile(context, file, wanted, { prune, acceptChanges: settings.acceptChanges, choose });
+      : await mergeIntoFile(context, file, wanted, { prune, acceptChanges, makesCurrent, choose });
   if (file !== undefined && (result.changed || !settings.isRepeated)) print(`${file}: ${summaryOf(settings, result)}`);
   for (const { contextName, reason } of result.removed) print(`removed: ${terminalSafe(`${contextName}: ${reason}`)}`);
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
-  reportCurrentContext(result, print);
+  reportCurrentContext(settings, result, print);
   reportMoved(settings, result, print);
   for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
   return { ...result, ...tested };
@@ -150,9 +143,15 @@ async function mergeIntoFile(
   return result;
 }
 
-function reportCurrentContext({ selected, lost }: MergeResult, print: (text: string) => void): void {
+function reportCurrentContext(
+  { makesCurrent = false }: WriteSettings,
+  { selected, lost }: MergeResult,
+  print: (text: string) => void,
+): void {
   const choose = 'choose one with kubectl config use-context NAME';
-  if (selected !== undefined) print(`kubectl uses ${terminalSafe(selected)} by default: ${choose}`);
+  if (selected !== undefined) {
+    print(`kubectl uses ${terminalSafe(selected)} ${makesCurrent ? 'now' : `by default: ${choose}`}`);
+  }
   if (lost !== undefined) {
     print(`Warning: the current context ${terminalSafe(lost)} was removed or renamed, and kubectl fails: ${choose}`);
   }
@@ -174,10 +173,14 @@ function reportMoved(settings: WriteSettings, result: MergeResult, print: (text:
 }
 
 /** The contexts that were left as they were, because their cluster has another address or CA. */
-export const unacceptedChanges = (
+const unacceptedChanges = (
   { acceptChanges }: WriteSettings,
   { moved }: Pick<MergeResult, 'moved'>,
 ): readonly EndpointChange[] => (acceptChanges ? [] : moved.filter(({ isConfirmed }) => !isConfirmed));
+
+/** Whether every context is in the file as it is wanted. */
+export const isWritten = (settings: WriteSettings, result: MergeResult): boolean =>
+  result.collisions.length === 0 && unacceptedChanges(settings, result).length === 0;
 
 /** The file to write; undefined for stdout. */
 function fileOf(context: Context, invocation: Invocation): string | undefined {

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
@@ -11,6 +10,7 @@ import {
 } from 'openid-client';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context } from '../command.ts';
+import { openBrowser } from '../open-browser.ts';
 import type { Tokens } from './oidc-session.ts';
 import { callProvider, type ProviderClient, requireEndpoint, scopesFor, tokensOf } from './provider-client.ts';
 import { listenForRedirect } from './redirect-listener.ts';
@@ -77,22 +77,6 @@ export async function signInWithBrowser(
 function scopeAndPrompt(scope: string, prompt: string | undefined): { scope: string; prompt?: string } {
   const sent = prompt ?? (scope.split(' ').includes('offline_access') ? 'consent' : '');
   return sent === '' ? { scope } : { scope, prompt: sent };
-}
-
-/** The program that opens a URL. It is started without a shell, so the URL is only an argument. */
-const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
-  darwin: ['open'],
-  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
-};
-const DEFAULT_OPENER = ['xdg-open'] as const;
-
-/** Ignores failures: the address is printed as well. */
-function openBrowser(address: URL, env: Context['env']): void {
-  if (address.protocol !== 'https:' && address.protocol !== 'http:') return;
-  const [command, ...args] = OPENERS[process.platform] ?? DEFAULT_OPENER;
-  const child = spawn(command, [...args, address.href], { env: { ...env }, stdio: 'ignore', detached: true });
-  child.on('error', () => {});
-  child.unref();
 }
 
 /** Signs in with a browser on any machine: device flow (RFC 8628). */
