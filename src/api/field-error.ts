@@ -1,6 +1,6 @@
 import { clip } from '../lib/text.ts';
 import { goQuote } from './codec/go-text/go-quote.ts';
-import { ApiError, type GroupKind, MAX_NAME, qualified, type StatusCause } from './status.ts';
+import { ApiError, detailsOf, type GroupKind, qualified, type StatusCause } from './status.ts';
 
 /** Kinds of errors: the text in messages, and the reason for programs (F-07). */
 const TYPES = {
@@ -97,11 +97,6 @@ export function invalid(kind: GroupKind, name: string, found: readonly FieldErro
     field: error.field,
   }));
   return new ApiError(422, 'Invalid', `${qualified(kind.group, kind.kind)} ${goQuote(name)} is invalid: ${list}`, {
-    details: {
-      ...(name === '' ? {} : { name: clip(name, MAX_NAME) }),
-      ...(kind.group === '' ? {} : { group: kind.group }),
-      ...(kind.kind === '' ? {} : { kind: kind.kind }),
-      causes,
-    },
+    details: { ...detailsOf(name, kind.group, kind.kind), causes },
   });
 }

@@ -148,6 +148,8 @@ export interface Kind extends ResourceType {
   /** The verbs that are served; all when absent. */
   readonly verbs?: ReadonlySet<Verb>;
   readonly nameRule: 'label' | 'subdomain' | 'path-segment';
+  /** What its objects are to the policy: sets of rules, or what grants those to subjects. */
+  readonly policyRole?: 'rules' | 'binding';
   /** True: its watch cache has an index of labels. */
   readonly indexLabels?: boolean;
   /** When an object expires (epoch milliseconds). From then on it is not shown, and a background task deletes it. */

@@ -43,7 +43,7 @@ export interface GroupKind {
 }
 
 /** Longer than any valid name; names in error details are truncated to it. */
-export const MAX_NAME = 1024;
+const MAX_NAME = 1024;
 /** Longer messages are truncated. */
 const MAX_MESSAGE = 64 * 1024;
 
@@ -81,16 +81,15 @@ export function qualified(group: string, name: string): string {
   return group === '' ? name : `${name}.${group}`;
 }
 
+/** The name may come from a URL, without validation: unless it is quoted, it could end the quotation. */
 const named = ({ group, resource }: GroupResource, name: string): string =>
   `${qualified(group, resource)} ${goQuote(name)}`;
 
-function about({ group, resource }: GroupResource, name: string): StatusDetails {
-  return {
-    ...(name === '' ? {} : { name: clip(name, MAX_NAME) }),
-    ...(group === '' ? {} : { group }),
-    kind: resource,
-  };
-}
+/** `kind`: the plural, or the Kind (F-04). Empty fields are left out. */
+export const detailsOf = (name: string, group: string, kind: string): StatusDetails =>
+  defined({ name: clip(name, MAX_NAME) || undefined, group: group || undefined, kind: kind || undefined });
+
+const about = ({ group, resource }: GroupResource, name: string): StatusDetails => detailsOf(name, group, resource);
 
 export const badRequest = (message: string): ApiError => new ApiError(400, 'BadRequest', message);
 
@@ -99,7 +98,7 @@ export const unauthorized = (): ApiError => new ApiError(401, 'Unauthorized', 'U
 export function forbidden(target: GroupResource, name: string, why: string, causes?: StatusCause[]): ApiError {
   const subject = name === '' ? qualified(target.group, target.resource) : named(target, name);
   return new ApiError(403, 'Forbidden', `${subject} is forbidden: ${why}`, {
-    details: { ...about(target, name), ...(causes === undefined ? {} : { causes }) },
+    details: { ...about(target, name), ...defined({ causes }) },
   });
 }
 
@@ -162,7 +161,7 @@ export function timeout(message: string, details: StatusDetails = {}): ApiError 
 
 /** A server that a request was forwarded to gave no usable response. */
 export function badGateway(message: string, cause?: unknown): ApiError {
-  return new ApiError(502, 'BadGateway', message, { details: {}, ...(cause === undefined ? {} : { cause }) });
+  return new ApiError(502, 'BadGateway', message, { details: {}, cause });
 }
 
 /** The cause is only logged; the caller has the audit id. */

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Kind } from '../api/kind.ts';
 import { fleetRoleBindingKind } from '../api/kinds/fleet-role-binding.ts';
+import { clusterRoleBindingKind, clusterRoleKind } from '../api/kinds/rbac.ts';
 import { refusalIfAny } from '../api/refusal.fixture.ts';
 import { checkGrant } from './admission/escalation.ts';
 import { ask, askCluster, binding, Fleet, fleetBinding, person, role } from './policy/rbac.fixture.ts';
@@ -117,19 +119,17 @@ describe('a binding with an end', () => {
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
     world.put(role('pods', rules), ending('kim', 'ClusterRole/pods', ['User:kim']));
     const kim = person('kim');
-    const roles = { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' };
-    const bindings = { ...roles, resource: 'clusterrolebindings' };
-    const write = (object: ReturnType<typeof binding>, kind: { group: string; resource: string }) =>
+    const write = (object: ReturnType<typeof binding>, kind: Kind) =>
       refusalIfAny(() => checkGrant(world.policy, kim, kind, object, undefined))?.code;
     const mine = (expiresAt?: string) =>
       write(
         fleetBinding('mine', 'ClusterRole/pods', ['User:kim'], expiresAt === undefined ? {} : { expiresAt }),
         fleetRoleBindingKind,
       );
-    expect(write(binding('mine', 'ClusterRole/pods', ['User:kim']), bindings)).toBe(403);
+    expect(write(binding('mine', 'ClusterRole/pods', ['User:kim']), clusterRoleBindingKind)).toBe(403);
     expect(mine()).toBe(403);
     expect(mine('2026-11-16T18:00:01Z')).toBe(403);
     expect(mine('2026-11-16T18:00:00Z')).toBeUndefined();
-    expect(write(role('new', rules), roles)).toBe(403);
+    expect(write(role('new', rules), clusterRoleKind)).toBe(403);
   });
 });

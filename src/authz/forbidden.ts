@@ -8,7 +8,7 @@ import type { Identity, User } from '../api/caller.ts';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import type { Decision } from '../api/decision.ts';
 import type { ApiRequest, Verb } from '../api/request.ts';
-import { ApiError, qualified, type StatusDetails } from '../api/status.ts';
+import { ApiError, forbidden } from '../api/status.ts';
 import { parseFieldSelector } from '../objects/selectors/field-selector.ts';
 
 /**
@@ -54,16 +54,7 @@ export function forbiddenFor(user: User, question: ResourceQuestion | PathQuesti
   // P-36: the reason is appended as it is. P-35: no suffix when there is none.
   const why = decision.reason === '' ? refused : `${refused}: ${decision.reason}`;
   if ('path' in question) return new ApiError(403, 'Forbidden', `forbidden: ${why}`, { details: {} });
-
-  const { group, resource, name } = question;
-  // The name comes from the URL and is not validated: unless it is quoted, it could end the quotation.
-  const subject = name === '' ? qualified(group, resource) : `${qualified(group, resource)} ${goQuote(name)}`;
-  const details: StatusDetails = {
-    ...(name === '' ? {} : { name }),
-    ...(group === '' ? {} : { group }),
-    kind: resource,
-  };
-  return new ApiError(403, 'Forbidden', `${subject} is forbidden: ${why}`, { details });
+  return forbidden(question, question.name, why);
 }
 
 function refusal(user: User, question: ResourceQuestion | PathQuestion): string {

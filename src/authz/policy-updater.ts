@@ -15,32 +15,13 @@ function boundClusterOf(object: ApiObject): { readonly name: string; readonly ui
 }
 
 /**
- * Not a role that is being deleted: a finalizer keeps the object, not the permission (`readBinding` does this for
- * bindings). Not a binding whose cluster was replaced by another of its name. While no cluster has the name, the
- * binding reaches nothing.
- */
-function isInForce(object: ApiObject, uidOf: (cluster: string) => string | undefined): boolean {
-  if (!object.kind.endsWith('Binding') && object.metadata.deletionTimestamp !== undefined) return false;
-  const bound = boundClusterOf(object);
-  return bound === undefined || (uidOf(bound.name) ?? bound.uid) === bound.uid;
-}
-
-export const rbacKinds = (catalog: Catalog): readonly Kind[] => [
-  catalog.clusterRoles,
-  catalog.clusterRoleBindings,
-  catalog.roles,
-  catalog.roleBindings,
-  catalog.fleetRoleBindings,
-];
-
-/**
  * Applies changes of stored roles and bindings to the policy. `createObjects` adds it to the reflector before the other
  * listeners, so they see the new policy.
  */
 export class PolicyUpdater implements ReflectorListener<StoredObject> {
   readonly #policy: Policy;
   readonly #reader: ObjectReader;
-  readonly #kinds: ReadonlySet<Kind>;
+  readonly #kinds: readonly Kind[];
   /** What the policy holds, so that a reset can delete what is gone. */
   readonly #applied = new Map<string, StoredObject>();
   /** Bindings that are bound to a cluster, by its name and their key. */
@@ -60,7 +41,7 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
   }) {
     this.#policy = options.policy;
     this.#reader = options.reader;
-    this.#kinds = new Set(rbacKinds(options.catalog));
+    this.#kinds = options.catalog.kinds.filter(({ policyRole }) => policyRole !== undefined);
     this.#clusters = options.catalog.clusters;
     this.#onOrphaned = options.onOrphaned;
   }
@@ -69,7 +50,7 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     const entry = after ?? before;
     if (entry === undefined) return;
     if (entry.kind === this.#clusters && after !== undefined) this.#dropOrphaned(entry.name, revision);
-    if (!this.#kinds.has(entry.kind)) return;
+    if (entry.kind.policyRole === undefined) return;
     if (before !== undefined) this.#unbind(before);
     if (after !== undefined) this.#bind(after);
     this.#apply(entry, revision, after !== undefined && this.#isInForce(after));
@@ -83,10 +64,17 @@ export class PolicyUpdater implements ReflectorListener<StoredObject> {
     this.#policy.apply({ kind, namespace, name, object: inForce ? entry.object() : undefined, revision });
   }
 
-  readonly #uidOf = (name: string): string | undefined => this.#reader.find(this.#clusters, fleetKey(name))?.uid;
-
+  /**
+   * Not a role that is being deleted: a finalizer keeps the object, not the permission (`readBinding` does this for
+   * bindings). Not a binding whose cluster was replaced by another of its name. While no cluster has the name, the
+   * binding reaches nothing.
+   */
   #isInForce(entry: StoredObject): boolean {
-    return isInForce(entry.object(), this.#uidOf);
+    const object = entry.object();
+    if (entry.kind.policyRole === 'rules' && object.metadata.deletionTimestamp !== undefined) return false;
+    const bound = boundClusterOf(object);
+    const cluster = bound && this.#reader.find(this.#clusters, fleetKey(bound.name));
+    return cluster === undefined || cluster.uid === bound?.uid;
   }
 
   /** Another cluster may have got the name. */

@@ -2,6 +2,7 @@ import { CONFIRMED_FIELD, endpointsInForce, isConfirmed } from '../api/clusters/
 import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
+import { defined } from '../lib/json.ts';
 
 /** Prefixes of annotations that kubectl or Clusterpass use internally: they can hold whole manifests. */
 const HIDDEN_PREFIXES = ['kubectl.kubernetes.io/', 'clusterpass.dev/'];
@@ -51,9 +52,5 @@ function publicMetadata(object: ApiObject, options: PublicViewOptions): ObjectMe
   if (isConfirmed(object, options.productName)) annotations[COMPUTED_ANNOTATIONS.confirmed] = 'true';
   annotations[COMPUTED_ANNOTATIONS.maxExpiration] = String(options.maxExpirationSeconds);
   const times = { creationTimestamp, deletionTimestamp };
-  return dropUndefined({ name, uid, labels, annotations, ...times, generation, resourceVersion });
-}
-
-function dropUndefined(metadata: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): ObjectMeta {
-  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== undefined));
+  return defined({ name, uid, labels, annotations, ...times, generation, resourceVersion });
 }

@@ -7,6 +7,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { type ApiError, badRequest } from '../api/status.ts';
+import { defined } from '../lib/json.ts';
 
 /** What a continue token holds. */
 export interface ContinueState {
@@ -153,10 +154,5 @@ function readState(text: string): ContinueState {
   const optional = (value: unknown): value is number | undefined => value === undefined || Number.isSafeInteger(value);
   if (!Number.isSafeInteger(revision) || typeof after !== 'string') throw refused();
   if (!optional(remaining) || !optional(rulesRevision)) throw refused();
-  return {
-    revision: revision as number,
-    after,
-    ...(remaining === undefined ? {} : { remaining }),
-    ...(rulesRevision === undefined ? {} : { rulesRevision }),
-  };
+  return { revision: revision as number, after, ...defined({ remaining, rulesRevision }) };
 }

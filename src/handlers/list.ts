@@ -2,6 +2,7 @@ import { apiVersionOf, type Kind, storedKindOf } from '../api/kind.ts';
 import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { type ApiError, gone } from '../api/status.ts';
+import { defined } from '../lib/json.ts';
 import type { ReadableState } from '../objects/readable.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -59,11 +60,7 @@ export async function listObjects(
   const isPaged = source.limit > 0 || state !== undefined;
   const rulesRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
   const knownRemaining = state && knownRemainingOf(state, rulesRevision, selection);
-  const pageRequest = {
-    limit: source.limit,
-    ...(state === undefined ? {} : { after: state.after }),
-    ...(knownRemaining === undefined ? {} : { knownRemaining }),
-  };
+  const pageRequest = defined({ limit: source.limit, after: state?.after, knownRemaining });
   const page = await selectPage(source.snapshot, selection, pageRequest, request.work);
   const next = nextPageOf(page, source.revision, rulesRevision);
   // The next page needs this state. If the cache has advanced meanwhile, its history still has it.

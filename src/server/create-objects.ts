@@ -7,7 +7,7 @@ import { GENERATION_FIELD } from '../api/kinds/fleet-role-binding.ts';
 import { orderStatus } from '../api/kinds/token-order.ts';
 import { fleetKey, REGISTRY_PREFIX } from '../api/object-key.ts';
 import { Policy } from '../authz/policy/policy.ts';
-import { PolicyUpdater, rbacKinds } from '../authz/policy-updater.ts';
+import { PolicyUpdater } from '../authz/policy-updater.ts';
 import { createPublicView, type PublicViewOptions } from '../clusters/public-view.ts';
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
@@ -92,10 +92,9 @@ export function createObjects(options: ObjectsOptions): Objects {
     },
     ...(options.now && { now: options.now }),
   });
-  const policyKinds = new Set(rbacKinds(catalog));
   const isPolicy = ({ before, after }: ReadableEvent): boolean => {
     const kind = (after ?? before)?.kind;
-    if (kind === undefined || !policyKinds.has(kind)) return false;
+    if (kind?.policyRole === undefined) return false;
     // The leader writes the status of bindings, which grants nothing.
     return kind !== catalog.fleetRoleBindings || after?.field(GENERATION_FIELD) !== before?.field(GENERATION_FIELD);
   };

@@ -1,6 +1,7 @@
 import type { ApiObject } from '../api/kind.ts';
 import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
+import { defined } from '../lib/json.ts';
 import type { Informer } from './informer.ts';
 import { type Desired, keyOf, type Update } from './plan.ts';
 import type { SyncTarget } from './reconciler.ts';
@@ -65,11 +66,8 @@ export class ApplyTarget implements SyncTarget {
     let current = actual;
     if (object) {
       // Fails if the object was replaced or changed since its owner was checked.
-      const preconditions = {
-        ...(uid === undefined ? {} : { uid }),
-        ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      };
-      const config = { ...desired.object, metadata: { ...desired.object.metadata, ...preconditions } };
+      const metadata = { ...desired.object.metadata, ...defined({ uid, resourceVersion }) };
+      const config = { ...desired.object, metadata };
       current = (await this.#apply(config, { force: true })).value;
     }
     if (status) await this.#applyStatus(desired, current);

@@ -5,6 +5,7 @@ import type { ApiObject } from '../api/kind.ts';
 import type { ClusterCondition } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain, isValidLabelValue } from '../api/names.ts';
 import { inParallel } from '../lib/in-parallel.ts';
+import { defined } from '../lib/json.ts';
 import { truncate } from '../lib/text.ts';
 import { type Desired, keyOf, type Ownership } from './plan.ts';
 import type { DesiredState } from './reconciler.ts';
@@ -89,10 +90,7 @@ function importedCluster(
   }
   const { caBundle, health, version } = found;
   const ready = settings.ready && health !== undefined ? [readyFrom(health)] : [];
-  const status = {
-    ...(ready.length === 0 ? {} : { conditions: ready }),
-    ...(version === undefined ? {} : { version }),
-  };
+  const status = { ...(ready.length === 0 ? {} : { conditions: ready }), ...defined({ version }) };
   return {
     object: clusterObject({
       name,

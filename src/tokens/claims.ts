@@ -2,7 +2,7 @@ import { type Actor, accountUserName } from '../api/caller.ts';
 import { LEEWAY_MS } from '../api/deletion.ts';
 import { isClusterName } from '../api/names.ts';
 import { PEOPLE_PATH } from '../api/pass-audience.ts';
-import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { defined, isJsonObject, type JsonObject } from '../lib/json.ts';
 import { TokenRejected } from './jws.ts';
 
 /** The claims of a token (K-03 to K-07), and the issuer of a cluster. */
@@ -169,9 +169,7 @@ function readKubernetes(value: unknown): KubernetesClaims {
   if (node !== undefined && pod === undefined) throw malformed('kubernetes.io.node');
   return {
     namespace: readText(value.namespace, 'kubernetes.io.namespace'),
-    ...(node === undefined ? {} : { node }),
-    ...(pod === undefined ? {} : { pod }),
-    ...(secret === undefined ? {} : { secret }),
+    ...defined({ node, pod, secret }),
     serviceaccount: readRef(value.serviceaccount, 'serviceaccount'),
   };
 }

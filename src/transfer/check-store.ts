@@ -77,7 +77,7 @@ function valueProblem(kind: Kind, stored: ApiObject | undefined): string | undef
   } catch (error) {
     return error instanceof WrongStoredType ? error.message : 'it has fields of wrong types';
   }
-  return kind.kind.endsWith('Binding')
+  return kind.policyRole === 'binding'
     ? bindingProblem({ ...stored, kind: kind.kind, metadata: stored.metadata ?? {} })
     : undefined;
 }

@@ -1,3 +1,4 @@
+import { defined } from '../../lib/json.ts';
 import type { ApiObject } from '../kind.ts';
 import { CLUSTER_GROUP, endpointsField } from '../kinds/cluster-spec.ts';
 
@@ -25,13 +26,7 @@ export function clusterObject(description: ClusterDescription): ApiObject {
   return {
     apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
     kind: 'Cluster',
-    metadata: {
-      name,
-      ...(labels === undefined ? {} : { labels }),
-      ...(annotations === undefined ? {} : { annotations }),
-    },
-    spec: {
-      [endpointsField(productName)]: { serverEndpoints, ...(caBundle === undefined ? {} : { caBundle }) },
-    },
+    metadata: defined({ name, labels, annotations }),
+    spec: { [endpointsField(productName)]: defined({ serverEndpoints, caBundle }) },
   };
 }

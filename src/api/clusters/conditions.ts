@@ -1,3 +1,4 @@
+import { defined } from '../../lib/json.ts';
 import type { ClusterCondition, ClusterStatus } from '../kinds/cluster-spec.ts';
 
 /** What a condition can say. Without the condition, it is unknown. */
@@ -147,12 +148,7 @@ export function withServerStatus(sent: ClusterStatus, stored: ClusterStatus): Cl
   if (kept.length === 0) return sent;
   const isProbed = kept.some(({ type }) => type === 'Ready');
   const { version = sent.version, type = sent.type } = isProbed ? stored : sent;
-  return {
-    ...sent,
-    ...(version === undefined ? {} : { version }),
-    ...(type === undefined ? {} : { type }),
-    conditions: [...conditions, ...kept],
-  };
+  return { ...sent, ...defined({ version, type }), conditions: [...conditions, ...kept] };
 }
 
 /**

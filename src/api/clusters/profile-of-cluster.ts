@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined } from '../../lib/json.ts';
 import { truncate } from '../../lib/text.ts';
 import type { ApiObject, ObjectMeta } from '../kind.ts';
 import { type ApiEndpoints, type ClusterCondition, statusOf } from '../kinds/cluster-spec.ts';
@@ -84,16 +85,16 @@ interface ProfileTarget {
 
 export function toClusterProfile(cluster: ApiObject, settings: ProfileSettings, target: ProfileTarget): ApiObject {
   const { name = '', uid = '', labels, creationTimestamp, deletionTimestamp, resourceVersion } = cluster.metadata;
-  const metadata: ObjectMeta = {
+  const metadata: ObjectMeta = defined({
     name,
     namespace: target.namespace,
     uid: profileUid(uid, target.namespace),
-    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    resourceVersion,
     generation: 1,
-    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    creationTimestamp,
+    deletionTimestamp,
     labels: profileLabels({ name, uid, labels }, settings.manager),
-  };
+  });
   const { version } = statusOf(cluster);
   const properties = propertiesOf(cluster, settings);
   const providers = accessProviders(name, settings, target);

@@ -27,6 +27,7 @@ const roleText = (object: ApiObject): string => {
 export const fleetRoleBindingKind: Kind = {
   ...serverKind,
   shortNames: ['frb'],
+  policyRole: 'binding',
   hasStatus: true,
   countsGenerations: true,
   nameRule: 'path-segment',

@@ -156,6 +156,7 @@ const bindingColumns: Kind['columns'] = [
 
 const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]): Kind => ({
   ...rbac,
+  policyRole: 'binding',
   namespaced,
   ...kindSchema(kind, `Grants a role to subjects${namespaced ? ', within a namespace' : ''}.`, {
     subjects: list(SubjectSchema, { description: 'The subjects that the role is granted to.' }),
@@ -168,6 +169,7 @@ const binding = (kind: string, namespaced: boolean, roleKinds: readonly string[]
 
 const roleOf = (namespaced: boolean, schema: ReturnType<typeof kindSchema>): Kind => ({
   ...rbac,
+  policyRole: 'rules',
   namespaced,
   ...schema,
   columns: roleColumns,

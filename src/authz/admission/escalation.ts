@@ -4,7 +4,6 @@ import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX } from '../../api/kinds/access-request.ts';
-import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { type ApiError, forbidden, notFound } from '../../api/status.ts';
 import { readBinding, UNBOUNDED } from '../policy/binding-facts.ts';
@@ -39,22 +38,13 @@ interface GrantAttempt {
 export function checkGrant(
   policy: GrantPolicy,
   caller: Caller,
-  kind: Pick<Kind, 'group' | 'resource'>,
+  kind: Kind,
   object: ApiObject,
   old: ApiObject | undefined,
 ): void {
-  const { group, resource } = kind;
-  if (isBindings(kind)) checkBinding({ policy, caller, object, old }, kind);
-  else if (group === RBAC_GROUP && (resource === 'roles' || resource === 'clusterroles')) {
-    checkRole({ policy, caller, object, old }, resource);
-  }
+  if (kind.policyRole === 'binding') checkBinding({ policy, caller, object, old }, kind);
+  if (kind.policyRole === 'rules') checkRole({ policy, caller, object, old }, kind);
 }
-
-/** Whether objects of this kind grant roles to subjects. */
-const isBindings = ({ group, resource }: Pick<Kind, 'group' | 'resource'>): boolean =>
-  group === RBAC_GROUP
-    ? resource === 'rolebindings' || resource === 'clusterrolebindings'
-    : group === fleetRoleBindingKind.group && resource === fleetRoleBindingKind.resource;
 
 const EVERYWHERE: Reach = { kind: 'everywhere' };
 /** All permissions: what an aggregation, or a role that does not exist yet, can come to grant. */
@@ -63,12 +53,12 @@ export const FULL_AUTHORITY = readRules([
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]);
 
-function checkRole({ policy, caller, object, old }: GrantAttempt, resource: 'clusterroles' | 'roles'): void {
+function checkRole({ policy, caller, object, old }: GrantAttempt, { resource, namespaced }: Kind): void {
   const user = caller.as(undefined);
   const name = object.metadata.name ?? '';
   const isGrant = isGrantName(name);
   if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return;
-  const namespace = resource === 'roles' ? (object.metadata.namespace ?? '') : '';
+  const namespace = namespaced ? (object.metadata.namespace ?? '') : '';
   const isNamed = old !== undefined;
   const escalate = {
     verb: 'escalate',
@@ -86,7 +76,7 @@ function checkRole({ policy, caller, object, old }: GrantAttempt, resource: 'clu
   const held = policy.heldRules(caller, namespace, EVERYWHERE, UNBOUNDED);
   const refusal = escalationProblem(user, held, readRules(object.rules));
   if (refusal !== undefined) throw forbidden({ group: RBAC_GROUP, resource }, name, refusal);
-  if (resource === 'clusterroles' && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
+  if (!namespaced && [object, old].some((role) => role && readAggregation(role) !== undefined)) {
     // An aggregation includes every role that is labelled for it, now or later.
     if (escalationProblem(user, held, FULL_AUTHORITY) !== undefined) {
       const why = 'must have cluster-admin privileges to use the aggregationRule';

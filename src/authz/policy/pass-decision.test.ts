@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { tokenQuestion } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
+import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
+import { clusterRoleBindingKind, clusterRoleKind } from '../../api/kinds/rbac.ts';
 import { refusal, refusalIfAny } from '../../api/refusal.fixture.ts';
 import { checkApproval } from '../admission/check-access-request.ts';
 import { checkLabels } from '../admission/check-labels.ts';
@@ -145,20 +147,18 @@ describe('A48: an approval of every pass', () => {
     // Each of them would give tokens without an approval.
     expect(['bind', 'escalate', 'impersonate'].map((verb) => may(verb, ''))).toEqual([false, false, false]);
     const self = binding('mine', 'ClusterRole/all', ['User:jane']);
-    const kind = { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' };
-    expect(refusal(() => checkGrant(world.policy, jane, kind, self, undefined)).code).toBe(403);
+    expect(refusal(() => checkGrant(world.policy, jane, clusterRoleBindingKind, self, undefined)).code).toBe(403);
   });
 
   it('cannot be passed on without the approval', () => {
     const world = fleet(bound(reviewed));
     const wanted = binding('mine', 'ClusterRole/token', ['User:jane']);
-    const kind = { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' };
     const grant = {
       ...{ name: 'x', cluster: 'a', namespace: 'ci', role: 'x', labels: {}, until: 0 },
       rules: [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }],
     };
     const refusals = () => [
-      refusalIfAny(() => checkGrant(world.policy, jane, kind, wanted, undefined))?.code,
+      refusalIfAny(() => checkGrant(world.policy, jane, clusterRoleBindingKind, wanted, undefined))?.code,
       refusalIfAny(() => checkApproval(world.policy, jane, grant))?.code,
     ];
     expect(refusals()).toEqual([403, 403]);
@@ -170,8 +170,6 @@ describe('A48: an approval of every pass', () => {
 describe('A48: an agent grants only what it may do without asking', () => {
   const iss = 'https://pass.example';
   const forKim = { iss, sub: 'kim' };
-  const roles = { group: 'rbac.authorization.k8s.io', resource: 'clusterroles' };
-  const frb = { group: 'clusterpass.dev', resource: 'fleetrolebindings' };
   const before = bound({ agents, approval: 'Approver' }, 'Group:editors');
   const attempts: Readonly<Record<string, readonly [ReturnType<typeof bound>, old?: ReturnType<typeof bound>]>> = {
     'create a binding for agents': [bound({ agents }, 'Group:editors')],
@@ -185,9 +183,9 @@ describe('A48: an agent grants only what it may do without asking', () => {
     const { policy } = fleet(bound(extras)).put(role('token', rules));
     const asked = { ...caller, actor };
     const codes = Object.values(attempts).map(
-      ([object, old]) => refusalIfAny(() => checkGrant(policy, asked, frb, object, old))?.code,
+      ([object, old]) => refusalIfAny(() => checkGrant(policy, asked, fleetRoleBindingKind, object, old))?.code,
     );
-    const written = refusalIfAny(() => checkGrant(policy, asked, roles, role('new', TOKEN), undefined))?.code;
+    const written = refusalIfAny(() => checkGrant(policy, asked, clusterRoleKind, role('new', TOKEN), undefined))?.code;
     const may = verbs.map((verb) => policy.decide(asked, ask({ verb, group: 'x', resource: 'other' })).allowed);
     const labels = (env: string) => ({ kind: 'Cluster', apiVersion: '', metadata: { name: 'b', labels: { env } } });
     const clusters = { group: 'clusterregistry.k8s.io', resource: 'clusters' };

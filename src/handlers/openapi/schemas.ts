@@ -1,5 +1,6 @@
 import { listRules, type SchemaNode } from '../../api/codec/shape.ts';
 import type { BodyType } from '../../api/kind.ts';
+import { defined } from '../../lib/json.ts';
 
 /** JSON of an OpenAPI document. */
 export type Json = { readonly [key: string]: unknown };
@@ -143,11 +144,8 @@ export class SchemaComponents {
   }
 }
 
-const limitsOf = ({ maxItems, maxProperties, maxLength }: SchemaNode): Json => ({
-  ...(maxLength === undefined ? {} : { maxLength }),
-  ...(maxItems === undefined ? {} : { maxItems }),
-  ...(maxProperties === undefined ? {} : { maxProperties }),
-});
+const limitsOf = ({ maxItems, maxProperties, maxLength }: SchemaNode): Json =>
+  defined({ maxLength, maxItems, maxProperties });
 
 interface Owner {
   readonly group: string;

@@ -13,6 +13,7 @@ import {
   sentBody,
 } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
+import { defined } from '../../lib/json.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 import { dryRunErrors, isDryRun } from './write-options.ts';
 
@@ -91,16 +92,12 @@ function fromBody(body: RequestBody): RawDeleteOptions {
 }
 
 function fromQuery(query: Query): RawDeleteOptions {
-  const gracePeriodSeconds = countParameter(query, 'gracePeriodSeconds');
-  const orphanDependents = booleanParameter(query, 'orphanDependents');
-  const propagationPolicy = query.get('propagationPolicy');
-  const ignoresReadError = booleanParameter(query, IGNORE_READ_ERROR);
-  return {
-    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-    ...(orphanDependents === undefined ? {} : { orphanDependents }),
-    ...(propagationPolicy === null ? {} : { propagationPolicy }),
-    ...(ignoresReadError === undefined ? {} : { [IGNORE_READ_ERROR]: ignoresReadError }),
-  };
+  return defined({
+    gracePeriodSeconds: countParameter(query, 'gracePeriodSeconds'),
+    orphanDependents: booleanParameter(query, 'orphanDependents'),
+    propagationPolicy: query.get('propagationPolicy') ?? undefined,
+    [IGNORE_READ_ERROR]: booleanParameter(query, IGNORE_READ_ERROR),
+  });
 }
 
 const POLICIES = ['Foreground', 'Background', 'Orphan'];

@@ -12,6 +12,7 @@ import {
   passStatus,
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { defined } from '../../lib/json.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Limit } from '../../objects/quota.ts';
@@ -139,12 +140,6 @@ function newStatus(
     const bindings = catalog.kinds.find((each) => each.kind === kind);
     const { uid, generation } =
       (bindings && reader.find(bindings, { cluster: '', namespace, name }))?.object().metadata ?? {};
-    return {
-      kind,
-      ...(namespace === '' ? {} : { namespace }),
-      name,
-      ...(uid === undefined ? {} : { uid }),
-      ...(generation === undefined ? {} : { generation }),
-    };
+    return defined({ kind, namespace: namespace || undefined, name, uid, generation });
   }
 }

@@ -4,6 +4,7 @@ import { PASSES, type TokenFindings, type TokenReview, tokenReviewType } from '.
 import { validateRepeatedPairs } from '../../api/names.ts';
 import { fleetKey } from '../../api/object-key.ts';
 import { badRequest, notFound } from '../../api/status.ts';
+import { defined } from '../../lib/json.ts';
 import { Secret } from '../../observability/secret.ts';
 import { audienceErrors } from '../token/validate-token-request.ts';
 import { type Review, userInfo } from './review.ts';
@@ -38,9 +39,5 @@ function statusOf(findings: TokenFindings): object {
 }
 
 /** Returns the metadata that callers may set, not the fields that a server sets. */
-const callerFields = ({ name, generateName, labels, annotations }: ObjectMeta): ObjectMeta => ({
-  ...(name === undefined ? {} : { name }),
-  ...(generateName === undefined ? {} : { generateName }),
-  ...(labels === undefined ? {} : { labels }),
-  ...(annotations === undefined ? {} : { annotations }),
-});
+const callerFields = ({ name, generateName, labels, annotations }: ObjectMeta): ObjectMeta =>
+  defined({ name, generateName, labels, annotations });

@@ -1,7 +1,8 @@
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, badRequest, type Status } from '../../api/status.ts';
+import { ApiError, badRequest, detailsOf, type Status } from '../../api/status.ts';
+import { defined } from '../../lib/json.ts';
 import { type DeleteOptions, notForUnreadable, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
@@ -37,12 +38,7 @@ export function deleteResponse(kind: Kind, name: string, uid?: string): ApiRespo
     apiVersion: 'v1',
     metadata: {},
     status: 'Success',
-    details: {
-      name,
-      ...(kind.group === '' ? {} : { group: kind.group }),
-      kind: kind.resource,
-      ...(uid === undefined ? {} : { uid }),
-    },
+    details: { ...detailsOf(name, kind.group, kind.resource), ...defined({ uid }) },
   };
   return { type: 'value', code: 200, value: status };
 }
