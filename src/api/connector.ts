@@ -4,7 +4,7 @@ import { namePart } from './name-part.ts';
 
 /** What the server and the connector of a cluster say to each other (docs/connect/managed-clusters.md). */
 
-/** Of the rules below: a connector of another contract can tell. */
+/** Connectors in clusters speak older ones: test/fixtures/connector-contract-*.jsonl holds each as it was. */
 export const CONNECTOR_CONTRACT = 1;
 
 /** On a Cluster that a bootstrap token registers: JSON of a `ConnectorClaim`. It is not stored. */
@@ -112,8 +112,8 @@ export function recordIdOf(claims: unknown): unknown {
 /** The namespace of the accounts that stand for the people of a group. */
 export const peopleNamespace = (group: string): string => `clusterpass-people-${group}`;
 
-/** The account that stands for a person: readable, and different for different names. */
+/** The account that stands for a person: readable, and different for different names, chosen ones too. */
 export function personAccountName(name: string): string {
   const readable = namePart(name);
-  return `${readable === '' ? '' : `${readable}-`}${sha256(name).slice(0, 10)}`;
+  return `${readable === '' ? '' : `${readable}-`}${sha256(name).slice(0, 20)}`;
 }

@@ -4,7 +4,7 @@ import { readRules } from './configuration.ts';
 const HEAD = 'apiVersion: clusterpass.dev/v1alpha1\nkind: ConnectorConfiguration\n';
 const read = (text: string) => readRules(Buffer.from(`${HEAD}${text}`), 'clusterpass-connector');
 
-it('has what the owner of the cluster allows, and nothing by default', () => {
+it('A52: has what the owner of the cluster allows, and nothing by default', () => {
   expect(read('')).toEqual({
     orders: true,
     revocable: true,

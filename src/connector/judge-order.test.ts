@@ -25,7 +25,7 @@ const order = (more: object): OrderClaims =>
   ({ requester: { user: 'jane', groups: [] }, revocable: true, ...more }) as unknown as OrderClaims;
 const judge = (more: object, rules: object = {}) => judgeOrder({ ...RULES, ...rules }, order(more));
 
-describe('an order for an account', () => {
+describe('A52: an order for an account', () => {
   it('is done for the accounts that the configuration names', () => {
     const task = { namespace: 'shop', account: 'deployer', audiences: [], seconds: 600, isRevocable: true };
     expect(judge({ request: request() })).toEqual(task);
@@ -52,11 +52,11 @@ describe('an order for an account', () => {
   });
 });
 
-it('an order for a person is for an account that stands for them, in a group that is allowed', () => {
+it('A52: an order for a person is for an account that stands for them, in a group that is allowed', () => {
   const person = { name: 'Jane Doe', group: 'devs', audiences: [], expirationSeconds: 7200 };
   expect(judge({ person })).toEqual({
     namespace: 'clusterpass-people-devs',
-    account: expect.stringMatching(/^jane-doe-[0-9a-f]{10}$/),
+    account: expect.stringMatching(/^jane-doe-[0-9a-f]{20}$/),
     person: 'Jane Doe',
     audiences: [],
     seconds: 1200,

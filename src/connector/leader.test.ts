@@ -55,7 +55,7 @@ function start(holder: string) {
 
 const specOf = () => cluster.objects('coordination.k8s.io/leases').get('cp/clusterpass-connector')?.spec as object;
 
-it('one of two leads, and the other one when the first is stopped', async () => {
+it('A56: one of two leads, and the other one when the first is stopped', async () => {
   const first = start('first');
   await expect.poll(() => first.isLeading).toBe(true);
   const second = start('second');

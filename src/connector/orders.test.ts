@@ -211,7 +211,25 @@ describe('an order', () => {
   });
 });
 
-describe('an order is done at most once', () => {
+it('A55: an order that the API server does not answer in time is given up, and its Secret ends with it', async () => {
+  const connector = await start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  cluster.beforeToken = () => promise;
+  await place('slow', { ...account(), exp: Math.floor(timing.now() / 1000) + 2 });
+  await expect
+    .poll(() => connector.log)
+    .toEqual(['order slow: the API server of the cluster has not answered in time']);
+  expect([statusOf('slow').claimedBy, statusOf('slow').answer, cluster.secrets]).toEqual([
+    'pod-1',
+    undefined,
+    [`shop/${passSecretName('slow')}`],
+  ]);
+  clusterpass.remove(ORDERS, 'slow');
+  await expect.poll(() => [cluster.secrets, recordsOf()]).toEqual([[], []]);
+  resolve();
+});
+
+describe('A54: an order is done at most once', () => {
   it('when it is replayed: under another name, again, expired, or claimed', async () => {
     await start();
     const order = await signed('first');
@@ -248,7 +266,7 @@ describe('an order is done at most once', () => {
     expect(cluster.tokenRequests.map(({ account: name }) => name)).toEqual(['shop/deployer', 'shop/absent']);
   });
 
-  it('with two connectors', async () => {
+  it('A56: with two connectors', async () => {
     await Promise.all([start('pod-1'), start('pod-2')]);
     for (const name of ['a', 'b', 'c']) await place(name);
     for (const name of ['a', 'b', 'c']) expect(await answerOf(name)).toMatchObject({ order: name, status: 201 });
@@ -256,7 +274,7 @@ describe('an order is done at most once', () => {
   });
 });
 
-describe('the Secret of a token', () => {
+describe('A55: the Secret of a token', () => {
   it('is deleted with its order, also when that ends before its answer', async () => {
     await start();
     await place('a');
@@ -358,7 +376,7 @@ describe('the account of a person', () => {
     const connector = await start();
     await place('a', person);
     expect(await answerOf('a')).toMatchObject({ status: 201 });
-    expect(accounts()).toEqual([expect.stringMatching(/^clusterpass-people-devs\/jane-[0-9a-f]{10}$/)]);
+    expect(accounts()).toEqual([expect.stringMatching(/^clusterpass-people-devs\/jane-[0-9a-f]{20}$/)]);
     const [name = ''] = accounts();
     expect(cluster.objects('/serviceaccounts').get(name)?.metadata.annotations).toEqual({
       'clusterpass.dev/person': 'Jane',

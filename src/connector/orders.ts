@@ -108,7 +108,7 @@ export class Orders {
     // By a process before this one: the answer was lost, perhaps not the token.
     if (records.all.has(name)) throw new Error('it was done before');
     const signal = AbortSignal.timeout(Math.min(MOST_MS, Math.max(0, claims.exp * 1000 - timing.now())));
-    const judgement = judgeOrder(rules(), claims);
+    const verdict = judgeOrder(rules(), claims);
     const claim = { claimedBy: holder, claimTime: toTimestamp(timing.now()) };
     try {
       await this.#patch(name, { metadata: { resourceVersion }, status: claim }, signal);
@@ -117,13 +117,13 @@ export class Orders {
       if (isStatus(error, 409) || isStatus(error, 404)) return;
       throw error;
     }
-    const answer: OrderAnswer = isRefusal(judgement)
-      ? { order: name, refusal: judgement }
-      : await issueToken(this.#parts, claims, judgement, signal);
+    const answer: OrderAnswer = isRefusal(verdict)
+      ? { order: name, refusal: verdict }
+      : await issueToken(this.#parts, claims, verdict, signal);
+    if (signal.aborted) throw new Error('the API server of the cluster has not answered in time');
     await this.#patch(name, { status: { answer: await sealed(answer, claims.answerKey) } }, signal);
     this.lastAnswer = timing.now();
-    const { status, refusal } = answer;
-    const what = isRefusal(judgement) ? refusal?.message : `${judgement.namespace}/${judgement.account}: ${status}`;
+    const what = isRefusal(verdict) ? verdict.message : `${verdict.namespace}/${verdict.account}: ${answer.status}`;
     log(`order ${name} of ${claims.requester?.user}: ${what}`);
   }
 

@@ -38,7 +38,7 @@ const CLAIMS = {
 const sign = (more: object = {}, { typ = 'clusterpass-order+jwt', pair = key, kid = 'k1' } = {}): Promise<string> =>
   new SignJWT({ ...CLAIMS, ...more }).setProtectedHeader({ alg: 'ES256', kid, typ }).sign(pair.privateKey);
 
-describe('an order', () => {
+describe('A54: an order', () => {
   it('is one of Clusterpass for this cluster, now', async () => {
     const verify = await verifier();
     expect(await verify('order-1', await sign())).toEqual(CLAIMS);
@@ -64,7 +64,7 @@ describe('an order', () => {
     await expect((await verifier())('order-1', await sign(more))).rejects.toThrow(problem);
   });
 
-  it('of a clock that is a minute ahead is accepted', async () => {
+  it('A57: of a clock that is a minute ahead is accepted', async () => {
     const verify = await verifier();
     expect(await verify('order-1', await sign({ iat: SECONDS + 60, exp: SECONDS + 75 }))).toMatchObject({
       aud: AUDIENCE,

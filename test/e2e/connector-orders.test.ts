@@ -121,7 +121,7 @@ describe('a token of a cluster with a connector', () => {
       ({ name }) => ({ order: name, status: 404, body: { kind: 'Status', message: 'serviceaccounts "x" not found' } }),
       /404 cluster "order-3": serviceaccounts "x" not found/,
     ],
-  ])('is not made of an answer %s', async (_, act, message) => {
+  ])('A53: is not made of an answer %s', async (_, act, message) => {
     const exists = (await server.call('GET', `${CONNECTORS}/order-3`)).code === 200;
     if (exists) await remove(server, `${CLUSTERS}/order-3`);
     const connector = await started('order-3');
@@ -132,7 +132,7 @@ describe('a token of a cluster with a connector', () => {
     await connector.stop();
   });
 
-  it('needs a connector that reports, and one that answers', async () => {
+  it('A55: needs a connector that reports, and one that answers', async () => {
     const connector = await connectorOf(server, 'order-4');
     const lost = await ask('order-4');
     expect(refusal(lost)).toEqual([
@@ -153,7 +153,7 @@ describe('a token of a cluster with a connector', () => {
     await connector.stop();
   });
 
-  it('is not made for a caller who leaves', async () => {
+  it('A55: is not made for a caller who leaves', async () => {
     const connector = await started('order-5', { revocable: true });
     const { promise: isClaimed, resolve } = Promise.withResolvers<void>();
     const { promise: isLeft, resolve: leave } = Promise.withResolvers<void>();

@@ -85,7 +85,7 @@ describe('its identity', () => {
     expect(await codeWith(Promise.resolve(unsigned))).toBe(401);
   });
 
-  it('keeps to its own cluster', async () => {
+  it('A51: keeps to its own cluster', async () => {
     const first = await connectorOf(server, 'conn-3');
     const second = await connectorOf(server, 'conn-4');
     // The keys of another cluster say nothing about this one.
@@ -122,7 +122,7 @@ describe('its identity', () => {
     });
   });
 
-  it('ends with its Connector and with its cluster, in open watches too', async () => {
+  it('A51: ends with its Connector and with its cluster, in open watches too', async () => {
     const connector = await connectorOf(server, 'conn-5');
     const watch = await Watch.open(server, `${ordersOf('conn-5')}?watch=true`, connector.token);
     expect((await server.call('DELETE', `${CLUSTERS}/conn-5`)).code).toBe(200);
@@ -147,7 +147,7 @@ describe('its identity', () => {
     expect((await connector.login().then((old) => old.report())).code).toBe(401);
   });
 
-  it('says whether its cluster is ready, and which version it has; nothing is probed', async () => {
+  it('A57: says whether its cluster is ready, and which version it has; nothing is probed', async () => {
     const connector = await connectorOf(server, 'conn-8');
     const ready = async (): Promise<string> => {
       const { status = {} } = (await server.call('GET', `${CLUSTERS}/conn-8`)).json;

@@ -2,6 +2,7 @@ import { decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { checkTraces } from '../chaos/trace-checker.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';
+import { bootstrap, type Order, ordersOf, TestConnector } from './support/connector.ts';
 import { addCluster, bindRole, listAs, namesIn, PUBLIC_LIST, setRole, touch } from './support/fleet.ts';
 import { createAccount, createCluster, createNamespace, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -43,6 +44,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     replicas = [started.servers[0], started.servers[1]];
   });
   afterAll(async () => {
+    await Promise.all((replicas ?? []).map((server) => server.destroy()));
     await started?.destroy();
     await etcd?.destroy();
   });
@@ -205,6 +207,51 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     await createCluster(two, 'beta');
     expect(await nextEvent()).toBe('ADDED beta');
     watch.close();
+  });
+
+  it("A55: an order is answered across replicas, and when the connector's is killed; that of a killed caller's ends", async () => {
+    const [first, second] = replicas;
+    const connector = await new TestConnector(first, 'ordered').login('https://pass.example');
+    expect((await connector.register(await bootstrap(first, 'ordered'))).code).toBe(201);
+    await connector.start({ revocable: true });
+    const ask = (server: Server): Promise<Answer> =>
+      server.call('POST', tokenPath('builder', 'ci', 'ordered'), { body: { spec: { audiences: [] } } });
+    // Both know that the connector is connected.
+    await insist(() => read(second, '/apis/clusterpass.dev/v1alpha1/connectors/ordered'));
+    for (const server of replicas) {
+      const { code, text } = await ask(server);
+      expect(code, text).toBe(201);
+    }
+    const claimed = async (server: Server) => {
+      const { promise, resolve } = Promise.withResolvers<Order>();
+      connector.act = (order) => void resolve(order);
+      const answer = ask(server).catch((error: Error) => error);
+      return { order: await promise, answer };
+    };
+    const toSecond = await claimed(second);
+    await connector.stop();
+    await first.kill();
+    const restarted = await first.restart();
+    // It goes to the other one, and answers there what it has begun.
+    connector.server = second;
+    expect((await connector.answer(toSecond.order, await connector.issue(toSecond.order))).code).toBe(200);
+    expect(await toSecond.answer).toMatchObject({ code: 201 });
+    await connector.watch();
+
+    const lost = await claimed(second);
+    await connector.stop();
+    await second.kill();
+    replicas = [restarted, await second.restart()];
+    connector.server = restarted;
+    expect(await lost.answer).toBeInstanceOf(Error);
+    // No process can read the answer, and nothing keeps the order: it ends by its own time.
+    expect((await connector.answer(lost.order, await connector.issue(lost.order))).code).toBe(200);
+    const { json } = await insist(() => read(restarted, `${ordersOf('ordered')}/${lost.order.name}`));
+    expect(json.status.phase).toBeUndefined();
+    expect(Date.parse(json.spec.expirationTimestamp)).toBeLessThan(Date.now() + 15_000);
+    const issued = await insist(() => read(restarted, '/apis/clusterpass.dev/v1alpha1/issuedtokens'));
+    expect(namesIn(issued)).not.toContain(lost.order.name);
+    expect(namesIn(issued)).toContain(toSecond.order.name);
   });
 
   // The last one: the store is another one afterwards.

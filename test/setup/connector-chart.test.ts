@@ -84,7 +84,7 @@ const rulesIn = (manifests: readonly Manifest[]) => {
 };
 
 describeWithKubectl('kubernetes/connector', () => {
-  it('lets the connector do what its configuration says, and read no Secret', () => {
+  it('A51: lets the connector do what its configuration says, and read no Secret', () => {
     const manifests = kustomize(join(DEPLOY, 'kubernetes/connector'));
     check(manifests);
     expect(rulesIn(manifests)).toMatchObject({ allow: [{ namespace: 'shop', accounts: ['deployer'] }] });

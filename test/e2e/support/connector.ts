@@ -86,7 +86,8 @@ export type Act = (order: Order) => Promise<OrderAnswer | undefined> | OrderAnsw
 export class TestConnector {
   readonly cluster: string;
   readonly issuer: ClusterIssuer;
-  readonly server: Server;
+  /** The replica that it uses. */
+  server: Server;
   readonly name: string;
   token = '';
   /** Names of the Secrets that exist: one for each order. */
@@ -140,8 +141,8 @@ export class TestConnector {
     return this;
   }
 
-  async watch(server = this.server): Promise<void> {
-    this.#watch = await Watch.open(server, `${ordersOf(this.cluster)}?watch=true`, this.token);
+  async watch(): Promise<void> {
+    this.#watch = await Watch.open(this.server, `${ordersOf(this.cluster)}?watch=true`, this.token);
     expect(this.#watch.code).toBe(200);
     const watch = this.#watch;
     this.#running = (async () => {
