@@ -124,7 +124,13 @@ describeWithBrowser('the tasks of a fleet', () => {
     await page.getByText('clusterpass kubeconfig --cluster prod-us-2 --as shop/deployer').waitFor();
     await page.getByRole('link', { name: 'prod-us-2', exact: true }).click();
     await page.getByText(/^Valid for \d+ min \d+ s/).waitFor();
-    await page.goBack();
+    // Another account is refused, and can be asked for in place.
+    await page.getByRole('button', { name: 'Enter a name' }).click();
+    await page.getByLabel('Service account', { exact: true }).fill('web');
+    await page.getByText('cannot create resource').waitFor();
+    await page.getByRole('link', { name: 'Ask for access' }).click();
+    await expect.poll(() => page.getByLabel('Service account', { exact: true }).inputValue()).toBe('shop/web');
+    expect(await page.getByRole('combobox', { name: 'Cluster', exact: true }).inputValue()).toBe('prod-us-2');
     await page.getByRole('button', { name: 'Withdraw' }).click();
     await page.getByText('Withdrawn: access to prod-us-2').waitFor();
     await page.getByText('No request waits').waitFor();

@@ -372,7 +372,7 @@ describe('ResourceAccessReview', () => {
     );
     expect(table).toMatch(/^KIND +NAME +BINDING +ROLE +ONLY$/m);
     expect(table).toMatch(/^Group +devs .*ClusterRole\/devs-build +builder$/m);
-    expect(table).toMatch(/^Group +system:masters .*ClusterRole\/cluster-admin *$/m);
+    expect(table).toMatch(/^Group +system:masters .*ClusterRole\/cluster-admin +<all>$/m);
   });
 
   it('with reach, lists everyone who reaches the cluster: what, until when and through which binding', async () => {

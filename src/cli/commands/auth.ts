@@ -189,7 +189,7 @@ interface ListedSubject extends GrantedSubject {
   readonly cluster?: string;
 }
 
-type SubjectColumn = readonly [title: string, cell: (row: ListedSubject) => string | undefined];
+type SubjectColumn = readonly [title: string, cell: (row: ListedSubject) => string | undefined, unset?: string];
 
 const SUBJECT_COLUMNS: readonly SubjectColumn[] = [
   ['CLUSTER', ({ cluster }) => cluster],
@@ -197,15 +197,15 @@ const SUBJECT_COLUMNS: readonly SubjectColumn[] = [
   ['NAME', ({ namespace = '', name = '' }) => (namespace === '' ? name : `${namespace}/${name}`)],
   ['BINDING', ({ binding }) => grantCell(binding)],
   ['ROLE', ({ role }) => grantCell(role)],
-  ['UNTIL', ({ expiresAt }) => expiresAt],
-  ['ONLY', ({ resourceNames }) => resourceNames?.join(',')],
+  ['UNTIL', ({ expiresAt }) => expiresAt, '<never>'],
+  ['ONLY', ({ resourceNames }) => resourceNames?.join(','), '<all>'],
   ['GIVES', (row) => row.gives && givesTexts(row).join('; ')],
 ];
 
 /** Without the columns that are empty. */
 function subjectTable(invocation: Invocation, subjects: readonly ListedSubject[]): string {
   const columns = SUBJECT_COLUMNS.filter(([, cell]) => subjects.some((row) => cell(row) !== undefined));
-  const rows = subjects.map((row) => columns.map(([, cell]) => terminalSafe(cell(row) ?? '')));
+  const rows = subjects.map((row) => columns.map(([, cell, unset = '']) => terminalSafe(cell(row) ?? unset)));
   return renderTable([...(invocation.isOff('headers') ? [] : [columns.map(([title]) => title)]), ...rows]);
 }
 
