@@ -91,7 +91,7 @@ describeWithBrowser('the tasks of a fleet', () => {
       const name = 'You ask for access to prod-us-2: see the cluster, passes of shop/deployer';
       const card = page.getByRole('article', { name });
       await card.getByText('INC-7: <b>roll back</b> the shop').waitFor();
-      expect(await card.getByRole('button').allTextContents()).toEqual(['Withdraw']);
+      await expect.poll(() => card.getByRole('button').allTextContents()).toEqual(['Withdraw']);
       await inspect(page, 'an own request', faults);
     },
   );
@@ -134,6 +134,15 @@ describeWithBrowser('the tasks of a fleet', () => {
     await page.getByRole('button', { name: 'Withdraw' }).click();
     await page.getByText('Withdrawn: access to prod-us-2').waitFor();
     await page.getByText('No request waits').waitFor();
+  });
+
+  it('the link to a cluster that the user cannot see offers to ask for it', async () => {
+    const { page } = await pages.visit(tokenOf('kim'), '#/clusters/prod-eu-2');
+    await page.getByText('does not exist, or you do not have access to it').waitFor();
+    await page.getByRole('link', { name: 'Ask for access' }).click();
+    await expect
+      .poll(() => page.getByRole('combobox', { name: 'Cluster', exact: true }).inputValue())
+      .toBe('prod-eu-2');
   });
 
   it('long and right-to-left names stay in the card; a denial is shown with its reason', async () => {
@@ -194,6 +203,7 @@ describeWithBrowser('the tasks of a fleet', () => {
       await page.getByRole('radio', { name: 'All' }).check();
       await type(page.getByLabel('Account', { exact: true }), 'ci/builder');
       await page.getByRole('row', { name: /ci\/builder prod-eu-1 admin/ }).waitFor();
+      await expect.poll(() => page.url()).toContain('account=ci');
       await page.getByLabel('Select all shown passes').click();
       await page.getByRole('button', { name: 'Revoke', exact: true }).click();
       await page.getByRole('button', { name: 'Revoke now' }).click();

@@ -13,7 +13,7 @@ import { PassSection } from '../pass/pass-section.tsx';
 import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
 import { PermissionsNotice } from '../permissions/permissions-notice.tsx';
 import { usePermissions } from '../permissions/use-permissions.ts';
-import { hrefOf } from '../router.ts';
+import { hrefOf, linkTo } from '../router.ts';
 import { AccessSection } from './access-section.tsx';
 import { AdminSection } from './admin-section.tsx';
 import { detailsOf } from './cluster-details.ts';
@@ -41,6 +41,7 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
   const version = row?.cluster.metadata.resourceVersion ?? '';
   // Permissions in a cluster depend on its labels.
   const { permissions, problem, retry } = usePermissions(client, name, Number(version));
+  const mayAsk = permissions.can('create', CLUSTERPASS, 'accessrequests');
   const [account, setAccount] = useState<AccountRef>({ namespace: '', name: '' });
   const [isRemoving, setIsRemoving] = useState(false);
   const isRemoved = isRemoving && row === undefined;
@@ -52,7 +53,7 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
     return (
       <div className="page-body" ref={absence} tabIndex={-1}>
         <BackLink />
-        {synced ? <ClusterNotFound name={name} /> : <p role="status">Loading…</p>}
+        {synced ? <ClusterNotFound name={name} mayAsk={mayAsk} /> : <p role="status">Loading…</p>}
       </div>
     );
   }
@@ -78,7 +79,7 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
       <PermissionsNotice problem={problem} retry={retry} where=" in this cluster" />
       <div className="columns">
         <div className="column">
-          <PassSection cluster={name} details={details} account={account} onAccount={setAccount} />
+          <PassSection {...{ mayAsk, details, account }} cluster={name} onAccount={setAccount} />
           <ConnectSection cluster={name} account={account} />
         </div>
         <div className="column">
@@ -121,11 +122,16 @@ function causeOf({ status }: Cluster): string {
 const isWaiting = ({ status }: Cluster): boolean =>
   isBadCondition(conditionOf(status ?? {}, 'EndpointsConfirmed') ?? {});
 
-const ClusterNotFound = ({ name }: { name: string }) => (
+const ClusterNotFound = ({ name, mayAsk }: { readonly name: string; readonly mayAsk: boolean }) => (
   <EmptyState title="Cluster not found">
     <p>
       <span className="mono">{name}</span> does not exist, or you do not have access to it.
     </p>
+    {mayAsk && (
+      <a className="button primary" href={linkTo('requests', { cluster: name })}>
+        Ask for access
+      </a>
+    )}
     <a className="button" href={hrefOf({ page: 'can-i', cluster: name, account: '' })}>
       Which permission do I need?
     </a>

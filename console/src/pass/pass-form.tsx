@@ -7,7 +7,6 @@ import { SelectField, TextField } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
 import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { CLUSTERPASS } from '../permissions/permissions.ts';
 import { hrefOf, linkTo } from '../router.ts';
 import { AccountFields } from './account-fields.tsx';
 import { BoundFields } from './bound-fields.tsx';
@@ -17,6 +16,8 @@ import { type AccountRef, missingInput, NEW_DRAFT, type PassDraft, requestFor } 
 interface PassFormProps {
   readonly cluster: string;
   readonly details: ClusterDetails;
+  /** The user may ask for access to the cluster. */
+  readonly mayAsk: boolean;
   readonly accounts: readonly AccountRef[];
   /** The generation of the list of accounts. A new one repeats the dry run. */
   readonly generation: number;
@@ -30,8 +31,9 @@ interface PassFormProps {
 const FIELDS = ['spec.audiences', 'spec.boundObjectRef'];
 
 export function PassForm(props: PassFormProps) {
-  const { cluster, details, accounts, generation, onRefresh, account, onAccount, onEnterName, onIssued } = props;
-  const { client, permissions } = useSession();
+  const { cluster, details, mayAsk, accounts, generation, onRefresh, account, onAccount, onEnterName, onIssued } =
+    props;
+  const { client } = useSession();
   const accountText = `${account.namespace}/${account.name}`;
   // Clusterpass keeps no record of passes that a cluster signs itself.
   const canTrack = details.issuer !== '';
@@ -106,9 +108,7 @@ export function PassForm(props: PassFormProps) {
         refusal={form.refusal}
         help={
           <p className="actions">
-            {permissions.can('create', CLUSTERPASS, 'accessrequests') && (
-              <a href={linkTo('requests', { cluster, account: accountText })}>Ask for access</a>
-            )}
+            {mayAsk && <a href={linkTo('requests', { cluster, account: accountText })}>Ask for access</a>}
             <a href={hrefOf({ page: 'can-i', cluster, account: accountText })}>Check my permissions</a>
           </p>
         }

@@ -15,6 +15,7 @@ import { PersonPass } from './person-pass.tsx';
 interface PassSectionProps {
   readonly cluster: string;
   readonly details: ClusterDetails;
+  readonly mayAsk: boolean;
   readonly account: AccountRef;
   readonly onAccount: (account: AccountRef) => void;
 }
@@ -23,7 +24,7 @@ interface PassSectionProps {
 const NO_ACCOUNTS: readonly AccountRef[] = [];
 
 /** The form, and then the pass. The pass is only in the state of this component: leaving the page discards it. */
-export function PassSection({ cluster, details, account, onAccount }: PassSectionProps) {
+export function PassSection({ cluster, details, mayAsk, account, onAccount }: PassSectionProps) {
   const { client } = useSession();
   const [issued, setIssued] = useState<{ readonly pass: IssuedToken; readonly tracked: boolean } | undefined>();
   const [entersName, setEntersName] = useState(false);
@@ -66,6 +67,7 @@ export function PassSection({ cluster, details, account, onAccount }: PassSectio
         <PassForm
           cluster={cluster}
           details={details}
+          mayAsk={mayAsk}
           accounts={accounts}
           generation={generation}
           onRefresh={refresh}
