@@ -63,6 +63,8 @@ export const umoci = simple('umoci', 'usr/bin/umoci', '--version');
 export const nginx = simple('nginx', 'usr/sbin/nginx', '-v', true);
 /** Searches models; it needs a compiler. */
 export const spin = simple('spin', 'usr/bin/spin', '-V', true);
+/** Its library gives a process another wall clock. */
+export const faketime = simple('faketime', 'usr/bin/faketime', '--version', true);
 export const haproxy = simple('haproxy', 'usr/sbin/haproxy', '-v', true);
 export const go = packaged('go', {
   package: 'golang-go',
@@ -127,6 +129,16 @@ export const compiler = {
   install: () => installFirst('build-essential'),
 };
 
+/** Makes network namespaces, and runs programs in them. @type {Program} */
+export const ip = {
+  name: 'ip',
+  get path() {
+    return onPath(['ip']);
+  },
+  problem: join(CACHE, 'ip/problem.txt'),
+  install: () => installFirst('iproute2'),
+};
+
 /** @param {string[]} names */
 function onPath(names) {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
@@ -156,7 +168,7 @@ function installFirst(...names) {
 }
 
 /** @type {readonly Program[]} */
-const PROGRAMS = [kubectl, etcd, promtool, nginx, haproxy, go, chromium, umoci, spin, compiler];
+const PROGRAMS = [kubectl, etcd, promtool, nginx, haproxy, go, chromium, umoci, spin, compiler, ip, faketime];
 
 /** @param {string} path */
 function isProgram(path) {

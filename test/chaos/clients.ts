@@ -10,6 +10,8 @@ export interface World {
   readonly running: () => boolean;
   /** Between two operations of a client, beyond what it waits anyway. */
   readonly pauseMs: number;
+  /** Whether all replicas have the time of this process. */
+  readonly isClockRight: () => boolean;
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;
 }

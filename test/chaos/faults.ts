@@ -2,16 +2,24 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EtcdMember } from '../conformance/etcd-process.ts';
 import type { Server } from '../e2e/support/server.ts';
-import type { TcpProxy } from './tcp-proxy.ts';
+import type { Direction, Network } from './namespaces.ts';
+
+/** A way that packets take, which can be cut. */
+export interface Link {
+  partition(): void;
+  heal(): void;
+}
 
 export interface Machines {
   readonly members: readonly EtcdMember[];
   /** Replaced when a replica is started again. */
   readonly replicas: Server[];
   /** By replica: its proxies to the members. */
-  readonly proxies: readonly (readonly TcpProxy[])[];
+  readonly proxies: readonly (readonly Link[])[];
   /** By member: the proxy through which the other members reach it. */
-  readonly peers: readonly TcpProxy[];
+  readonly peers: readonly Link[];
+  /** The replicas, then the members, if they are in network namespaces. */
+  readonly network?: Network | undefined;
   /** The address of a load balancer in front of the replicas. */
   readonly front?: string | undefined;
 }
@@ -25,6 +33,7 @@ interface FaultOptions extends Machines {
 /** Of each STALL_MS, a slow member works for at least WORK_MS: as with a disk on which each fsync takes that long. */
 const STALL_MS = 250;
 const WORK_MS = 80;
+const CLOCK_MS = 1_100;
 
 const leads = async (replica: Server): Promise<boolean> => {
   const answer = await replica.call('GET', '/metrics', { signal: AbortSignal.timeout(4_000) }).catch(() => undefined);
@@ -56,7 +65,9 @@ export interface Fault {
   /** The target of the fault. */
   readonly name: string;
   /** The replica that etcd does not answer meanwhile. */
-  readonly cutsOff?: number;
+  readonly cutsOff?: number | 'all';
+  /** A replica has another time of day meanwhile. */
+  readonly setsClock?: true;
   begin(): Promise<void> | void;
   end(): Promise<void> | void;
 }
@@ -72,6 +83,12 @@ export type FaultKind =
   | 'etcd member cut off by its peers'
   | 'etcd slow'
   | 'leading replica killed'
+  | 'replica is not heard by etcd'
+  | 'replica does not hear etcd'
+  | 'etcd member is not heard by its peers'
+  | 'packets lost, doubled and late'
+  | 'clock of a replica ahead'
+  | 'clock of a replica behind'
   | 'leading replica hangs';
 
 /** Faults after which a replica is gone. */
@@ -79,7 +96,7 @@ export const DEATHS: ReadonlySet<FaultKind> = new Set(['replica killed', 'leadin
 
 /** The faults by kind; each call picks a random target. */
 export function faultsOf(
-  { members, replicas, proxies, peers, takeoverMs, onProblem }: FaultOptions,
+  { members, replicas, proxies, peers, network, takeoverMs, onProblem }: FaultOptions,
   random: () => number,
 ): Readonly<Record<FaultKind, () => Fault>> {
   const at = (count: number): number => Math.floor(random() * count);
@@ -115,7 +132,47 @@ export function faultsOf(
   const signal = (i: number, name: NodeJS.Signals): void => {
     for (const pid of processesOf(replicas[i]?.pid ?? 0)) process.kill(pid, name);
   };
+  /** From each of some hosts to each of others, until its end. */
+  const oneWay = (
+    fault: Pick<Fault, 'name' | 'cutsOff'>,
+    from: readonly number[],
+    to: readonly number[],
+    how: Direction,
+  ): Fault => {
+    const set = (direction: Direction): void =>
+      each(from, (a) => each(to, (b) => a !== b && network?.set(a, b, direction)));
+    return { ...fault, begin: () => set(how), end: () => set({}) };
+  };
+  const replicaHosts = replicas.map((_, i) => i);
+  const memberHosts = members.map((_, i) => replicas.length + i);
+  const clockOf = (seconds: number): Fault => {
+    const i = at(replicas.length);
+    const set = (offset: number) => async (): Promise<void> => {
+      network?.hosts[i]?.setClock(offset);
+      // The library reads it once a second.
+      await delay(CLOCK_MS);
+    };
+    return { name: `replica ${i}`, setsClock: true, begin: set(seconds), end: set(0) };
+  };
   return {
+    'replica is not heard by etcd': () => {
+      const i = at(replicas.length);
+      return oneWay({ name: `replica ${i}`, cutsOff: i }, [i], memberHosts, { loss: 100 });
+    },
+    'replica does not hear etcd': () => {
+      const i = at(replicas.length);
+      return oneWay({ name: `replica ${i}`, cutsOff: i }, memberHosts, [i], { loss: 100 });
+    },
+    'etcd member is not heard by its peers': () => {
+      const i = at(members.length);
+      return oneWay({ name: `member ${i}` }, [memberHosts[i] ?? 0], memberHosts, { loss: 100 });
+    },
+    'packets lost, doubled and late': () => {
+      const all = [...replicaHosts, ...memberHosts];
+      return oneWay({ name: 'all', cutsOff: 'all' }, all, all, { loss: 2, duplicate: 5, delay: 5, jitter: 30 });
+    },
+    'clock of a replica ahead': () => clockOf(3_600),
+    'clock of a replica behind': () => clockOf(-90),
     'leading replica killed': () => ofLeader(async (i) => void (await replicas[i]?.kill()), restart),
     'leading replica hangs': () =>
       ofLeader(

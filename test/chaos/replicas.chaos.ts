@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { describeWithEtcd } from '../conformance/etcd-process.ts';
 import { seededRandom } from '../crash/random.ts';
 import { crossReads } from './cross-reads.ts';
-import { type Deployment, startDeployment } from './deployment.ts';
+import { type Deployment, startDeployment, startNamespaces } from './deployment.ts';
 import type { FaultKind } from './faults.ts';
 import { runChaos } from './run.ts';
 import { problemsIn, summaryOf } from './summary.ts';
@@ -16,7 +16,7 @@ const SECONDS = Number(process.env.CLUSTERPASS_CHAOS_SECONDS);
 const READS = Number(process.env.CLUSTERPASS_CHAOS_READS ?? 0);
 const SEED = Number(process.env.CLUSTERPASS_CHAOS_SEED ?? Math.floor(Math.random() * 1e6));
 /** Killed replicas come twice as often, because the checks of tokens need them. */
-const KINDS: readonly FaultKind[] = [
+const BOTH_KINDS: readonly FaultKind[] = [
   'etcd member killed',
   'replica killed',
   'etcd member hangs',
@@ -30,6 +30,19 @@ const KINDS: readonly FaultKind[] = [
   'leading replica killed',
   'leading replica hangs',
 ];
+/** In network namespaces. */
+const NETWORK_KINDS: readonly FaultKind[] = [
+  'replica is not heard by etcd',
+  'replica killed',
+  'replica does not hear etcd',
+  'clock of a replica ahead',
+  'etcd member is not heard by its peers',
+  'packets lost, doubled and late',
+  'clock of a replica behind',
+  ...BOTH_KINDS,
+];
+const NAMESPACES = process.env.CLUSTERPASS_CHAOS_NAMESPACES === 'true';
+const KINDS = NAMESPACES ? NETWORK_KINDS : BOTH_KINDS;
 const LONG_MS = (SECONDS + READS / 50 + 300) * 1_000;
 
 const report = (text: string): void => {
@@ -39,7 +52,7 @@ const report = (text: string): void => {
 describeWithEtcd('replicas under faults', () => {
   let deployment: Deployment;
   beforeEach(async () => {
-    deployment = await startDeployment();
+    deployment = await (NAMESPACES ? startNamespaces() : startDeployment());
   });
   afterEach(() => deployment?.close());
 

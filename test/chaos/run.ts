@@ -86,6 +86,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const { random, report } = plan;
   const first = replicas[0] as Server;
   const checker = new HistoryChecker();
+  const wrongClock = new CutOff();
   let running = true;
   let goal: number | undefined;
   const world: World = {
@@ -94,6 +95,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     running: () => running,
     pauseMs: plan.pauseMs ?? 0,
     front: machines.front,
+    isClockRight: () => !wrongClock.has(0, performance.now()),
   };
   const { prefix = '' } = plan;
   const contended = `${CONTENDED}${prefix}`.replace(/-$/, '');
@@ -160,11 +162,13 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
       const fault = make[kind]();
       tokens.otherFault();
       cutOff.begin(fault.cutsOff);
+      if (fault.setsClock) wrongClock.begin('all');
       await fault.begin();
       if (DEATHS.has(kind)) tokens.died();
       await plan.during(kind, progress);
       await fault.end();
       cutOff.end();
+      wrongClock.end();
       const etcdTook = await healthOf(machines.members);
       const took = await recovery(replicas);
       const known = faults.get(kind) ?? { count: 0, slowestEtcdMs: 0, slowestMs: 0 };
@@ -205,12 +209,12 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   };
 }
 
-/** A replica that etcd does not answer, from the beginning of the fault until a little after its end. */
+/** A replica without etcd, or with a wrong clock: from the beginning of the fault until a little after its end. */
 class CutOff {
-  #replica: number | undefined;
+  #replica: number | 'all' | undefined;
   #until = 0;
 
-  begin(replica: number | undefined): void {
+  begin(replica: number | 'all' | undefined): void {
     this.#replica = replica;
     this.#until = Number.POSITIVE_INFINITY;
   }
@@ -220,7 +224,7 @@ class CutOff {
   }
 
   has(replica: number, sentAt: number): boolean {
-    return this.#replica === replica && sentAt < this.#until;
+    return (this.#replica === 'all' || this.#replica === replica) && sentAt < this.#until;
   }
 }
 

@@ -56,24 +56,30 @@ export async function startEtcd({
   args = [],
   scheme = 'http',
   fsync = false,
+  hosts = [],
   advertisedPeers = async (peers) => peers,
 }: {
   size?: number;
   /** Given the `host:port` of the members for each other, the addresses at which they reach each other. */
   advertisedPeers?: (peers: readonly string[]) => Promise<readonly string[]>;
   args?: readonly string[];
+  /** The addresses of other network namespaces, by member, and the commands that start them there. */
+  hosts?: readonly { readonly address: string; readonly runner: readonly string[] }[];
   scheme?: 'http' | 'https';
   /** Uses fsync, which tests otherwise disable. */
   fsync?: boolean;
 } = {}): Promise<Etcd> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-etcd-'));
   const ports = await freePorts(size * 3);
-  const peers = Array.from({ length: size }, (_, i) => `127.0.0.1:${ports[size + i]}`);
+  const addressOf = (member: number): string => hosts[member]?.address ?? '127.0.0.1';
+  const peers = Array.from({ length: size }, (_, i) => `${addressOf(i)}:${ports[size + i]}`);
   const advertised = (await advertisedPeers(peers)).map((peer) => `http://${peer}`);
   const cluster = advertised.map((url, i) => `m${i}=${url}`).join(',');
   const members = Array.from({ length: size }, (_, i) => {
-    const client = `${scheme}://127.0.0.1:${ports[i]}`;
+    const client = `${scheme}://${addressOf(i)}:${ports[i]}`;
     const command = [
+      ...(hosts[i]?.runner ?? []),
+      ETCD,
       ...['--name', `m${i}`, '--data-dir', join(folder, `m${i}`), '--log-level', 'error'],
       ...(fsync ? [] : ['--unsafe-no-fsync']),
       // The cheapest password hash: slow machines must pass too.
@@ -81,11 +87,11 @@ export async function startEtcd({
       ...['--listen-client-urls', client, '--advertise-client-urls', client],
       ...['--listen-peer-urls', `http://${peers[i]}`, '--initial-advertise-peer-urls', advertised[i] ?? ''],
       ...['--initial-cluster', cluster, '--initial-cluster-state', 'new'],
-      ...['--listen-metrics-urls', `http://127.0.0.1:${ports[2 * size + i]}`],
+      ...['--listen-metrics-urls', `http://${addressOf(i)}:${ports[2 * size + i]}`],
       ...args,
     ];
-    const health = `http://127.0.0.1:${ports[2 * size + i]}/health`;
-    return createMember(`127.0.0.1:${ports[i]}`, client, health, command);
+    const health = `http://${addressOf(i)}:${ports[2 * size + i]}/health`;
+    return createMember(`${addressOf(i)}:${ports[i]}`, client, health, command);
   });
   await Promise.all(members.map((member) => member.restart()));
   return {
@@ -113,7 +119,8 @@ function createMember(endpoint: string, url: string, health: string, command: re
       await ended;
     },
     async restart() {
-      const started = spawn(ETCD, command, { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env.PATH } });
+      const [program = '', ...args] = command;
+      const started = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env.PATH } });
       child = started;
       started.stderr.setEncoding('utf8').on('data', (text: string) => {
         stderr += text;

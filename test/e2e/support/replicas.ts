@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Etcd, freePorts } from '../../conformance/etcd-process.ts';
-import { type Server, startServer } from './server.ts';
+import { type Server, type ServerOptions, startServer } from './server.ts';
 
 /** Several real servers on one etcd, as on several machines: each has its own folder, and all have the same key. */
 export interface Replicas {
@@ -22,6 +22,7 @@ export async function startReplicas(
     args = [],
     argsOf: ownArgs = () => [],
     envOf = () => ({}),
+    startOf = () => ({}),
   }: {
     count?: number;
     users?: Readonly<Record<string, readonly string[]>>;
@@ -31,6 +32,8 @@ export async function startReplicas(
     /** Further arguments of the n-th replica. */
     argsOf?: (replica: number) => readonly string[];
     envOf?: (replica: number) => Readonly<Record<string, string>>;
+    /** Where the n-th replica is started. */
+    startOf?: (replica: number) => Pick<ServerOptions, 'host' | 'runner'>;
   } = {},
 ): Promise<Replicas> {
   const shared = await mkdtemp(join(tmpdir(), 'clusterpass-replicas-'));
@@ -44,7 +47,7 @@ export async function startReplicas(
     ...['--base-url', 'https://pass.example', ...args, ...ownArgs(replica)],
   ];
   const started = await Promise.allSettled(
-    ports.map((port, i) => startServer({ args: argsOf(i), users, port, env: envOf(i) })),
+    ports.map((port, i) => startServer({ args: argsOf(i), users, port, env: envOf(i), ...startOf(i) })),
   );
   const servers = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   const destroy = async (): Promise<void> => {

@@ -59,6 +59,9 @@ export interface ServerOptions {
   readonly tls?: boolean;
   readonly dataDir?: string;
   readonly port?: number;
+  /** The address of another network namespace, and the command that starts it there. */
+  readonly host?: string;
+  readonly runner?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** Starts it as operators do, by the launcher. */
   readonly launcher?: boolean;
@@ -95,7 +98,8 @@ let hasKeptCompiledCode = false;
 
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'clusterpass-e2e-')));
-  const args = ['serve', '--data-dir', dataDir, '--listen', `127.0.0.1:${options.port ?? 0}`];
+  const { host = '127.0.0.1', runner = [] } = options;
+  const args = ['serve', '--data-dir', dataDir, '--listen', `${host}:${options.port ?? 0}`];
   // Most clusters of the tests have invented addresses, so the prober is off. A later --probe-interval in `args`
   // counts.
   args.push('--probe-interval', '0', ...(options.args ?? []));
@@ -114,7 +118,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const program = options.sources === true ? SOURCE_PROGRAM : options.launcher === true ? LAUNCHER : PROGRAM;
   // Benchmarks and screenshots start servers, too.
   if (process.env.VITEST !== undefined) countStart(expect.getState().testPath);
-  const child = spawn(process.execPath, [program, ...args], {
+  const [command = '', ...commandArgs] = [...runner, process.execPath, program, ...args];
+  const child = spawn(command, commandArgs, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
   });
@@ -130,7 +135,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const announced = await announcedUrl(child, output);
   // The public address may differ from the address of the listener: several replicas share one.
   const atHome = options.port !== undefined && args.includes('--base-url');
-  const url = atHome ? `${options.tls === true ? 'https' : 'http'}://127.0.0.1:${options.port}` : announced;
+  const url = atHome ? `${options.tls === true ? 'https' : 'http'}://${host}:${options.port}` : announced;
   const adminToken = (await readFile(join(dataDir, 'admin.token'), 'utf8')).trim();
   const ended = once(child, 'exit') as Promise<[number | null]>;
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
