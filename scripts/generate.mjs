@@ -4,10 +4,10 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { renderCliReference } from '../src/cli/reference.ts';
-import { renderOptionsReference } from '../src/config/options-reference.ts';
+import { renderCliReference } from './cli-reference.ts';
 import { renderHelmSchema, SCHEMA } from './helm-schema.mjs';
 import { PAGE, RULES, renderAlertRules, renderPerformancePage } from './objectives.mjs';
+import { renderOptionsReference } from './options-reference.ts';
 
 /** @type {Record<string, () => string>} */
 const FILES = {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { renderOptionsReference } from '../../scripts/options-reference.ts';
 import type { Option } from './option.ts';
 import { flagOf, keyOf, OPTION_NAMES, OPTIONS, variableOf } from './options.ts';
-import { renderOptionsReference } from './options-reference.ts';
 
 describe('the option table', () => {
   it('derives flag, variable and key from the name', () => {

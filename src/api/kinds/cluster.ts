@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { memberOf } from '../../lib/json.ts';
 import { validateChoice } from '../annotation-choice.ts';
-import { conditionOf, readyStatus } from '../clusters/conditions.ts';
+import { CONDITION_STATUSES, conditionOf, readyStatus } from '../clusters/conditions.ts';
 import { CONFIRMED_FIELD, endpointDigest, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
 import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../domain-keys.ts';
@@ -116,8 +116,8 @@ function validateStatus({ conditions = [] }: ClusterStatus): FieldError[] {
     const here = `status.conditions[${index}]`;
     if ((condition.type ?? '') === '') errors.push(required(`${here}.type`));
     if ((condition.status ?? '') === '') errors.push(required(`${here}.status`));
-    else if (!['True', 'False', 'Unknown'].includes(condition.status ?? '')) {
-      errors.push(unsupportedValue(`${here}.status`, condition.status, ['True', 'False', 'Unknown']));
+    else if (!CONDITION_STATUSES.some((known) => known === condition.status)) {
+      errors.push(unsupportedValue(`${here}.status`, condition.status, CONDITION_STATUSES));
     }
     return errors;
   });
@@ -163,7 +163,7 @@ export const CREDENTIAL_FIELD = 'status.credentialUsable';
 export function clusterKind(productName: string, checks: EndpointChecks = DEFAULT_CHECKS): Kind {
   const field = endpointsField(productName);
   const { holdChanges = false, now } = checks;
-  const changes: EndpointChangeRules = { productName, field, hold: holdChanges, now };
+  const changes: EndpointChangeRules = { productName, hold: holdChanges, now };
   return {
     group: CLUSTER_GROUP,
     version: 'v1alpha1',

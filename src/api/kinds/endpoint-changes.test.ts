@@ -56,6 +56,11 @@ describe('A14: a change of the endpoints of a cluster', () => {
     expect([inForce(first), condition(first)]).toEqual([at('a'), undefined]);
   });
 
+  it('is none of a cluster without a spec', () => {
+    const { spec: _, ...bare } = create(sent(undefined));
+    expect([inForce(update(bare, bare)), condition(update(bare, bare))]).toEqual([{}, undefined]);
+  });
+
   it.each([
     ['the address', at('b')],
     ['the network of an address', { serverEndpoints: [{ clientCIDR: '10.0.0.0/8', serverAddress: 'https://a' }] }],

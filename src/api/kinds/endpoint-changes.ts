@@ -4,40 +4,34 @@ import {
   CONFIRMED_ANNOTATION,
   CONFIRMED_FIELD,
   endpointDigest,
+  endpointsInForce,
   sameEndpoints,
+  writtenEndpoints,
 } from '../clusters/confirmed-endpoint.ts';
 import { type FieldError, forbiddenField } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
-import type { ApiEndpoints, ClusterStatus } from './cluster-spec.ts';
+import { type ApiEndpoints, endpointsField, statusOf } from './cluster-spec.ts';
 
 export interface EndpointChangeRules {
   readonly productName: string;
-  /** The name of the endpoints in `spec`. */
-  readonly field: string;
   /** `--confirm-endpoints`: a change of the endpoints waits until it is confirmed. */
   readonly hold: boolean;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
-type Spec = Readonly<Record<string, unknown>>;
-
-const specOf = (object: ApiObject): Spec => (object.spec ?? {}) as Spec;
-const statusOf = (object: ApiObject): ClusterStatus => (object.status ?? {}) as ClusterStatus;
-const confirmedIn = (spec: Spec): ApiEndpoints | undefined => spec[CONFIRMED_FIELD] as ApiEndpoints | undefined;
-const writtenIn = (spec: Spec, field: string): ApiEndpoints => (spec[field] ?? {}) as ApiEndpoints;
-const inForce = (spec: Spec, field: string): ApiEndpoints => confirmedIn(spec) ?? writtenIn(spec, field);
+const confirmedIn = (object: ApiObject): ApiEndpoints | undefined =>
+  (object.spec as Record<string, ApiEndpoints> | undefined)?.[CONFIRMED_FIELD];
 
 /** The endpoints that stay in force while those in the spec wait for confirmation; undefined if none wait. */
 function endpointsHeld(object: ApiObject, old: ApiObject, rules: EndpointChangeRules): ApiEndpoints | undefined {
-  const { field, hold, productName } = rules;
-  const [spec, oldSpec] = [specOf(object), specOf(old)];
-  const wanted = writtenIn(spec, field);
-  const present = inForce(oldSpec, field);
+  const { hold, productName } = rules;
+  const wanted = writtenEndpoints(object, productName);
+  const present = endpointsInForce(old, productName);
   if (sameEndpoints(wanted, present)) return undefined;
   if (object.metadata.annotations?.[CONFIRMED_ANNOTATION] === endpointDigest(object, productName)) return undefined;
   // Without the option, a change that waited before goes on waiting until the endpoints are written again.
-  const isUntouched = confirmedIn(oldSpec) !== undefined && sameEndpoints(wanted, writtenIn(oldSpec, field));
+  const isUntouched = confirmedIn(old) !== undefined && sameEndpoints(wanted, writtenEndpoints(old, productName));
   return hold || isUntouched ? present : undefined;
 }
 
@@ -52,18 +46,21 @@ export function deriveEndpointFields(
   rules: EndpointChangeRules,
 ): ApiObject {
   if (old === undefined) return object;
-  const [spec, oldSpec] = [specOf(object), specOf(old)];
+  const { productName } = rules;
   const confirmed = endpointsHeld(object, old, rules);
-  const next = withConfirmed(object, confirmedIn(oldSpec), confirmed);
+  const next = withConfirmed(object, confirmedIn(old), confirmed);
   const now = toTimestamp(rules.now());
   const before = statusOf(object);
   let status = before;
   if (confirmed !== undefined) {
-    status = withCondition(status, 'EndpointsConfirmed', changeWaits(object, confirmed, rules.field), now);
+    status = withCondition(status, 'EndpointsConfirmed', changeWaits(object, confirmed, productName), now);
   } else if (conditionOf(status, 'EndpointsConfirmed') !== undefined) {
     status = withCondition(status, 'EndpointsConfirmed', CONFIRMED, now);
   }
-  const hasMoved = !sameEndpoints(inForce(oldSpec, rules.field), confirmed ?? writtenIn(spec, rules.field));
+  const hasMoved = !sameEndpoints(
+    endpointsInForce(old, productName),
+    confirmed ?? writtenEndpoints(object, productName),
+  );
   if (hasMoved && isProbeReason(conditionOf(status, 'Ready')?.reason)) {
     status = withCondition(status, 'Ready', NOT_PROBED, now);
   }
@@ -72,7 +69,7 @@ export function deriveEndpointFields(
 
 /** A value that a caller invented is left in the object: `validateConfirmed` refuses it. */
 function withConfirmed(object: ApiObject, before: ApiEndpoints | undefined, next: ApiEndpoints | undefined): ApiObject {
-  const { [CONFIRMED_FIELD]: sent, ...rest } = specOf(object);
+  const { [CONFIRMED_FIELD]: sent, ...rest } = (object.spec ?? {}) as Record<string, unknown>;
   const isForeign = sent !== undefined && (before === undefined || !sameEndpoints(sent as ApiEndpoints, before));
   if (isForeign || (sent === undefined && next === undefined)) return object;
   return { ...object, spec: next === undefined ? rest : { ...rest, [CONFIRMED_FIELD]: next } };
@@ -84,11 +81,11 @@ export function validateConfirmed(
   old: ApiObject | undefined,
   rules: EndpointChangeRules,
 ): FieldError[] {
-  const sent = confirmedIn(specOf(object));
+  const sent = confirmedIn(object);
   if (sent === undefined) return [];
   const expected = old === undefined ? undefined : endpointsHeld(object, old, rules);
   if (expected !== undefined && sameEndpoints(sent, expected)) return [];
-  const how = `the server sets it; write the endpoints to spec.${rules.field}, and confirm a change with: clusterpass confirm ${object.metadata.name}`;
+  const how = `the server sets it; write the endpoints to spec.${endpointsField(rules.productName)}, and confirm a change with: clusterpass confirm ${object.metadata.name}`;
   return [forbiddenField(`spec.${CONFIRMED_FIELD}`, how)];
 }
 
@@ -98,8 +95,8 @@ const CONFIRMED = conclude(
   'The endpoints in the spec of this cluster are confirmed.',
 );
 
-function changeWaits(object: ApiObject, confirmed: ApiEndpoints, field: string): Conclusion {
-  const wanted = writtenIn(specOf(object), field);
+function changeWaits(object: ApiObject, confirmed: ApiEndpoints, productName: string): Conclusion {
+  const wanted = writtenEndpoints(object, productName);
   const isOtherCa = (wanted.caBundle ?? '') !== (confirmed.caBundle ?? '');
   const isOtherAddress = !sameEndpoints({ ...wanted, caBundle: '' }, { ...confirmed, caBundle: '' });
   const what =

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { renderCliReference } from '../../../scripts/cli-reference.ts';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
 import { loadCommand } from '../load-command.ts';
 import { runProgram } from '../program.ts';
-import { renderCliReference } from '../reference.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { flagsOf } from './flags.ts';
 import { LOCAL_COMMANDS } from './local-commands.ts';

@@ -1,7 +1,7 @@
-import type { Command, Flag } from './command.ts';
-import { COMMANDS } from './command-table/commands.ts';
-import { CONNECTION_FLAGS, docOf } from './command-table/flags.ts';
-import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
+import type { Command, Flag } from '../src/cli/command.ts';
+import { COMMANDS } from '../src/cli/command-table/commands.ts';
+import { CONNECTION_FLAGS, docOf } from '../src/cli/command-table/flags.ts';
+import { LOCAL_COMMANDS } from '../src/cli/command-table/local-commands.ts';
 
 const HEAD = `# Commands of \`clusterpass\`
 

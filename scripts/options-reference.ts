@@ -1,5 +1,5 @@
-import { type Option, placeholderOf } from './option.ts';
-import { flagOf, OPTION_NAMES, OPTIONS, type OptionName } from './options.ts';
+import { type Option, placeholderOf } from '../src/config/option.ts';
+import { flagOf, OPTION_NAMES, OPTIONS, type OptionName } from '../src/config/options.ts';
 
 const HEAD = `# Options of \`clusterpass serve\`
 
