@@ -9,20 +9,18 @@ import type { Secret } from '../observability/secret.ts';
 import { decodeJsonSegment, splitToken, TokenRejected, unverifiedClaims } from '../tokens/jws.ts';
 import { VerifiedTokenCache } from '../tokens/verified-token-cache.ts';
 import { type IssuerKey, readKeySet } from './jwt/jwks.ts';
-import { milliseconds, NOT_BEFORE_LEEWAY_MS, readHeader, signingKey } from './jwt/jwt-authenticator.ts';
+import { readHeader, signingKey, type TokenTimes, timeProblem, timesIn } from './jwt/jwt-authenticator.ts';
 import { plainCaller } from './plain-caller.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 
 /** The account of a connector, as its token says. */
 export type ConnectorIdentity = Required<Pick<ConnectorSpec, 'issuer' | 'subject' | 'accountUID'>>;
 
-interface VerifiedConnectorToken {
+interface VerifiedConnectorToken extends TokenTimes {
   readonly cluster: string;
   readonly identity: ConnectorIdentity;
   /** The text of the key set that verified it. */
   readonly keys: string;
-  readonly notBefore: number;
-  readonly expiresAt: number;
 }
 
 export interface ConnectorTokenParts {
@@ -88,14 +86,6 @@ export function createConnectorAuthenticator({
 /** A token for a connector is for nothing else: the audience of another service could give it to that service. */
 const soleAudience = (aud: unknown): unknown => (Array.isArray(aud) && aud.length === 1 ? aud[0] : aud);
 
-const timeProblem = (
-  { notBefore, expiresAt }: Pick<VerifiedConnectorToken, 'notBefore' | 'expiresAt'>,
-  now: number,
-): string | undefined => {
-  if (now > expiresAt) return 'token has expired';
-  return now + NOT_BEFORE_LEEWAY_MS < notBefore ? 'token is not valid yet' : undefined;
-};
-
 /** The account of a token for the connector of this cluster, verified by these keys. Rejects with TokenRejected. */
 async function verifyConnectorToken(
   token: string,
@@ -111,13 +101,7 @@ async function verifyConnectorToken(
   if (clusterOfConnector(baseUrl, soleAudience(claims.aud)) !== cluster) {
     throw new TokenRejected('token audience is not that of the connector');
   }
-  return {
-    cluster,
-    keys,
-    identity: identityIn(claims),
-    notBefore: claims.nbf === undefined ? Number.NEGATIVE_INFINITY : milliseconds(claims.nbf, 'nbf'),
-    expiresAt: milliseconds(claims.exp, 'exp'),
-  };
+  return { cluster, keys, identity: identityIn(claims), ...timesIn(claims) };
 }
 
 function readKeys(keys: string): readonly IssuerKey[] {

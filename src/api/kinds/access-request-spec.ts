@@ -14,6 +14,7 @@ import {
 } from './approval.ts';
 import { CLUSTER_GROUP, isClusters } from './cluster-spec.ts';
 import type { PolicyRule } from './rbac.ts';
+import type { ResourceAttributes } from './reviews.ts';
 
 /** Spec and status of an access request. */
 
@@ -22,14 +23,7 @@ export const REQUEST_PHASES = ['Pending', 'Approved', 'Denied', 'Withdrawn', 'Ex
 /** What people decide about a request: the types of conditions that the subresource `approval` takes. */
 export const DECISIONS = ['Approved', 'Denied', 'Withdrawn'] as const;
 
-interface RequestedAttributes {
-  verb?: string;
-  group?: string;
-  resource?: string;
-  subresource?: string;
-  namespace?: string;
-  name?: string;
-}
+type RequestedAttributes = Omit<ResourceAttributes, 'version' | 'fieldSelector' | 'labelSelector'>;
 
 export interface AccessRequestSpec extends ApprovalSpec {
   userpass?: boolean;

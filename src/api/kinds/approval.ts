@@ -1,6 +1,7 @@
 import { type FieldError, forbiddenField, invalidValue, required, tooLong } from '../field-error.ts';
 import type { ApiObject, ObjectMeta } from '../kind.ts';
 import { isDns1123Label, isDns1123Subdomain, isValidLabelValue } from '../names.ts';
+import type { ClusterCondition } from './cluster-spec.ts';
 
 /**
  * What access requests and passes share: a caller asks, people decide, and what they grant ends by itself (ADR 49).
@@ -16,13 +17,7 @@ export interface RequestUser {
   actors?: string[];
 }
 
-export interface RequestCondition {
-  type?: string;
-  status?: string;
-  reason?: string;
-  message?: string;
-  lastTransitionTime?: string;
-}
+export type RequestCondition = Omit<ClusterCondition, 'lastHeartbeatTime'>;
 
 export interface ApprovalSpec {
   cluster?: string;

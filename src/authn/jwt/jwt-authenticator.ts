@@ -49,20 +49,24 @@ export function claimedIssuer(token: string): string | undefined {
   return typeof iss === 'string' ? iss : undefined;
 }
 
+/** When a token is valid, in epoch milliseconds. */
+export interface TokenTimes {
+  readonly notBefore: number;
+  readonly expiresAt: number;
+}
+
 /** The caller of a token by this configuration, and the key that verified the signature. */
-interface SignedJwt {
+interface SignedJwt extends TokenTimes {
   readonly caller: Caller;
   readonly header: JwtHeader;
   readonly thumbprint: string;
-  readonly notBefore: number;
-  readonly expiresAt: number;
   /** Whether the token is for the API, and whether it is for the MCP endpoint. */
   readonly isForApi: boolean;
   readonly isForMcp: boolean;
 }
 
 /** As in kube-apiserver: our clock may be a minute behind the issuer's. There is no leeway for the expiry. */
-export const NOT_BEFORE_LEEWAY_MS = 60_000;
+const NOT_BEFORE_LEEWAY_MS = 60_000;
 
 export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAuthenticatorParts): JwtAuthenticator {
   const hasKey = ({ header, thumbprint }: SignedJwt): boolean =>
@@ -78,15 +82,13 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
     const claims = decodeJsonSegment(segments.payload);
     if (claims === undefined || claims.iss !== config.issuer.url) throw new TokenRejected('token issuer is invalid');
     const use = useOfAudiences(claims.aud, config.issuer.audiences, mcpAudience);
-    const notBefore = claims.nbf === undefined ? Number.NEGATIVE_INFINITY : milliseconds(claims.nbf, 'nbf');
-    const expiresAt = milliseconds(claims.exp, 'exp');
+    const times = timesIn(claims);
     const user = mapClaims(config.mappings, claims);
     const signed: SignedJwt = {
-      caller: plainCaller(user, () => problem(signed) === undefined, expiresAt, readOAuthClient(claims)),
+      ...times,
+      caller: plainCaller(user, () => problem(signed) === undefined, times.expiresAt, readOAuthClient(claims)),
       header,
       thumbprint,
-      notBefore,
-      expiresAt,
       // RFC 8725 section 3.11: an access token (RFC 9068) opens the resource that it names, and identifies no person.
       isForApi: use === 'api' && !header.isAccessToken,
       isForMcp: use === 'mcp',
@@ -112,11 +114,8 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
 
   /** Everything that can change after the signature was verified. */
   function problem(signed: SignedJwt): string | undefined {
-    const at = now();
     if (isClosed) return 'the issuer was removed from the configuration, or its entry was changed';
-    if (at > signed.expiresAt) return 'token has expired';
-    if (at + NOT_BEFORE_LEEWAY_MS < signed.notBefore) return 'token is not valid yet';
-    return hasKey(signed) ? undefined : NO_KEYS;
+    return timeProblem(signed, now()) ?? (hasKey(signed) ? undefined : NO_KEYS);
   }
 
   const acceptFor =
@@ -220,7 +219,17 @@ function useOfAudiences(aud: unknown, accepted: readonly string[], mcpAudience: 
 
 const MIXED_AUDIENCES = 'token is for the MCP endpoint and for another audience: it must have one of them alone';
 
-export function milliseconds(value: unknown, claim: string): number {
+export const timesIn = ({ nbf, exp }: JsonObject): TokenTimes => ({
+  notBefore: nbf === undefined ? Number.NEGATIVE_INFINITY : milliseconds(nbf, 'nbf'),
+  expiresAt: milliseconds(exp, 'exp'),
+});
+
+export function timeProblem({ notBefore, expiresAt }: TokenTimes, now: number): string | undefined {
+  if (now > expiresAt) return 'token has expired';
+  return now + NOT_BEFORE_LEEWAY_MS < notBefore ? 'token is not valid yet' : undefined;
+}
+
+function milliseconds(value: unknown, claim: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value)) {
     throw new TokenRejected(`token claim ${claim} is missing or malformed`);
   }

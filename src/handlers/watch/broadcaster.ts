@@ -2,6 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
+import { equalJson } from '../../lib/json.ts';
 import type { MemoryAccount } from '../../lib/memory-account.ts';
 import { every } from '../../lib/rounds.ts';
 import type { ProjectionListener } from '../../objects/projected-cache.ts';
@@ -328,9 +329,5 @@ export class Broadcaster implements ProjectionListener {
   }
 }
 
-function sameLabels(before: ReadableObject | undefined, after: ReadableObject | undefined): boolean {
-  if (before === undefined || after === undefined) return before === after;
-  const [old, now] = [before.labels ?? {}, after.labels ?? {}];
-  const keys = Object.keys(now);
-  return keys.length === Object.keys(old).length && keys.every((key) => old[key] === now[key]);
-}
+const sameLabels = (before: ReadableObject | undefined, after: ReadableObject | undefined): boolean =>
+  before !== undefined && after !== undefined && equalJson(before.labels ?? {}, after.labels ?? {});
