@@ -100,6 +100,9 @@ export const ANSWER_ALGORITHMS = { alg: 'ECDH-ES', enc: 'A256GCM' } as const;
 /** The Secret that a revocable token is bound to, beside its account. */
 export const passSecretName = (order: string): string => `clusterpass-pass-${order}`;
 
+/** An API server keeps successful authentications so long, and refuses a token whose Secret is gone after that. */
+export const SECRET_CACHE_SECONDS = 10;
+
 /** The id of a token's record: of the order whose Secret it is bound to, or its own. */
 export function recordIdOf(claims: unknown): unknown {
   const secret = memberOf(claims, 'kubernetes.io', 'secret', 'name');

@@ -1,10 +1,13 @@
 import { recordIdOf } from '../api/connector.ts';
 import { isTokenId } from '../api/names.ts';
+import { memberOf } from '../lib/json.ts';
 
 export interface TokenReference {
   readonly id: string;
-  /** Known if the text was a token, not an ID. */
+  /** Known if the text was a token, not an ID, and not one that a connector has issued. */
   readonly issuer: string | undefined;
+  /** A connector has issued it: it ends with its Secret in the cluster. */
+  readonly isOrdered?: boolean;
   readonly audiences?: readonly string[];
   /** Epoch seconds. */
   readonly expiresAt?: number;
@@ -28,7 +31,7 @@ export function parseTokenReference(text: string): TokenReference | undefined {
     if (typeof recordId !== 'string' || !isTokenId(recordId) || typeof iss !== 'string') return undefined;
     return {
       id: recordId,
-      issuer: iss,
+      ...(recordId === memberOf(claims, 'jti') ? { issuer: iss } : { issuer: undefined, isOrdered: true }),
       ...(Array.isArray(aud) ? { audiences: aud.filter((each) => typeof each === 'string') } : {}),
       ...(typeof exp === 'number' ? { expiresAt: exp } : {}),
     };

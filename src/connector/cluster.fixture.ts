@@ -11,12 +11,40 @@ interface SeenRequest {
 }
 
 const NODE_COLUMNS = ['Name', 'Status', 'Roles', 'Age', 'Version'].map((name) => ({ name }));
+const PASS_TYPE = 'clusterpass.dev/pass';
 const TOKEN = /^\/api\/v1\/namespaces\/([^/]+)\/serviceaccounts\/([^/]+)\/token$/;
 
-const failure = (code: number, reason: string, message: string): HubAnswer => ({
+const failure = (code: number, reason: string, message: string, details: object): HubAnswer => ({
   code,
-  value: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code, reason, message },
+  value: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, details, code },
 });
+
+/** As kube-apiserver 1.36.4 with deploy/kubernetes/connector answers. */
+const ANSWERS = {
+  notFound: (name: string, kind: string) => failure(404, 'NotFound', `${kind} "${name}" not found`, { name, kind }),
+  otherUid: (name: string, uid: string) =>
+    failure(
+      409,
+      'Conflict',
+      `Operation cannot be fulfilled on Secret "${name}": the UID in the bound object reference (${uid}) does not match ` +
+        'the UID in record. The object might have been deleted and then recreated',
+      { name, kind: 'Secret' },
+    ),
+  tooShort: (seconds: number) => {
+    const message = `Invalid value: ${seconds}: may not specify a duration less than 10 minutes`;
+    const causes = [{ reason: 'FieldValueInvalid', message, field: 'spec.expirationSeconds' }];
+    const details = { group: 'authentication.k8s.io', kind: 'TokenRequest', causes };
+    const all = `TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: ${message}`;
+    return failure(422, 'Invalid', all, details);
+  },
+  denied: (name: string) => {
+    const message =
+      "ValidatingAdmissionPolicy 'clusterpass-connector' with binding 'clusterpass-connector' denied request: the " +
+      'connector may create and delete Secrets of the type clusterpass.dev/pass without data only';
+    const details = { name, kind: 'secrets', causes: [{ message }] };
+    return failure(422, 'Invalid', `secrets "${name}" is forbidden: ${message}`, details);
+  },
+};
 
 /** The API server of a cluster with a connector: stored objects, tokens, and what it says about itself. */
 export class FakeCluster extends FakeHub {
@@ -56,8 +84,20 @@ export class FakeCluster extends FakeHub {
       const rows = this.nodes.map((status, at) => ({ cells: [`node-${at}`, status, '<none>', '1d', 'v1.36.4'] }));
       return { code: 200, value: { kind: 'Table', metadata: {}, columnDefinitions: NODE_COLUMNS, rows } };
     }
+    const denied = this.#deniedSecret(method, path, body);
+    if (denied !== undefined) return ANSWERS.denied(denied);
     const [, namespace = '', name = ''] = TOKEN.exec(path) ?? [];
     return method === 'POST' && name !== '' ? this.#token(namespace, name, JSON.parse(body).spec) : undefined;
+  }
+
+  /** The name of a Secret that the admission policy keeps the connector from writing. */
+  #deniedSecret(method: string, path: string, body: string): string | undefined {
+    const [, namespace = '', name = ''] = /^\/api\/v1\/namespaces\/([^/]+)\/secrets(?:\/([^/]+))?$/.exec(path) ?? [];
+    if (namespace === '' || method === 'GET') return undefined;
+    const sent = method === 'DELETE' ? this.objects('/secrets').get(`${namespace}/${name}`) : JSON.parse(body);
+    const { type, data, stringData } = sent ?? { type: PASS_TYPE };
+    const isOwn = type === PASS_TYPE && data === undefined && stringData === undefined;
+    return isOwn ? undefined : name || sent.metadata.name;
   }
 
   async #token(namespace: string, name: string, spec: SeenRequest['spec']): Promise<HubAnswer> {
@@ -67,15 +107,17 @@ export class FakeCluster extends FakeHub {
     await this.beforeToken();
     const { boundObjectRef: bound, expirationSeconds } = spec;
     if (!this.objects('/serviceaccounts').has(account)) {
-      return failure(404, 'NotFound', `serviceaccounts "${name}" not found`);
+      return ANSWERS.notFound(name, 'serviceaccounts');
     }
     const secret = bound && this.objects('/secrets').get(`${namespace}/${bound.name}`);
-    if (bound?.kind === 'Secret' && secret?.metadata.uid !== bound.uid) {
-      return failure(409, 'Conflict', `the Secret ${bound.name} is another one`);
-    }
-    if (expirationSeconds < 600) return failure(422, 'Invalid', 'may not specify a duration less than 10 minutes');
+    if (expirationSeconds < 600) return ANSWERS.tooShort(expirationSeconds);
+    if (bound?.kind === 'Secret' && secret === undefined) return ANSWERS.notFound(bound.name, 'secrets');
+    if (bound?.kind === 'Secret' && secret?.metadata.uid !== bound.uid) return ANSWERS.otherUid(bound.name, bound.uid);
     const expirationTimestamp = new Date(Date.now() + expirationSeconds * 1000).toISOString();
     const status = { token: await this.sign(seen), expirationTimestamp };
-    return { code: 201, value: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', status } };
+    const { uid } = this.objects('/serviceaccounts').get(account)?.metadata ?? {};
+    const metadata = { name, namespace, uid, creationTimestamp: new Date().toISOString().replace(/\.\d+/, '') };
+    const value = { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata };
+    return { code: 201, value: { ...value, spec: { boundObjectRef: null, ...spec }, status } };
   }
 }

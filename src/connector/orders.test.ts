@@ -325,7 +325,7 @@ describe('A55: the Secret of a token', () => {
     await expect.poll(() => cluster.writes.filter((line) => line.startsWith('DELETE'))).not.toEqual([]);
     await connector.sweep();
     const metadata = { name: passSecretName('a'), namespace: 'shop' };
-    cluster.put('/secrets', { apiVersion: 'v1', kind: 'Secret', metadata });
+    cluster.put('/secrets', { apiVersion: 'v1', kind: 'Secret', type: 'clusterpass.dev/pass', metadata } as ApiObject);
     skippedMs = 60_000;
     await connector.sweep();
     expect([cluster.secrets, recordsOf()]).toEqual([[], []]);

@@ -187,17 +187,18 @@ describe('a token that can be revoked', () => {
     expect(answer.code, answer.text).toBe(201);
     const claims = decodeJwt(answer.json.status.token);
     expect(recordIdOf(claims)).not.toBe(claims.jti);
-    return { id: String(recordIdOf(claims)), exp: claims.exp ?? 0 };
+    return { id: String(recordIdOf(claims)), exp: claims.exp ?? 0, token: answer.json.status.token };
   };
 
   it('has a record, whose deletion ends the Secret that it is bound to', async () => {
     const connector = await started('revoke-1', { revocable: true });
-    const { id, exp } = await issued('revoke-1', { annotations: TRACKED, spec: { expirationSeconds: 700 } });
+    const { id, exp, token } = await issued('revoke-1', { annotations: TRACKED, spec: { expirationSeconds: 700 } });
     const { json } = await server.call('GET', `${ISSUED}/${id}`);
     expect(json.spec).toMatchObject({
       cluster: 'revoke-1',
       serviceAccount: { namespace: 'ci', name: 'builder', uid: 'uid-there' },
       requestedBy: { username: 'creator' },
+      boundObjectRef: { kind: 'Secret', name: `clusterpass-pass-${id}` },
       expirationTimestamp: new Date(exp * 1000).toISOString().replace('.000Z', 'Z'),
     });
     // The order stands for the token, and holds no answer any more.
@@ -209,7 +210,17 @@ describe('a token that can be revoked', () => {
       expirationTimestamp: json.spec.expirationTimestamp,
     });
     expect([...connector.secrets]).toEqual([id]);
-    expect((await server.call('DELETE', `${ISSUED}/${id}`)).code).toBe(200);
+    // By the token itself, whose own id and issuer are those of the cluster.
+    const admin = await Person.as(server);
+    const said = 'Its cluster deletes the Secret that it ends with, and refuses it after 10 seconds.\n';
+    const revoked = `token ${id} revoked at ${server.url}\n`;
+    expect(await admin.run(['token', 'revoke', '-'], { stdin: token })).toEqual({
+      ...{ code: 0, stdout: revoked, stderr: said },
+    });
+    expect(await admin.fails(['token', 'revoke', '-'], { stdin: token })).toBe(
+      `error: token ${id} has no record here: it has ended, or another server ordered it\n`,
+    );
+    await admin.leave();
     expect(await ordersIn('revoke-1')).toEqual([]);
     await expect.poll(() => [...connector.secrets]).toEqual([]);
     await connector.stop();

@@ -25,7 +25,7 @@ export interface IssuedTokenSpec {
   /** The person of a pass for a person. */
   user?: { username: string };
   audiences: string[];
-  boundObjectRef?: { kind: string; name: string; uid: string };
+  boundObjectRef?: { kind: string; name: string; uid?: string };
   /** The caller, under the user name of requests about no cluster. */
   requestedBy: { username: string; uid?: string };
   /** Absent when another kind of binding allowed it. */

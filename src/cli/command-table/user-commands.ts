@@ -183,7 +183,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'only the ID is sent, or flags that select tracked tokens. You may revoke tracked tokens that you ' +
       'requested; others need `delete` on `issuedtokens`. Clusterpass and verifiers that ask it refuse the ' +
       'token from then on. Clusters and verifiers with the key set accept it until it expires; the command ' +
-      'says until when.',
+      'says until when. A cluster with a connector refuses it after ten seconds.',
     arguments: [{ name: '[JTI|-...]', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
     flags: [
       ...tokenSelection,

@@ -1,3 +1,4 @@
+import { passSecretName, SECRET_CACHE_SECONDS } from '../../api/connector.ts';
 import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
@@ -73,23 +74,29 @@ async function selectedTokens(client: Client, fieldSelector: string | undefined)
   return found.map((token) => ({ id: token.metadata.name, issuer: undefined, ...factsIn(token) }));
 }
 
-type TokenFacts = Pick<TokenReference, 'audiences' | 'expiresAt'>;
+type TokenFacts = Pick<TokenReference, 'audiences' | 'expiresAt' | 'isOrdered'>;
 
 /** Of a record. A time that cannot be read is unknown. */
-function factsIn({ spec }: Partial<TrackedToken>): TokenFacts {
+function factsIn({ metadata, spec }: TrackedToken): TokenFacts {
   const expiresAt = Date.parse(spec?.expirationTimestamp ?? '') / 1000;
-  return { audiences: spec?.audiences ?? [], ...(Number.isNaN(expiresAt) ? {} : { expiresAt }) };
+  const isOrdered = spec?.boundObjectRef?.name === passSecretName(metadata.name);
+  return { audiences: spec?.audiences ?? [], isOrdered, ...(Number.isNaN(expiresAt) ? {} : { expiresAt }) };
 }
 
 /** From the token itself, or from its record. */
 async function knownFacts(client: Client, token: TokenReference): Promise<TokenFacts> {
-  if (token.expiresAt !== undefined) return token;
+  if (token.expiresAt !== undefined && token.isOrdered !== true) return token;
   try {
     const path = `/apis/clusterpass.dev/v1alpha1/issuedtokens/${token.id}`;
-    return factsIn((await client.request<TrackedToken>('GET', path, { expects: 'object' })).value);
+    const facts = factsIn((await client.request<TrackedToken>('GET', path, { expects: 'object' })).value);
+    return token.isOrdered === true ? { ...facts, isOrdered: true } : facts;
   } catch (error) {
+    // Such a token always has one.
+    if (token.isOrdered === true && isStatus(error, 404)) {
+      throw new CliError(`token ${token.id} has no record here: it has ended, or another server ordered it`);
+    }
     // The token has no record, or the caller may not read it.
-    if (error instanceof StatusError && [403, 404].includes(error.code)) return {};
+    if (error instanceof StatusError && [403, 404].includes(error.code)) return { isOrdered: token.isOrdered === true };
     throw error;
   }
 }
@@ -108,7 +115,10 @@ async function clustersThatAsk(client: Client, { audiences = [] }: TokenFacts): 
 }
 
 /** Programs that verify tokens with the key set do not ask Clusterpass, and do not learn of the revocation. */
-function stillAccepted({ audiences = [], expiresAt }: TokenFacts, asking: ReadonlyMap<string, string>): string {
+function stillAccepted(facts: TokenFacts, asking: ReadonlyMap<string, string>): string {
+  const { audiences = [], expiresAt, isOrdered = false } = facts;
+  if (isOrdered)
+    return `Its cluster deletes the Secret that it ends with, and refuses it after ${SECRET_CACHE_SECONDS} seconds.`;
   const refused = 'Clusterpass and TokenReviews refuse it from now on.';
   const clusters = [...asking.values()].map(terminalSafe).join(' and ');
   const soon = clusters === '' ? '' : ` ${clusters}, which asks Clusterpass, within about ${WEBHOOK_SECONDS} seconds.`;

@@ -85,7 +85,7 @@ function connectionAt(
     configSource,
     tokenProvider,
     fetch,
-    userAgent: `clusterpass-sync/${context.version}`,
+    userAgent: `clusterpass/${context.version}`,
     onWarning: undefined,
     timing: realTiming,
   });

@@ -165,7 +165,11 @@ export class TokenOrder {
     const { namespace, name, person } = account;
     const holder =
       person === undefined ? { 'kubernetes.io': { namespace, serviceaccount: { name, uid } } } : { sub: person.name };
-    await this.#record(cluster.name, { jti: this.#name, aud, iat, exp, ...holder }, bindingOf(this.#parts, grant));
+    await this.#record(
+      cluster.name,
+      { jti: this.#name, aud, iat, exp, ...holder, secret: passSecretName(this.#name) },
+      bindingOf(this.#parts, grant),
+    );
     this.#isKept = true;
     return this.#name;
   }

@@ -27,7 +27,10 @@ interface TrackedTokenParts {
 
 /** What the record of a token says of it. One that a connector has issued is recorded under the id of its order. */
 export type RecordedClaims = Pick<TokenClaims | PersonClaims, 'jti' | 'aud' | 'iat' | 'exp'> &
-  (Pick<TokenClaims, 'kubernetes.io'> | Pick<PersonClaims, 'sub'>);
+  (Pick<TokenClaims, 'kubernetes.io'> | Pick<PersonClaims, 'sub'>) & {
+    /** The Secret in the cluster, of a token that a connector has issued. */
+    readonly secret?: string;
+  };
 
 /** When it resolves, the record survives a crash. Only then may the token be sent. */
 type RecordToken = (
@@ -149,6 +152,7 @@ function holderOf(claims: RecordedClaims): Pick<IssuedTokenSpec, 'serviceAccount
 }
 
 function boundTo(claims: RecordedClaims): Pick<IssuedTokenSpec, 'boundObjectRef'> {
+  if (claims.secret !== undefined) return { boundObjectRef: { kind: 'Secret', name: claims.secret } };
   if (!('kubernetes.io' in claims)) return {};
   const { pod, secret } = claims['kubernetes.io'];
   const bound = pod === undefined ? secret && { kind: 'Secret', ...secret } : { kind: 'Pod', ...pod };
