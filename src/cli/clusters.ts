@@ -1,4 +1,5 @@
 import { CONFIRMED_FIELD } from '../api/clusters/confirmed-endpoint.ts';
+import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import { fieldSelectorFor } from '../api/field-selector-text.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain } from '../api/names.ts';
@@ -27,6 +28,10 @@ export const getCluster = async (client: Client, name: string): Promise<Cluster>
 /** The public view of a cluster, which has what the server computes; undefined if the caller may not list it. */
 export const publicCluster = async (client: Pick<Client, 'listClusters'>, name: string): Promise<Cluster | undefined> =>
   (await client.listClusters({ fieldSelector: fieldSelectorFor('metadata.name', name) })).items[0];
+
+/** Whether the server has left out what the caller may not see, e.g. a change of the endpoints that waits. */
+export const isPublicView = ({ metadata }: Cluster): boolean =>
+  metadata.annotations?.[COMPUTED_ANNOTATIONS.maxExpiration] !== undefined;
 
 /** Refuses names that no server of ours sends: a script could take a line feed for the end of a name. */
 export function checkedNames(clusters: readonly Cluster[]): readonly Cluster[] {

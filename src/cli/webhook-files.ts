@@ -1,8 +1,8 @@
 import { Document, stringify } from 'yaml';
+import type { PeopleTrust } from '../api/clusters/trust-configuration.ts';
 import { TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
 import { clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { WEBHOOK_SECONDS } from '../api/pass-audience.ts';
-import type { PeopleTrust } from './trust-configuration.ts';
 
 interface WebhookOptions {
   readonly cluster: string;

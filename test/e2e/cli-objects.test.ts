@@ -6,8 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { json, type Responder, scriptServer, status } from '../../src/client/script-server.fixture.ts';
+import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
-import { bind, createObjects } from './support/objects.ts';
+import { patchCluster } from './support/fleet.ts';
+import { bind, createAccount, createNamespace, createObjects } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Server, TLS } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
@@ -162,13 +164,85 @@ describe('clusterpass register', () => {
     expect(text).not.toContain('secret-of-dev');
   });
 
+  const withContext = async (server: string, ca: string, name: string): Promise<string> => {
+    const config = JSON.parse(await readFile(join(admin.home, 'dev.yaml'), 'utf8'));
+    const cluster = { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
+    await writeFile(join(admin.home, name), JSON.stringify({ ...config, clusters: [{ name: 'good', cluster }] }));
+    return name;
+  };
+
+  it('says what is left to do until the cluster can be used, and describe does until it is done', async () => {
+    const open = [
+      /^ {2}Reachable: +not known +No probe has finished yet\.\n +clusterpass register dev-9 --update --kubeconfig FILE$/m,
+      /^ {2}Trusts Clusterpass: +not known +.*\n +clusterpass trust dev-9 > authentication\.yaml$/m,
+      /^ {2}Accounts known: +no +0 service accounts\n +clusterpass kubectl --cluster dev-9 create serviceaccount /m,
+    ];
+    const { stderr } = await admin.run(['register', 'dev-9', '--kubeconfig', 'dev.yaml', '--update']);
+    const described = await admin.ok(['describe', 'cluster', 'dev-9']);
+    for (const text of [stderr, described]) for (const line of open) expect(text).toMatch(line);
+    expect(described).toMatch(
+      /^ {2}Usable by callers: +no +0 users, .*\n +clusterpass grant .* --cluster dev-9 --apply$/m,
+    );
+    await bind(server, 'uses-dev-9', { kind: 'Group', name: 'devs' }, undefined, 'env=dev');
+    await createNamespace(server, 'ci', 'dev-9');
+    await createAccount(server, 'builder', 'ci', 'dev-9');
+    const later = await admin.ok(['describe', 'cluster', 'dev-9']);
+    expect(later).toMatch(/^ {2}Accounts known: +yes +1 service accounts$/m);
+    expect(later).toMatch(/^ {2}Usable by callers: +yes +1 users, /m);
+    const conditions = [
+      { type: 'Ready', status: 'True', reason: 'Checked', lastTransitionTime: '2026-11-16T00:00:00Z' },
+    ];
+    await patchCluster(server, 'dev-9', { metadata: { annotations: { 'clusterpass.dev/token-checks': 'webhook' } } });
+    const headers = { 'Content-Type': 'application/merge-patch+json' };
+    await server.call('PATCH', `${CLUSTERS}/dev-9/status`, { headers, body: { status: { conditions } } });
+    expect(await admin.ok(['describe', 'cluster', 'dev-9'])).not.toContain('Until it can be used');
+  });
+
+  it('--update shows a new address and CA, and writes them; the networks and labels stay', async () => {
+    const other = createAuthority('a new CA').cert;
+    const flags = [
+      '--update',
+      '--offline',
+      '--kubeconfig',
+      await withContext('https://127.0.0.1:7443', other, 'new.yaml'),
+    ];
+    const change =
+      /^Until now: +https:\/\/127.*:\d+, for clients in 0\.0\.0\.0\/0\n(?:.*\n)*CA until now: +.*\n(?:.*\n)*Address: +https:\/\/127\.0\.0\.1:7443, .*\n(?:.*\n)*CA: +CN=a new CA /m;
+    const dry = await admin.ok(['register', 'dev-9', ...flags, '--dry-run', 'server']);
+    expect(dry).toMatch(change);
+    expect(dry).toMatch(/\/dev-9 updated \(server dry run\)\n$/);
+    const read = async () => (await server.call('GET', `${CLUSTERS}/dev-9`)).json;
+    expect((await read()).spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress).toBe(address);
+    expect(await admin.ok(['register', 'dev-9', ...flags])).toMatch(change);
+    const { metadata, spec } = await read();
+    expect(metadata.labels).toEqual({ env: 'dev' });
+    const serverAddress = 'https://127.0.0.1:7443';
+    expect(spec.orchestratorApiEndpoints).toEqual({
+      serverEndpoints: ['0.0.0.0/0', '::/0'].map((clientCIDR) => ({ clientCIDR, serverAddress })),
+      caBundle: Buffer.from(other).toString('base64'),
+    });
+    expect(await admin.ok(['register', 'dev-9', ...flags])).toBe('cluster.clusterregistry.k8s.io/dev-9 unchanged\n');
+    expect(await admin.fails(['register', 'dev-99', ...flags])).toContain('"dev-99" not found');
+  });
+
+  it('--update refuses another cluster', async () => {
+    const annotations = { 'clusterpass.dev/cluster-id': 'another-id' };
+    await patchCluster(server, 'dev-9', { metadata: { annotations } });
+    expect(await admin.fails(['register', 'dev-9', '--update', '--kubeconfig', 'dev.yaml'])).toBe(
+      'error: this is another cluster: its identity is 6f1c3ad0-0000-4000-8000-00000000000a, that of the registered one ' +
+        'another-id; register it under another name\n',
+    );
+  });
+
   it('a cluster without an identity is registered without one', async () => {
     isShy = true;
     const { code, stdout, stderr } = await admin.run(['register', 'dev-12', '--kubeconfig', 'dev.yaml']);
     isShy = false;
     expect(code).toBe(0);
     expect(stdout).toContain('dev-12 created, which runs');
-    expect(stderr).toMatch(/^Warning: cannot read the identity of the cluster .*: .*not for you\n$/);
+    expect(stderr).toMatch(
+      /^Warning: cannot read the identity of the cluster .*: .*not for you\nUntil it can be used:\n/,
+    );
     expect((await server.call('GET', `${CLUSTERS}/dev-12`)).json.metadata.annotations).toBeUndefined();
   });
 

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -336,6 +336,20 @@ describe('A14: clusterpass kubeconfig', () => {
     const followed = await jane.run(AS);
     expect(countIn(followed.stderr, 'changed')).toBe(countIn(asked.stderr, '1 left unchanged'));
     expect([followed.code, await addressOf('delta')]).toEqual([0, `https://127.0.0.1:${real.port}`]);
+  });
+
+  it('waits as well when clusterpass register --update writes it', async () => {
+    const cluster = { server: `https://127.0.0.1:${evil.port}`, 'certificate-authority-data': bundle(thief) };
+    const contexts = [{ name: 'a', context: { cluster: 'a' } }];
+    const file = { 'current-context': 'a', clusters: [{ name: 'a', cluster }], contexts };
+    await writeFile(join(admin.home, 'moved.yaml'), JSON.stringify(file));
+    await register('eta');
+    const args = ['register', 'eta', '--update', '--offline', '--kubeconfig', 'moved.yaml', '--dry-run', 'server'];
+    const { stdout, stderr } = await admin.run(args);
+    expect(stdout).toContain('eta updated (server dry run)\n');
+    expect(stderr).toMatch(
+      /^Warning: the change of the endpoints waits for confirmation, .*: clusterpass confirm eta$/m,
+    );
   });
 });
 

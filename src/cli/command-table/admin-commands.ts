@@ -5,18 +5,24 @@ import { dryRun, output } from './flags.ts';
 export const ADMIN_COMMANDS: readonly Command[] = [
   {
     path: ['register'],
-    summary: 'Register a cluster from a kubeconfig.',
+    summary: 'Register a cluster from a kubeconfig, or change its address and CA.',
     details:
       'Reads address and CA of a context, and from the cluster its version and identity (the UID of the ' +
       'namespace `kube-system`, stored in the annotation `clusterpass.dev/cluster-id`), if it can be read. The ' +
-      'credentials in the kubeconfig are not sent to Clusterpass.',
-    arguments: [{ name: '<NAME>', doc: 'Name of the new cluster.' }],
+      'credentials in the kubeconfig are not sent to Clusterpass. Then prints what is left to do until the cluster can be ' +
+      'used, as `clusterpass describe cluster` does.',
+    arguments: [{ name: '<NAME>', doc: 'Name of the cluster.', isCluster: true }],
     flags: [
       {
         flags: '--kubeconfig <file>',
         doc: 'Kubeconfig to read. Defaults to the first file of `$KUBECONFIG`, else to `~/.kube/config`.',
       },
       { flags: '--context <context>', doc: 'Context to read. Defaults to the current context.' },
+      {
+        flags: '--update',
+        doc: 'Give a registered cluster the address and the CA of the kubeconfig. Prints the change, after a dry run at the server.',
+        conflicts: ['--label'],
+      },
       { flags: '--label <key=value>', doc: 'Label of the new cluster.', repeatable: true, field: /metadata\.labels/ },
       {
         flags: '--client-cidr <network>',
@@ -27,7 +33,10 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       { flags: '--offline', doc: 'Do not connect to the cluster.' },
       dryRun,
     ],
-    examples: ['clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --context admin@dev --label env=dev'],
+    examples: [
+      'clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --context admin@dev --label env=dev',
+      'clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --update --dry-run server',
+    ],
   },
   {
     path: ['trust'],

@@ -4,11 +4,10 @@ import {
   endpointsInForce,
   writtenEndpoints,
 } from '../../api/clusters/confirmed-endpoint.ts';
-import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Cluster } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { clusterPath, getCluster } from '../clusters.ts';
+import { clusterPath, getCluster, isPublicView } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { noteOf, writeQuery } from '../dry-run.ts';
@@ -21,7 +20,7 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   const cluster = await getCluster(client, name);
   // A public view hides the change that waits and the credential, and both are part of what is confirmed.
-  if (cluster.metadata.annotations?.[COMPUTED_ANNOTATIONS.maxExpiration] !== undefined) {
+  if (isPublicView(cluster)) {
     throw new CliError(
       `you may not see the whole cluster ${JSON.stringify(name)}, with a change that waits: it takes permission to update it`,
     );
@@ -55,7 +54,12 @@ function factsOf(cluster: Cluster, productName: string): string[][] {
   ];
 }
 
-function endpointRows({ serverEndpoints = [], caBundle = '' }: ApiEndpoints, title: string, ca: string): string[][] {
+/** The endpoints as rows of a table, with the fingerprints of the CAs. */
+export function endpointRows(
+  { serverEndpoints = [], caBundle = '' }: ApiEndpoints,
+  title: string,
+  ca: string,
+): string[][] {
   const addresses = serverEndpoints.map(
     ({ serverAddress = '', clientCIDR = '' }) =>
       `${serverAddress}${clientCIDR === '' ? '' : `, for clients in ${clientCIDR}`}`,

@@ -8,12 +8,13 @@ import { isStatus } from '../../client/errors.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { clusterReferences } from '../cluster-references.ts';
-import { publicCluster } from '../clusters.ts';
+import { isPublicView, publicCluster } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { findClusters } from '../find-clusters.ts';
 import { renderTable } from '../output/table.ts';
+import { whatIsLeft } from '../usability.ts';
 import { whyAllowed } from '../why-allowed.ts';
 
 /** Without `--server`, of all servers with a login. */
@@ -51,17 +52,20 @@ interface Details {
   readonly reason: string;
   readonly accounts: UsableAccounts;
   readonly connector: ConnectorStatus | undefined;
+  readonly left: string;
 }
 
 async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Details> {
   const { name } = full.metadata;
-  const [listed, reason, accounts, connector] = await Promise.all([
+  const [listed, reason, accounts, connector, left] = await Promise.all([
     publicCluster(client, name),
     whyVisible(client, name),
     client.usableAccounts(name),
     connectorOf(client, name),
+    // For those who may do something about it: others see the public view.
+    isPublicView(full) ? '' : whatIsLeft(client, name),
   ]);
-  return { cluster: full, computed: listed?.metadata.annotations ?? {}, reason, accounts, connector };
+  return { cluster: full, computed: listed?.metadata.annotations ?? {}, reason, accounts, connector, left };
 }
 
 /** Undefined without one, and for a user who may not see it. */
@@ -96,7 +100,7 @@ const isHidden = (key: string): boolean =>
 /** The server is given if there are several. */
 function describe(
   context: Context,
-  { cluster, computed, reason, accounts, connector }: Details,
+  { cluster, computed, reason, accounts, connector, left }: Details,
   server: NamedServer | undefined,
 ): string {
   const { name, uid, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
@@ -140,6 +144,7 @@ function describe(
     renderTable(facts.map(clean)),
     section('Endpoints:', ['Client network', 'Address'], endpoints),
     section('Conditions:', ['Type', 'Status', 'Heartbeat', 'Changed', 'Reason', 'Message'], states),
+    left,
     section('Usable accounts:', ['Namespace', 'Name'], shownAccounts),
     moreAccounts(accounts),
   ].join('');

@@ -1,13 +1,15 @@
 import { resolve } from 'node:path';
 import { clusterObject } from '../../api/clusters/cluster-object.ts';
+import { sameEndpoints, writtenEndpoints } from '../../api/clusters/confirmed-endpoint.ts';
 import { distributionOf } from '../../api/clusters/distribution.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
-import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import type { ApiObject } from '../../api/kind.ts';
+import { CLUSTER_GROUP, endpointsField, type ServerEndpoint } from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { readIdentity } from '../cluster-identity.ts';
-import { clusterPath } from '../clusters.ts';
+import { clusterPath, getCluster } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
@@ -16,9 +18,12 @@ import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
 import { labelsFrom } from '../labels.ts';
+import { renderTable } from '../output/table.ts';
 import { fetchWithProgress } from '../progress.ts';
+import { whatIsLeft } from '../usability.ts';
+import { endpointRows } from './confirm.ts';
 
-/** Creates a cluster from a context of a kubeconfig, after the cluster has answered at that address. */
+/** Creates a cluster from a context of a kubeconfig, or changes it, after the cluster has answered at that address. */
 export const run: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
   const dryRun = isDryRun(invocation);
@@ -26,31 +31,99 @@ export const run: Run = async (context, invocation) => {
   const source = await readContext(resolve(context.cwd, file), invocation.text('context'));
   const client = await connect(context, invocation);
   const { version, id } = invocation.is('offline') ? {} : await inspectCluster(context, source);
-  const cluster = clusterObject({
+  const networks = invocation.list('clientCidr');
+  const drafted = clusterObject({
     name,
     labels: labelsFrom(invocation, '--label'),
     annotations: id === undefined ? undefined : { [CLUSTER_ID_ANNOTATION]: id },
     addresses: [source.server],
-    networks: invocation.list('clientCidr'),
+    networks,
     caBundle: source.ca === undefined ? undefined : Buffer.from(source.ca).toString('base64'),
     productName: client.productName,
   });
   const query = { ...writeQuery(invocation), fieldValidation: 'Strict' };
-  await client.request('POST', FULL_CLUSTERS, { query, body: cluster });
+  let done = 'created';
+  if (invocation.is('update')) done = await updateEndpoints(context, client, drafted, query, networks.length > 0);
+  else await client.request('POST', FULL_CLUSTERS, { query, body: drafted });
   if (version !== undefined && !dryRun) {
     const body = { status: { version, type: distributionOf(version) } };
-    const contentType = 'application/merge-patch+json';
     try {
-      await client.request('PATCH', `${clusterPath(name)}/status`, { body, contentType });
+      await client.request('PATCH', `${clusterPath(name)}/status`, { body, contentType: MERGE_PATCH });
     } catch (error) {
       // The cluster exists; the user may lack the permission to update its status.
       warn(context, `the version of ${name} was not stored: ${(error as Error).message}`);
     }
   }
+  const left = dryRun
+    ? ''
+    : await whatIsLeft(client, name).catch((error: Error) => `Warning: ${terminalSafe(error.message)}\n`);
   const versionNote = version === undefined ? '' : `, which runs ${terminalSafe(version)}`;
-  context.out.write(`cluster.${CLUSTER_GROUP}/${name} created${dryRun ? noteOf(invocation) : versionNote}\n`);
+  context.out.write(`cluster.${CLUSTER_GROUP}/${name} ${done}${dryRun ? noteOf(invocation) : versionNote}\n`);
+  context.err.write(left);
   return undefined;
 };
+
+const MERGE_PATCH = 'application/merge-patch+json';
+
+/** Prints the change after a dry run at the server, and writes it. */
+async function updateEndpoints(
+  { out }: Context,
+  client: Client,
+  { metadata, spec }: ApiObject,
+  query: ReturnType<typeof writeQuery>,
+  isNetworkGiven: boolean,
+): Promise<string> {
+  const { name = '', annotations = {} } = metadata;
+  const cluster = await getCluster(client, name);
+  const { resourceVersion, annotations: registered = {} } = cluster.metadata;
+  const ids = [registered, annotations].map((each) => each[CLUSTER_ID_ANNOTATION]);
+  if (ids[0] !== undefined && ids[1] !== undefined && ids[0] !== ids[1]) {
+    throw new CliError(
+      `this is another cluster: its identity is ${ids[1]}, that of the registered one ${ids[0]}; register it under another name`,
+    );
+  }
+  const { productName } = client;
+  const before = writtenEndpoints(cluster, productName);
+  const wanted = writtenEndpoints({ ...cluster, spec }, productName);
+  const serverEndpoints = withAddress(before.serverEndpoints ?? [], wanted.serverEndpoints ?? [], isNetworkGiven);
+  const after = { ...wanted, serverEndpoints };
+  if (sameEndpoints(before, after)) return 'unchanged';
+  const body = {
+    metadata: { resourceVersion, annotations },
+    spec: { [endpointsField(productName)]: { ...after, caBundle: after.caBundle ?? null } },
+  };
+  const write = (dryRun: object) =>
+    client.request('PATCH', clusterPath(name), { query: { ...query, ...dryRun }, body, contentType: MERGE_PATCH });
+  await write({ dryRun: 'All' });
+  const rows = [...endpointRows(before, 'Until now:', 'CA until now:'), ...endpointRows(after, 'Address:', 'CA:')];
+  out.write(renderTable(rows.map((row) => row.map(terminalSafe))));
+  await write({});
+  return 'updated';
+}
+
+/**
+ * The new address for the networks of `--client-cidr`; without the flag for those of the only address, else for all
+ * networks. The first endpoint that holds a client counts, so a network that is new comes first.
+ */
+export function withAddress(
+  present: readonly ServerEndpoint[],
+  wanted: readonly ServerEndpoint[],
+  isNetworkGiven: boolean,
+): ServerEndpoint[] {
+  const [{ serverAddress = '' } = {}] = wanted;
+  if (!isNetworkGiven && new Set(present.map((each) => each.serverAddress)).size === 1) {
+    return present.map((each) => ({ ...each, serverAddress }));
+  }
+  const isOf =
+    ({ clientCIDR }: ServerEndpoint) =>
+    (each: ServerEndpoint) =>
+      each.clientCIDR === clientCIDR;
+  const added = wanted.filter((each) => !present.some(isOf(each)));
+  if (!isNetworkGiven && present.length > 0 && added.length > 0) {
+    throw new CliError('the cluster has several addresses: name the networks of this one with --client-cidr');
+  }
+  return [...added, ...present.map((each) => wanted.find(isOf(each)) ?? each)];
+}
 
 const warn = ({ err }: Context, text: string): void => err.write(`Warning: ${terminalSafe(text)}\n`);
 

@@ -3,6 +3,12 @@ import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
 import { addressFor } from '../../api/clusters/choose-endpoint.ts';
+import {
+  authenticationConfiguration,
+  type PeopleTrust,
+  REFUSED_NAMESPACES,
+  type TrustOptions,
+} from '../../api/clusters/trust-configuration.ts';
 import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
@@ -14,12 +20,6 @@ import { fetchFor } from '../connection/fetch-for.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { sendUnverifiableToken, touchAuthenticationFile } from '../refresh-trust.ts';
-import {
-  authenticationConfiguration,
-  type PeopleTrust,
-  REFUSED_NAMESPACES,
-  type TrustOptions,
-} from '../trust-configuration.ts';
 import { webhookFiles, webhookSteps } from '../webhook-files.ts';
 
 /** Writes an AuthenticationConfiguration with which an API server accepts tokens of Clusterpass. */

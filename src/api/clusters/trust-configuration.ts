@@ -1,5 +1,5 @@
 import { Document } from 'yaml';
-import { REQUESTED_BY } from '../api/caller.ts';
+import { REQUESTED_BY } from '../caller.ts';
 
 export interface TrustOptions {
   readonly cluster: string;

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { mapClaims } from '../authn/jwt/map-claims.ts';
-import { readAuthenticationConfig } from '../authn/jwt/read-configuration.ts';
-import { buildClaims, type TokenGrant } from '../tokens/claims.ts';
-import { grantOf, POD } from '../tokens/tokens.fixture.ts';
+import { mapClaims } from '../../authn/jwt/map-claims.ts';
+import { readAuthenticationConfig } from '../../authn/jwt/read-configuration.ts';
+import { buildClaims, type TokenGrant } from '../../tokens/claims.ts';
+import { grantOf, POD } from '../../tokens/tokens.fixture.ts';
 import { authenticationConfiguration } from './trust-configuration.ts';
 
 const ISSUER = 'https://pass.example/orchestrator/alpha';
-const CA = readFileSync(new URL('../../test/e2e/support/tls/ca.crt', import.meta.url), 'utf8');
+const CA = readFileSync(new URL('../../../test/e2e/support/tls/ca.crt', import.meta.url), 'utf8');
 const OPTIONS = {
   cluster: 'alpha',
   issuer: ISSUER,
