@@ -10,6 +10,7 @@ import { checkTraces } from './trace-checker.ts';
 /** Each once. `npm run test:chaos` runs for longer. */
 const FAULTS: readonly FaultKind[] = [
   'leading replica killed',
+  'leading replica hangs',
   'etcd member killed',
   'etcd member hangs',
   'replica cut off',

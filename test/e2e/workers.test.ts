@@ -10,6 +10,7 @@ import { connect } from 'node:tls';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
+import { checkTraces } from '../chaos/trace-checker.ts';
 import { connectorOf } from './support/connector.ts';
 import { addCluster, PUBLIC_LIST, touch } from './support/fleet.ts';
 import { createAccount, createNamespace, issue, remove, tokenPath } from './support/objects.ts';
@@ -50,12 +51,18 @@ async function metric(server: Server, series: RegExp): Promise<number> {
 /** Requests for one cluster by its name. */
 const GETS = /apiserver_request_total\{verb="GET",[^}]*resource="clusters",[^}]*code="404"\}/;
 
-function serveTogether(start: () => Promise<Server>): void {
+function serveTogether(start: (args: readonly string[]) => Promise<Server>): void {
   let server: Server;
+  let folder: string;
+  const trace = (): string => join(folder, 'steps.ndjson');
   beforeAll(async () => {
-    server = await start();
+    folder = await mkdtemp(join(tmpdir(), 'clusterpass-workers-'));
+    server = await start([...WORKERS, '--trace-file', trace()]);
   });
-  afterAll(() => server?.destroy());
+  afterAll(async () => {
+    await server?.destroy();
+    await rm(folder, { recursive: true });
+  });
 
   it('a write that one process has acknowledged is in the next list of any process', async () => {
     await Promise.all(
@@ -74,6 +81,12 @@ function serveTogether(start: () => Promise<Server>): void {
   it('an order is answered, whichever process the connector and the caller have reached', async () => {
     const connector = await (await connectorOf(server, 'ordered')).start();
     const path = tokenPath('builder', 'ci', 'ordered');
+    const claimedAgain: number[] = [];
+    connector.act = async (order) => {
+      const { code } = await connector.patch(order.name, { claimedBy: 'pod-2', claimTime: new Date().toISOString() });
+      claimedAgain.push(code);
+      return connector.issue(order);
+    };
     const codes = await Promise.all(
       Array.from({ length: 16 }, async () => {
         const headers = { Authorization: `Bearer ${server.adminToken}`, 'Content-Type': 'application/json' };
@@ -85,6 +98,7 @@ function serveTogether(start: () => Promise<Server>): void {
       }),
     );
     expect(codes).toEqual(codes.map(() => 201));
+    expect(claimedAgain).toEqual(codes.map(() => 422));
     await connector.stop();
     await remove(server, `${CLUSTERS}/ordered`);
   });
@@ -170,10 +184,16 @@ function serveTogether(start: () => Promise<Server>): void {
     for (const pid of all) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
     expect(server.output.stderr.split('\n').filter((line) => line.includes('"level":"error"'))).toEqual([]);
   });
+
+  it('their steps are those of the models', async () => {
+    const { steps, problems } = await checkTraces([trace()]);
+    expect(problems).toEqual([]);
+    for (const step of ['acknowledged', 'read', 'decides', 'applied', 'sent']) expect(steps, step).toHaveProperty(step);
+  });
 }
 
 describe('workers on SQLite', () => {
-  serveTogether(() => startServer({ args: WORKERS, launcher: true }));
+  serveTogether((args) => startServer({ args, launcher: true }));
 
   it('all use a renewed certificate', { timeout: 180_000 }, async () => {
     const dir = await mkdtemp(join(tmpdir(), 'clusterpass-workers-'));

@@ -1,0 +1,169 @@
+/**
+ * `node models/mutations.mjs [NUMBER...]`: changes the protocols of the program, one by one, in a scratch worktree of
+ * HEAD, and runs the tests that hold it to the models. Each change must be found, by one of these words in what fails.
+ * It takes some minutes; docs/models.md has the results.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/**
+ * @typedef {object} Mutation
+ * @property {string} what
+ * @property {string} file
+ * @property {string} from
+ * @property {string} to
+ * @property {readonly string[]} tests
+ * @property {readonly string[]} found of these, one must be in the output
+ */
+
+const REPLICAS = ['test/e2e/etcd-replicas.test.ts'];
+const WORKERS = ['test/e2e/workers.test.ts'];
+const CHAOS = ['test/chaos/short-faults.test.ts', '-t', 'short run'];
+
+/** @type {readonly Mutation[]} */
+export const MUTATIONS = [
+  {
+    what: 'A read does not wait until its replica is fresh.',
+    file: 'src/objects/reader.ts',
+    from: 'reached = await this.#freshness.catchUp(TIMEOUT_MS);',
+    to: 'reached = true; void this.#freshness.catchUp(TIMEOUT_MS).catch(() => {});',
+    tests: REPLICAS,
+    found: ['a read lacks a write that was acknowledged before it'],
+  },
+  {
+    what: 'A read waits for the revision before the one that it needs.',
+    file: 'src/storage/freshness.ts',
+    from: 'if (part.revision >= revision) continue;',
+    to: 'if (part.revision >= revision - 1) continue;',
+    tests: REPLICAS,
+    found: ['a read lacks a write that was acknowledged before it'],
+  },
+  {
+    what: 'A write is acknowledged before its replica has applied it.',
+    file: 'src/objects/reader.ts',
+    from: 'const reached = await this.#reflector.waitFor(revision, TIMEOUT_MS);\n    // A refused',
+    to: 'const reached = true;\n    // A refused',
+    tests: REPLICAS,
+    found: ['a decision lacks a write that its replica has acknowledged'],
+  },
+  {
+    what: 'A write is acknowledged before the other workers have applied it.',
+    file: 'src/storage/measured-store.ts',
+    from: 'if (result.ok) await afterWrite?.();',
+    to: 'if (result.ok) void afterWrite?.();',
+    tests: WORKERS,
+    found: ['a decision lacks a write that its replica has acknowledged'],
+  },
+  {
+    what: 'Requests are decided from memory of any age.',
+    file: 'src/http/stages/authentication-stages.ts',
+    from: 'if (freshness.proveCurrent()) return undefined;',
+    to: 'if (freshness.proveCurrent() || true) return undefined;',
+    tests: CHAOS,
+    found: ['a decision lacks a write that was acknowledged more than a second ago'],
+  },
+  {
+    what: 'A write does not compare its guards: nothing fences a former leader.',
+    file: 'src/storage/etcd/transaction.ts',
+    from: 'const demands = [{ key, expect }, ...guards];\n  const etcdKey',
+    to: 'const demands = guards.length < 0 ? [...guards] : [{ key, expect }];\n  const etcdKey',
+    tests: ['test/conformance/etcd.test.ts'],
+    found: ['guard'],
+  },
+  {
+    what: 'A leader believes in its lease for longer than etcd does.',
+    file: 'src/storage/etcd/etcd-leadership.ts',
+    from: 'this.#extend(term, sent + renewed * 1_000);',
+    to: 'this.#extend(term, sent + renewed * 1_000 + 10_000);',
+    tests: CHAOS,
+    found: ['two processes lead at a time', 'two leaders'],
+  },
+  {
+    what: 'A change of permissions takes effect after the event that follows it.',
+    file: 'src/handlers/watch/broadcaster.ts',
+    from: 'if (!isPolicy || this.isWatched(kind)) this.#applyPolicyChange(revision - 1);',
+    to: '',
+    tests: CHAOS,
+    found: ['an event is shown by rules from before their last change'],
+  },
+  {
+    what: 'DELETED is not sent.',
+    file: 'src/handlers/watch/frames.ts',
+    from: '  if (!was) return undefined;',
+    to: '  if (!was || after === undefined) return undefined;',
+    tests: REPLICAS,
+    found: ['ADDED is sent to a client that has it', 'an event is not sent'],
+  },
+  {
+    what: 'An order can be claimed again.',
+    file: 'src/authz/admission/check-order.ts',
+    from: "of ['claimedBy', 'claimTime', 'answer'] as const",
+    to: "of ['answer'] as const",
+    tests: WORKERS,
+    found: ['an order is claimed twice'],
+  },
+  {
+    what: 'A watch of etcd that is resumed skips an event.',
+    file: 'src/storage/etcd/etcd-store.ts',
+    from: 'after: position,\n          signal',
+    to: 'after: position + 1,\n          signal',
+    tests: CHAOS,
+    found: ['an event is not applied', 'missed event'],
+  },
+  {
+    what: 'A replica that is not heard for long takes its memory for new.',
+    file: 'src/storage/freshness.ts',
+    from: 'return this.#silentAt >= this.#now() - SILENCE_MS;',
+    to: 'return this.#silentAt > Number.NEGATIVE_INFINITY;',
+    tests: [...CHAOS.slice(0, 1), 'src/storage/freshness.test.ts'],
+    found: ['late revocation', 'lacks a write', 'silence', 'unreachable'],
+  },
+];
+
+/** @param {readonly string[]} numbers */
+function runMutations(numbers) {
+  const folder = mkdtempSync(join(tmpdir(), 'clusterpass-mutations-'));
+  const work = join(folder, 'work');
+  const git = (/** @type {string[]} */ ...args) => execFileSync('git', args, { cwd: ROOT });
+  git('worktree', 'add', '--quiet', '--detach', work);
+  // Linked, so that it takes no space; the program is bundled there.
+  execFileSync('cp', ['-al', join(ROOT, 'node_modules'), join(work, 'node_modules')]);
+  try {
+    for (const [index, { what, file, from, to, tests, found }] of MUTATIONS.entries()) {
+      if (numbers.length > 0 && !numbers.includes(`${index + 1}`)) continue;
+      const path = join(work, file);
+      const text = readFileSync(path, 'utf8');
+      if (text.split(from).length !== 2) throw new Error(`${file} does not have this once: ${from}`);
+      writeFileSync(
+        path,
+        text.replace(from, () => to),
+      );
+      const vitest = join(work, 'node_modules/vitest/vitest.mjs');
+      const begun = Date.now();
+      const { status, stdout, stderr } = spawnSync(process.execPath, [vitest, 'run', ...tests], {
+        cwd: work,
+        encoding: 'utf8',
+        maxBuffer: 2 ** 28,
+      });
+      writeFileSync(path, text);
+      const output = `${stdout}${stderr}`;
+      const words = status === 0 ? [] : found.filter((word) => output.includes(word));
+      const seconds = Math.round((Date.now() - begun) / 1_000);
+      console.log(
+        `${index + 1}. ${what} ${words.length > 0 ? `Found: ${words.join('; ')}` : 'NOT FOUND'} (${seconds} s)`,
+      );
+      if (words.length > 0) continue;
+      writeFileSync(join(tmpdir(), `mutation-${index + 1}.txt`), output);
+      process.exitCode = 1;
+    }
+  } finally {
+    git('worktree', 'remove', '--force', work);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] === import.meta.filename) runMutations(process.argv.slice(2));
