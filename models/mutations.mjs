@@ -35,10 +35,10 @@ export const MUTATIONS = [
     found: ['a read lacks a write that was acknowledged before it'],
   },
   {
-    what: 'A read waits for the revision before the one that it needs.',
+    what: 'A read compares with the revision of the proof before it.',
     file: 'src/storage/freshness.ts',
     from: 'if (part.revision >= revision) continue;',
-    to: 'if (part.revision >= revision - 1) continue;',
+    to: 'if (part.revision >= this.#provenRevision) continue;',
     tests: REPLICAS,
     found: ['a read lacks a write that was acknowledged before it'],
   },
@@ -47,7 +47,7 @@ export const MUTATIONS = [
     file: 'src/objects/reader.ts',
     from: 'const reached = await this.#reflector.waitFor(revision, TIMEOUT_MS);\n    // A refused',
     to: 'const reached = true;\n    // A refused',
-    tests: REPLICAS,
+    tests: CHAOS,
     found: ['a decision lacks a write that its replica has acknowledged'],
   },
   {

@@ -22,7 +22,7 @@ export interface HttpServer
 
 /** A listener whose requests go down the pipeline, with health and version, which need to know only the listener. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { logger, checks, warnings = {}, isStarting, version, paths, observe } = options;
+  const { logger, checks, warnings = {}, isStarting, version, paths, observeArrival, observe } = options;
   const listener = createListener(options);
   const { isDraining } = listener;
   // Without a stack: a load balancer asks every second or two.
@@ -36,6 +36,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     isDraining,
     onAuthenticated: listener.authenticated,
     trackWatch: listener.trackWatch,
+    observeArrival(method) {
+      observeArrival(method);
+      listener.requestBegan();
+    },
     observe(record) {
       observe(record);
       listener.requestEnded();

@@ -1,6 +1,10 @@
 import type { Server } from 'node:http';
 import { setImmediate as setImmediatePromise } from 'node:timers/promises';
+import { firstWithin } from '../../lib/first-within.ts';
 import type { WatchStream } from '../response/watch-response.ts';
+
+/** A write whose client has left takes no longer: each of its calls of the store ends. */
+const WRITES_MS = 10_000;
 
 interface DrainOptions {
   readonly server: Pick<Server, 'close' | 'closeAllConnections' | 'closeIdleConnections'>;
@@ -17,6 +21,9 @@ interface DrainOptions {
 export class Drain {
   readonly #options: DrainOptions;
   readonly #watches = new Set<WatchStream>();
+  /** Requests that are not recorded yet: a write goes on when its client has left. */
+  #requests = 0;
+  readonly #ended = Promise.withResolvers<void>();
   #isDraining = false;
   /** Draining, and its delay is over. Before that a client may send a request on a connection that seems idle. */
   #isClosing = false;
@@ -37,8 +44,14 @@ export class Drain {
     if (this.#isClosing) setImmediate(() => stream.shutdown());
   }
 
+  requestBegan(): void {
+    this.#requests += 1;
+  }
+
   /** A connection that was busy when the drain began is idle now. */
   requestEnded(): void {
+    this.#requests -= 1;
+    if (this.#requests === 0 && this.#isClosing) this.#ended.resolve();
     if (this.#isClosing) setImmediate(() => this.#options.server.closeIdleConnections());
   }
 
@@ -59,6 +72,7 @@ export class Drain {
     for (const stream of [...this.#watches]) stream.shutdown();
     const timer = setTimeout(() => server.closeAllConnections(), timeoutMs);
     await closed;
+    if (this.#requests > 0) await firstWithin(WRITES_MS, this.#ended.promise);
     clearTimeout(timer);
   }
 

@@ -43,6 +43,22 @@ describe('B16: drain', () => {
     expect(refused.bytesRead).toBe(0);
   });
 
+  test('A41: a write whose client has left is waited for, and recorded', async () => {
+    const { server, handled, port, records } = await startFixture(async ({ signal }) => {
+      const written = Promise.withResolvers<void>();
+      signal.addEventListener('abort', () => setTimeout(written.resolve, 100));
+      await written.promise;
+      return { type: 'value', code: 201, value: {} };
+    });
+    const socket = connect(port, '127.0.0.1');
+    const lines = [`POST ${CLUSTERS_PATH} HTTP/1.1`, 'Host: x', 'Authorization: Bearer admin', 'Content-Length: 2'];
+    socket.write(`${lines.join('\r\n')}\r\nContent-Type: application/json\r\n\r\n{}`);
+    await expect.poll(() => handled.length).toBe(1);
+    socket.destroy();
+    await server.drain();
+    expect(records).toMatchObject([{ code: 0 }]);
+  });
+
   test('readiness fails first, while requests are still served', async () => {
     const delay = Promise.withResolvers<void>();
     const { server, send } = await startFixture(undefined, { drainDelayMs: 5000, sleep: () => delay.promise });

@@ -173,6 +173,7 @@ export function createListener(options: ListenerOptions) {
     authenticated(socket: Socket): void {
       if (connections.authenticated(socket)) limiter?.refund(socket.remoteAddress);
     },
+    requestBegan: () => drain.requestBegan(),
     /** A connection is finished with a request. */
     requestEnded: () => drain.requestEnded(),
     /** Compares the certificate files with those in use now, and not only every few seconds. */
