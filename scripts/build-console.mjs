@@ -48,6 +48,8 @@ try {
           codeSplitting: {
             // A page loads its own script and one with what pages share, not one for each small module.
             groups: [
+              // The first page of an administrator needs these, and not what the other pages share.
+              { name: 'cards', test: /src\/components\/(?:loaded|section)\.tsx$/, priority: 2 },
               { name: 'index', tags: ['$initial'], priority: 1 },
               { name: 'pages', test: /^(?!.*node_modules)/, minShareCount: 2 },
             ],

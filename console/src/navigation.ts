@@ -1,3 +1,4 @@
+import { OVERVIEW_PATH } from '../../src/api/overview.ts';
 import { CLUSTERPASS, type Permissions, RBAC } from './permissions/permissions.ts';
 import { hrefOf, linkTo, type Route } from './router.ts';
 
@@ -20,6 +21,12 @@ export interface Visible {
 
 /** They come last: they appear when the rules are known, and no other entry moves then. */
 const RESTRICTED: readonly RestrictedEntry[] = [
+  {
+    title: 'Overview',
+    href: linkTo('overview'),
+    pages: ['overview'],
+    isShown: ({ canGetPath }) => canGetPath(OVERVIEW_PATH),
+  },
   {
     title: 'Requests',
     href: linkTo('requests'),

@@ -2,6 +2,8 @@ import { expect, it } from 'vitest';
 import { hrefOf, linkTo, parseRoute, type Route } from './router.ts';
 
 it.each<Route>([
+  { page: 'home' },
+  { page: 'overview', query: '' },
   { page: 'fleet', query: '' },
   { page: 'fleet', query: 'search=a%26b&label=env%3Dprod&sort=version' },
   { page: 'cluster', name: 'prod-eu-1' },
@@ -17,7 +19,7 @@ it.each<Route>([
   expect(parseRoute(hrefOf(route))).toEqual(route);
 });
 
-it.each(['', '#', '#/', '#/clusters', '#/clusters/'])('%j is the list of clusters', (hash) => {
+it.each(['#/', '#/clusters', '#/clusters/'])('%j is the list of clusters', (hash) => {
   expect(parseRoute(hash)).toEqual({ page: 'fleet', query: '' });
 });
 

@@ -1,11 +1,13 @@
 import { useSyncExternalStore } from 'react';
 
 /** Pages whose filters and fields are in the query of their URL. */
-const QUERY_PAGES = ['passes', 'access', 'requests', 'keys', 'audit', 'register'] as const;
+const QUERY_PAGES = ['overview', 'passes', 'access', 'requests', 'keys', 'audit', 'register'] as const;
 export type QueryPage = (typeof QUERY_PAGES)[number];
 
 /** The current page. It is in the URL fragment, which is not sent to the server, and never contains a secret. */
 export type Route =
+  /** The first page of those who have not asked for one. */
+  | { readonly page: 'home' }
   /** `query` is the filter of the table. */
   | { readonly page: 'fleet'; readonly query: string }
   | { readonly page: 'cluster'; readonly name: string }
@@ -20,6 +22,7 @@ export function parseRoute(hash: string): Route {
   const text = hash.replace(/^#/, '');
   const [path = ''] = text.split('?', 1);
   const search = text.slice(path.length + 1);
+  if (text === '') return { page: 'home' };
   const [, first = '', second = '', ...more] = path.split('/');
   if (more.length === 0 && first === 'passes' && second !== '') return { page: 'pass', name: decode(second) };
   if (more.length === 0 && first === 'requests' && second !== '') return { page: 'request', name: decode(second) };
@@ -52,6 +55,8 @@ export function hrefOf(route: Route): string {
       if (route.account !== '') query.set('account', route.account);
       return withQuery('#/can-i', query.toString());
     }
+    case 'home':
+      return '#';
     case 'not-found':
       return `#${route.path}`;
     default:

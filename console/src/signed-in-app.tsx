@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useReducer, useRef, useState, useSyncExternalStore } from 'react';
+import { OVERVIEW_PATH } from '../../src/api/overview.ts';
 import { reviewSelf } from '../../src/client/index.ts';
 import { useWaiting } from './approvals/use-waiting.ts';
 import { queryOf } from './fleet/filter-query.ts';
@@ -15,7 +16,7 @@ import { RevocationNotice } from './passes/revocation-notice.tsx';
 import { RevocationRuns, unrevokedIn } from './passes/revocation-run.ts';
 import { PermissionsNotice } from './permissions/permissions-notice.tsx';
 import { usePermissions } from './permissions/use-permissions.ts';
-import { hrefOf, parseRoute, type Route, replaceUrl, useHash } from './router.ts';
+import { hrefOf, linkTo, parseRoute, type Route, replaceUrl, useHash } from './router.ts';
 import type { SignedIn } from './session/session.ts';
 import type { Settings } from './settings.ts';
 import { StaleNotice } from './stale-notice.tsx';
@@ -41,10 +42,13 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
   const fleet = useMemo(() => new FleetStore(watch), [watch]);
   const latest = useSyncExternalStore(fleet.subscribe, fleet.snapshot);
   const online = useOnline();
-  const snapshot = online ? latest : { ...latest, connection: OFFLINE };
-  const isConnected = snapshot.connection.kind === 'live' || snapshot.connection.kind === 'connecting';
   const hash = useHash();
   const route = useMemo(() => parseRoute(hash), [hash]);
+  const [isWatching, watchFleet] = useReducer(() => true, false);
+  // A list of ten thousand clusters is loaded when a page shows it.
+  if (!isWatching && route.page !== 'home' && route.page !== 'overview') watchFleet();
+  const snapshot = online ? latest : { ...latest, connection: OFFLINE };
+  const isConnected = snapshot.connection.kind === 'live' || snapshot.connection.kind === 'connecting';
   const [filter, setFilter] = useFleetFilter(route);
   const fleetScroll = useRef({ view: '', top: 0 });
   const start = useRef<HTMLSpanElement>(null);
@@ -61,7 +65,7 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
   const waiting = useWaiting({ client, username, permissions }, reconnections + version);
   const session = useMemo<SessionParts>(() => {
     const requests = { version, onChanged };
-    return { client, username, permissions, fleet, fleetQuery, revocations, requests, settings };
+    return { client, username, permissions, fleet, watchFleet, fleetQuery, revocations, requests, settings };
   }, [client, username, permissions, fleet, fleetQuery, revocations, version, settings]);
   const navigation = useMemo(
     () => navigationFor({ permissions, hasRequests: waiting !== undefined }, fleetQuery),
@@ -80,10 +84,15 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
     if (route.page !== 'fleet') setRemoved('');
   }, [route.page]);
   useEffect(() => {
+    if (!isWatching) return undefined;
     const controller = new AbortController();
     void fleet.run(controller.signal);
     return () => controller.abort();
-  }, [fleet]);
+  }, [fleet, isWatching]);
+  useEffect(() => {
+    if (route.page !== 'home' || (!permissions.isKnown && problem === '')) return;
+    replaceUrl(permissions.canGetPath(OVERVIEW_PATH) ? linkTo('overview') : hrefOf({ page: 'fleet', query: '' }));
+  }, [route, permissions, problem]);
   // A run would go on with the token after the sign-out.
   useEffect(
     () => () => {
@@ -153,6 +162,8 @@ function useFocusOnNewPage(pageKey: string): void {
 }
 
 const TITLES: Readonly<Record<Exclude<Route['page'], 'cluster'>, string>> = {
+  home: 'Console',
+  overview: 'Overview',
   fleet: 'Clusters',
   'can-i': 'Can I …?',
   register: 'Register a cluster',

@@ -26,7 +26,7 @@ export function TopBar({ connection, navigation, waiting = 0, page, version, onR
   const { theme, toggle } = useTheme();
   return (
     <header className="top">
-      <a className="brand" href={hrefOf({ page: 'fleet', query: '' })} title={`Clusterpass ${version}`}>
+      <a className="brand" href={hrefOf({ page: 'home' })} title={`Clusterpass ${version}`}>
         <Logo />
         <span>Clusterpass</span>
       </a>
@@ -100,7 +100,7 @@ function UserMenu({ user, expiresAt, refreshes, onSignOut }: UserMenuProps) {
 }
 
 const CONNECTION_NAMES: Readonly<Record<Connection['kind'], string>> = {
-  connecting: 'Connecting',
+  connecting: '',
   live: 'Live',
   lost: 'Connection lost',
   offline: 'Offline',
@@ -110,6 +110,7 @@ const CONNECTION_NAMES: Readonly<Record<Connection['kind'], string>> = {
 function ConnectionStatus({ connection, onRetry }: { connection: Connection; onRetry: () => void }) {
   const now = useNow(1_000);
   const reason = connection.kind === 'lost' || connection.kind === 'failed' ? connection.reason : undefined;
+  if (connection.kind === 'connecting') return null;
   return (
     <div className={`connection connection-${connection.kind}`} title={reason}>
       <span className="connection-dot" aria-hidden="true" />

@@ -14,15 +14,12 @@ export const SUPPORT_ENDS: Readonly<Record<string, string>> = {
 /** When the table was read. */
 export const SUPPORT_READ = '2026-09-15';
 
-const MINORS = Object.keys(SUPPORT_ENDS);
-
 /** `1.36` of `v1.36.4-eks-1`; `""` if it is no version of Kubernetes. */
 export const minorOf = (version: string): string => /^v?(1\.\d{1,2})(?!\d)/.exec(version)?.[1] ?? '';
 
-/** Of a minor version: the day when its support ends, or why the table does not have it. */
-export function supportOf(minor: string): { readonly ends: string } | 'older' | 'newer' | 'unknown' {
-  const ends = SUPPORT_ENDS[minor];
-  if (ends !== undefined) return { ends };
-  if (minor === '') return 'unknown';
-  return Number(minor.slice(2)) < Number(MINORS[0]?.slice(2)) ? 'older' : 'newer';
+/** When the support of a minor version ends. Of one that is older than the table, it is the first day in it. */
+export function supportEnd(minor: string): string | undefined {
+  const [[oldest, first] = ['', '']] = Object.entries(SUPPORT_ENDS);
+  const isOlder = minor !== '' && Number(minor.slice(2)) < Number(oldest.slice(2));
+  return isOlder ? first : SUPPORT_ENDS[minor];
 }

@@ -32,7 +32,7 @@ async function tokenFor(role: Role): Promise<string> {
 }
 
 /** The page of a user. afterEach checks that it reported no errors. */
-const visitAs = async (role: Role, path = '', size: { width?: number; height?: number } = {}): Promise<Page> =>
+const visitAs = async (role: Role, path = '#/', size: { width?: number; height?: number } = {}): Promise<Page> =>
   (await pages.visit(await tokenFor(role), path, size)).page;
 
 const FLEET_BINDINGS = '/apis/clusterpass.dev/v1alpha1/fleetrolebindings';
@@ -122,6 +122,109 @@ describeWithBrowser('the console for those who run the fleet', () => {
   afterEach(async ({ task }) => {
     const { problems } = await pages.endTest({ failed: task.result?.state === 'fail' });
     expect(problems).toEqual([]);
+  });
+
+  describe('the overview', () => {
+    /** Signs in without asking for a page. */
+    const land = async (role: Role) => {
+      const visit = await pages.openFresh();
+      await visit.page.goto(`${server.url}/console/`);
+      await visit.page.getByLabel('Token', { exact: true }).fill(await tokenFor(role));
+      await visit.page.getByRole('button', { name: 'Sign in' }).click();
+      return visit;
+    };
+
+    it('is where an administrator lands, and others on the clusters; it loads no list of them', async () => {
+      const { page, requested } = await land('administrator');
+      await page.getByRole('heading', { name: 'Overview', exact: true }).waitFor();
+      await page.getByText('All clusters, as of').waitFor();
+      expect(hashOf(page)).toBe('#/overview');
+      expect(requested.filter((address) => address.includes('/auth/v1/clusters'))).toEqual([]);
+      await page.getByRole('link', { name: 'Clusters', exact: true }).click();
+      await page.getByText('12 clusters').waitFor();
+      await page.getByRole('link', { name: 'Clusterpass' }).click();
+      await expect.poll(() => hashOf(page)).toBe('#/overview');
+      const other = await land('dana');
+      await other.page.getByText('12 clusters').waitFor();
+      expect(hashOf(other.page)).toBe('#/');
+      expect(await other.page.getByRole('link', { name: 'Overview' }).count()).toBe(0);
+    });
+
+    /** With a watch of clusters, which the overview itself does not need. */
+    const openOverview = async (): Promise<Page> => {
+      const page = await visitAs('administrator');
+      await page.evaluate(`void (location.hash = '#/overview')`);
+      return page;
+    };
+
+    it('counts what the pages behind its numbers list', async () => {
+      const page = await openOverview();
+      const panel = (name: string): Locator => page.getByRole('region', { name, exact: true });
+      const follow = async (link: Locator, shown: string): Promise<void> => {
+        await link.click();
+        await page.getByText(shown, { exact: true }).first().waitFor();
+        await page.goBack();
+        await panel('Clusters').waitFor();
+      };
+      await follow(panel('Clusters').getByRole('link', { name: 'All 12' }), '12 clusters');
+      await follow(panel('Clusters').getByRole('link', { name: 'Not ready 2' }), '2 of 12 clusters');
+      await follow(
+        panel('Not ready, by reason').getByRole('link', { name: 'CertificateExpired 1' }),
+        '1 of 12 clusters',
+      );
+      await follow(panel('Kubernetes versions').getByRole('link', { name: /^1\.36 9/ }), '9 of 12 clusters');
+      await panel('Kubernetes versions').getByText('until 2027-06-28').waitFor();
+      await follow(panel('Readiness').getByRole('link', { name: '75 % ready' }).first(), '2 of 12 clusters');
+      await follow(panel('Passes by hour').getByRole('link', { name: 'refused' }), 'Only failures');
+      const soon = { all: true };
+      const body = fleetBinding('ends-soon', { subjects: [], role: 'clusterpass:viewer', clusters: soon }) as {
+        spec: object;
+      };
+      const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
+      await server.call('POST', FLEET_BINDINGS, { body: { ...body, spec: { ...body.spec, expiresAt } } });
+      await expect
+        .poll(async () => {
+          await page.evaluate('window.dispatchEvent(new Event("focus"))');
+          return panel('Ends within 30 days').getByRole('link', { name: 'Bindings 1' }).count();
+        })
+        .toBe(1);
+      await panel('Ends within 30 days').getByRole('link', { name: 'Bindings 1' }).click();
+      await page.getByText('1 binding', { exact: true }).waitFor();
+      await page.getByText('ends-soon').waitFor();
+      await page.getByLabel('Ends within 30 days').uncheck();
+      await page.getByText('demo-carl-view').waitFor();
+      expect((await server.call('DELETE', `${FLEET_BINDINGS}/ends-soon`)).code).toBe(200);
+    });
+
+    it('says what is true of an empty fleet, and of a store that does not answer', async () => {
+      const page = await openOverview();
+      const overview = {
+        ...{ clusters: { True: 0, False: 0, Unknown: 0 }, reasons: [], versions: {}, hours: [] },
+        ends: { clusterCAs: 0, certificates: 0, signingKeys: 0, bindings: 0, bootstrapTokens: 0 },
+        waiting: { accessrequests: 0, passes: 0 },
+      };
+      const path = '**/metrics/overview';
+      const again = () => page.evaluate('window.dispatchEvent(new Event("focus"))');
+      await page.route(path, (route) => route.fulfill({ json: overview }));
+      await expect
+        .poll(async () => {
+          await again();
+          return page.getByText('no record yet').count();
+        })
+        .toBe(2);
+      await page.getByRole('link', { name: 'All 0' }).waitFor();
+      await page.unroute(path);
+      const failure = { kind: 'Status', code: 503, message: 'the store does not answer' };
+      await page.route(path, (route) => route.fulfill({ status: 503, json: failure }));
+      await expect
+        .poll(async () => {
+          await again();
+          return page.getByText('the store does not answer').count();
+        })
+        .toBe(1);
+      expect(await page.getByRole('link', { name: /^All/ }).count()).toBe(0);
+      await page.unroute(path);
+    });
   });
 
   describe('every page', () => {

@@ -30,7 +30,8 @@ const demoToken = async (user: string): Promise<string> =>
   (await readFile(join(server.dataDir, 'demo', `${user}.token`), 'utf8')).trim();
 
 /** The page of a demo user. afterEach checks that it reported no errors. */
-const visitAs = async (user: string, path = ''): Promise<Page> => (await pages.visit(await demoToken(user), path)).page;
+const visitAs = async (user: string, path = '#/'): Promise<Page> =>
+  (await pages.visit(await demoToken(user), path)).page;
 
 const admin = async (method: string, path: string, body?: object, headers = {}): Promise<void> => {
   const { code, text } = await server.call(method, path, { body, headers });

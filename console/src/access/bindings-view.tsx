@@ -1,10 +1,11 @@
 import { useState } from 'react';
 import { clustersText } from '../../../src/api/clusters-field.ts';
+import { ENDING_DAYS } from '../../../src/api/overview.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import { countOf } from '../components/count.ts';
 import { type Column, ListTable } from '../components/list-table.tsx';
 import { Problem } from '../components/problem.tsx';
-import { FilterField } from '../components/text-field.tsx';
+import { FilterCheck, FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import type { Fields } from '../hooks/use-fields.ts';
@@ -30,6 +31,7 @@ export function BindingsView({ fields }: { readonly fields: Fields }) {
   const { generation } = useRefresh();
   const search = fields.get('search');
   const cluster = fields.get('cluster');
+  const endsSoon = fields.get('ends') !== '';
   const [changes, setChanges] = useState(0);
   const count = useFocusAfterChange<HTMLParagraphElement>(changes);
   const [chosen, setChosen] = useState<Chosen>();
@@ -50,6 +52,7 @@ export function BindingsView({ fields }: { readonly fields: Fields }) {
   const bindings = (isLoaded ? query.value : []).filter(
     (binding) =>
       words.every((word) => binding.searchText.includes(word)) &&
+      (!endsSoon || Date.parse(binding.expiresAt) - Date.now() < ENDING_DAYS * 86_400_000) &&
       (inCluster === undefined || inCluster.has(bindingKey(binding))),
   );
   const Panel = chosen?.action === 'Change' ? ChangeBinding : DeleteBinding;
@@ -63,6 +66,11 @@ export function BindingsView({ fields }: { readonly fields: Fields }) {
           value={cluster}
           suggestions={clusterNames}
           onChange={(value) => fields.set({ cluster: value })}
+        />
+        <FilterCheck
+          label={`Ends within ${ENDING_DAYS} days`}
+          checked={endsSoon}
+          onChange={(checked) => fields.set({ ends: checked ? 'soon' : '' })}
         />
       </search>
       <Problem text={problem} />

@@ -1,5 +1,10 @@
+import { hrefOf } from '../router.ts';
 import { READINESS } from './cluster-row.ts';
 import { type FleetFilter, NO_FILTER, SORT_COLUMNS } from './fleet-filter.ts';
+
+/** The table of clusters with a filter. */
+export const clustersHref = (filter: Partial<FleetFilter>): string =>
+  hrefOf({ page: 'fleet', query: queryOf({ ...NO_FILTER, ...filter }) });
 
 /** The filter as a query of the URL. Defaults are left out. */
 export function queryOf({ search, readiness, labels, sort, descending }: FleetFilter): string {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Cluster } from '../../../src/client/index.ts';
+import { createAuthority } from '../../../src/clusters/upstream/certificates.fixture.ts';
+import { toBundle } from '../certificates/certificates.ts';
 import { type ClusterRow, rowOf } from './cluster-row.ts';
 import { type FleetFilter, matcherFor, NO_FILTER, orderFor } from './fleet-filter.ts';
 
@@ -57,6 +59,21 @@ describe('a row', () => {
     expect(found('becausefalse')).toEqual(['prod-2']);
     expect(found('  ')).toHaveLength(4);
     expect(found('prod dev')).toEqual([]);
+  });
+
+  it('matches facts, which are asked like labels', () => {
+    const ending = cluster('ending', { '@reason': 'x' });
+    const notAfter = Date.now() + 10 * 86_400_000;
+    const serverEndpoints = { caBundle: toBundle(createAuthority('a', { notAfter }).cert) };
+    const all = [...rows, rowOf({ ...ending, spec: { orchestratorApiEndpoints: serverEndpoints } }, false)];
+    const found = (...labels: string[]): string[] => names(matchingRows(all, { search: '', labels }));
+    expect(found('@version=1.9', '@version=1.37')).toEqual(['prod-2', 'dev-1']);
+    expect(found('@version=1.3')).toEqual([]);
+    expect(found('@reason=BecauseFalse')).toEqual(['prod-2']);
+    expect(found('@reason=')).toEqual(['lone', 'ending']);
+    expect(found('@ca-ends-within=30d')).toEqual(['ending']);
+    expect(found('@ca-ends-within=9d')).toEqual([]);
+    expect(found('@other=1')).toEqual([]);
   });
 
   it('matches one value of each label key', () => {

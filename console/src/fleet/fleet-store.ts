@@ -28,6 +28,7 @@ export interface FleetSnapshot {
 }
 
 export type Connection =
+  /** Also while no page needs the clusters. */
   | { readonly kind: 'connecting' }
   | { readonly kind: 'live' }
   | { readonly kind: 'lost'; readonly retryAt: number; readonly reason: string }

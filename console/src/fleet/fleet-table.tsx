@@ -1,7 +1,7 @@
 import { type KeyboardEvent, type MouseEvent, memo, type RefObject, useLayoutEffect, useRef } from 'react';
 import { flushSync } from 'react-dom';
 import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
-import { ArrowIcon } from '../components/icons.tsx';
+import { DownIcon, UpIcon } from '../components/icons.tsx';
 import { useMedia } from '../hooks/use-media.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { hrefOf } from '../router.ts';
@@ -106,7 +106,7 @@ export function FleetTable({ rows, filter, stale, savedScroll, onSort }: FleetTa
                 <th key={id} className={`col-${id}`} aria-sort={direction} scope="col">
                   <button type="button" title={hint} onClick={() => sortBy(id)}>
                     {title}
-                    {sorted && <ArrowIcon up={!filter.descending} />}
+                    {sorted && (filter.descending ? <DownIcon /> : <UpIcon />)}
                   </button>
                 </th>
               );

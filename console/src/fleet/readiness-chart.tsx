@@ -1,4 +1,5 @@
 import { memo } from 'react';
+import { ChartRow } from '../components/chart.tsx';
 import { READINESS, READINESS_NAMES } from './cluster-row.ts';
 import type { EnvironmentCount } from './fleet-totals.ts';
 
@@ -14,7 +15,7 @@ export const ReadinessChart = memo(function ReadinessChart(props: ReadinessChart
   const largest = Math.max(1, ...environments.map(({ total }) => total));
   return (
     <section className="chart" aria-label="Readiness by environment">
-      {environments.map(({ name, counts, total, label }) => {
+      {environments.map(({ name, counts, label }) => {
         const present = READINESS.filter((readiness) => counts[readiness] > 0);
         const summary = present
           .map((readiness) => `${counts[readiness]} ${READINESS_NAMES[readiness].toLowerCase()}`)
@@ -28,19 +29,11 @@ export const ReadinessChart = memo(function ReadinessChart(props: ReadinessChart
         };
         return (
           <Row key={name} className="chart-row" {...button}>
-            <span className="chart-name">{name === '' ? 'no environment' : name}</span>
-            <span className="chart-track" aria-hidden="true">
-              <span className="chart-bar" style={{ width: `${(100 * total) / largest}%` }}>
-                {present.map((readiness) => (
-                  <span
-                    key={readiness}
-                    className={`chart-part fill-${readiness}`}
-                    style={{ flexGrow: counts[readiness] }}
-                  />
-                ))}
-              </span>
-            </span>
-            <span className="chart-count">{total.toLocaleString()}</span>
+            <ChartRow
+              name={name === '' ? 'no environment' : name}
+              parts={present.map((readiness) => [readiness, counts[readiness]])}
+              largest={largest}
+            />
             <span className="visually-hidden">: {summary}</span>
           </Row>
         );

@@ -12,6 +12,8 @@ export interface SessionParts {
   /** In the fleet. */
   readonly permissions: Permissions;
   readonly fleet: FleetStore;
+  /** Begins to watch it, if no page has needed it yet. */
+  readonly watchFleet: () => void;
   /** The filter of the table of clusters, as it is in its URL. */
   readonly fleetQuery: string;
   readonly revocations: RevocationRuns;

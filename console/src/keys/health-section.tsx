@@ -4,7 +4,7 @@ import { DetailList, Section } from '../components/section.tsx';
 import { useNow } from '../hooks/use-now.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { type HealthFact, metricFacts, proberFacts, readinessFacts } from './health.ts';
+import { type HealthFact, metricFacts, readinessFacts } from './health.ts';
 
 const INTERVAL_MS = 15_000;
 
@@ -19,22 +19,17 @@ async function readChecks(client: Client): Promise<HealthFact[]> {
   }
 }
 
-/** The state of the replica that answers: checks, store, caches, clock, audit log, prober. */
+/** The state of the replica that answers: checks, store, caches, clock, audit log, certificates. */
 export function HealthSection() {
-  const { client, fleet, permissions } = useSession();
+  const { client, permissions } = useSession();
   const readsMetrics = permissions.canGetPath('/metrics');
   const { generation } = useRefresh();
-  const now = useNow(INTERVAL_MS);
-  const round = generation + Math.floor(now / INTERVAL_MS);
+  const round = generation + Math.floor(useNow(INTERVAL_MS) / INTERVAL_MS);
   const checks = useQuery('', () => readChecks(client), round);
   const metrics = useQuery(
     String(readsMetrics),
     async () => (readsMetrics ? metricFacts(await client.text('/metrics')) : []),
     round,
-  );
-  const prober = proberFacts(
-    fleet.all().map(({ cluster }) => cluster.status?.conditions ?? []),
-    now,
   );
   const problem = checks.status === 'failed' ? checks.message : metrics.status === 'failed' ? metrics.message : '';
   return (
@@ -46,7 +41,6 @@ export function HealthSection() {
       <div className="stack facts">
         <Facts facts={checks.status === 'loaded' ? checks.value : []} />
         <Facts facts={metrics.status === 'loaded' ? metrics.value : []} />
-        <Facts facts={prober} />
       </div>
     </Section>
   );

@@ -64,7 +64,7 @@ export async function openPage(
   return { page, problems, requested, close: () => context.close() };
 }
 
-export async function signIn(page: Page, server: Pick<Server, 'url'>, token: string, path = ''): Promise<void> {
+export async function signIn(page: Page, server: Pick<Server, 'url'>, token: string, path = '#/'): Promise<void> {
   await page.goto(`${server.url}/console/${path}`);
   await page.getByLabel('Token', { exact: true }).fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();

@@ -107,6 +107,7 @@ export async function faultsOfConsole(server: Server, browser: Browser): Promise
   await inspect(page, 'result of Can I', faults);
   // The pages of an administrator, each with its content.
   for (const [path, shown] of [
+    ['#/overview', 'CertificateExpired'],
     ['#/passes?scope=all', 'scraper'],
     ['#/register', 'Enter a name.'],
     [`#/access?view=cluster&cluster=prod-ap-1&account=${LONG_ACCOUNT}`, 'platform-admins'],

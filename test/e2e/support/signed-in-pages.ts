@@ -29,7 +29,7 @@ export class SignedInPages {
   }
 
   /** The page of the user with this token, at a path of the console. The first visit signs in. */
-  async visit(token: string, path = '', { width = 1280, height = 800 } = {}): Promise<Visit> {
+  async visit(token: string, path = '#/', { width = 1280, height = 800 } = {}): Promise<Visit> {
     const known = this.#signedIn.get(token);
     const visit = known ?? (await openPage(this.#browser, { width, height }));
     this.#signedIn.set(token, visit);
@@ -40,7 +40,7 @@ export class SignedInPages {
       return visit;
     }
     await page.setViewportSize({ width, height });
-    await goTo(page, path === '' ? '#/' : path);
+    await goTo(page, path);
     await page.getByText('Live', { exact: true }).waitFor();
     return visit;
   }
