@@ -233,12 +233,11 @@ export function lossOf(binding: Binding): string {
   return `${names.join(' and ')} ${verb} ${role} in ${scope}, unless another binding grants the same.`;
 }
 
-/** `all clusters`, `the clusters a,b`, `clusters with env=dev`. */
+/** `all clusters`, `the clusters a, b`, `clusters with env=dev`. */
 function placeOf(clusters: ClustersField): string {
   if (clusters.all === true) return 'all clusters';
-  const text = clustersText(clusters);
-  if (clusters.names === undefined) return `clusters with ${text}`;
-  return clusters.names.length === 1 ? `the cluster ${text}` : `the clusters ${text}`;
+  if (clusters.names === undefined) return `clusters with ${clustersText(clusters)}`;
+  return `the ${clusters.names.length === 1 ? 'cluster' : 'clusters'} ${clusters.names.join(', ')}`;
 }
 
 /** A panel about what happens to one binding. */
