@@ -63,9 +63,11 @@ function approvalFacts({ catalog, baseUrl }: FactParts, entry: StoredObject): Fa
     const object = entry.object();
     const { requestedBy, cluster = '', reason = passSpec(object).purpose, ...spec } = requestSpec(object);
     const nameOf = (user?: RequestUser) => visibleName(user?.username ?? '');
-    const stage = decision === undefined ? 'asked for' : `${decision} by ${nameOf(approvalStatus(object).decidedBy)}`;
+    const { decidedBy, next, conditions } = approvalStatus(object);
+    const note = decision === 'approved' ? next && `next: ${next}` : conditions?.at(-1)?.message;
+    const decided = `${decision} by ${nameOf(decidedBy)}${note ? ` (${note})` : ''}`;
     const access = isPass ? `a pass of ${accountText(spec)}` : accessText(spec);
-    const text = `${nameOf(requestedBy)}: ${access} in ${cluster}, ${stage}. Reason: ${reason}`;
+    const text = `${nameOf(requestedBy)}: ${access} in ${cluster}, ${decision === undefined ? 'asked for' : decided}. Reason: ${reason}`;
     const resource = isPass ? 'passes' : 'accessrequests';
     return { cluster, text: cleanText(text), url: approvalPage(baseUrl, resource, entry.name) };
   };

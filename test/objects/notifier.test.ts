@@ -133,15 +133,21 @@ describe('approvers are told', () => {
       const next = replica();
       await next.tick();
       expect(told).toHaveLength(1);
-      await setStatus('accessRequests', 'jane-1', { phase: 'Approved', decidedBy: { username: 'lee' } });
+      await setStatus('accessRequests', 'jane-1', { phase: 'Approved', decidedBy: { username: 'lee' }, next: 'x y' });
       await first.tick();
       expect(told).toHaveLength(1);
       await next.tick();
       await setStatus('accessRequests', 'jane-1', { phase: 'Expired' });
       await next.tick();
       expect(told.slice(1)).toEqual([
-        'ops request.decided: jane: see the cluster, passes of ci/builder in a, approved by lee. Reason: INC-1: it hangs',
+        'ops request.decided: jane: see the cluster, passes of ci/builder in a, approved by lee (next: x y). Reason: INC-1: it hangs',
       ]);
+      await put('accessRequests', 'jane-2', { spec: REQUEST, status: { phase: 'Pending' } });
+      await next.tick();
+      const conditions = [{ type: 'Denied', status: 'True', message: 'use staging' }];
+      await setStatus('accessRequests', 'jane-2', { phase: 'Denied', decidedBy: { username: 'lee' }, conditions });
+      await next.tick();
+      expect(told.at(-1)).toMatch(/, denied by lee \(use staging\)\. Reason: INC-1: it hangs$/);
     }));
 
   it('of a pass that needs another person, and of no other', () =>
