@@ -197,7 +197,7 @@ function joinParts({ catalog, objects, views, options, clock, baseUrl }: Dispatc
     views,
     publicView,
     productName: options.productName,
-    checkJoin: (creator, cluster) => checkJoin(policy, creator, catalog.clusters, cluster),
+    checkJoin: (creator, cluster, old) => checkJoin(policy, creator, catalog.clusters, cluster, old),
     verifyConnector: (cluster, claim) => verifyRegistration({ baseUrl, now: () => clock.latest() }, cluster, claim),
     requireRightClock: () => clock.requireRight(),
     now: Date.now,

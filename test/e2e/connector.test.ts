@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connectorAudience } from '../../src/api/connector.ts';
+import { Person } from './support/cli.ts';
 import {
   BOOTSTRAP,
   bootstrap,
@@ -11,6 +12,7 @@ import {
 } from './support/connector.ts';
 import { inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
+import { grant, may } from './support/rbac.ts';
 import type { Answer, Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
@@ -49,6 +51,36 @@ describe('its identity', () => {
     expect((await connector.call('GET', `${CONNECTORS}/conn-1`)).code).toBe(401);
     expect((await connector.register(token)).code).toBe(200);
     expect((await server.call('GET', `${CONNECTORS}/conn-1`)).code).toBe(404);
+  });
+
+  it('A49: of a cluster that has none is registered by a token of that name alone, by whom may change the cluster', async () => {
+    await connectorOf(server, 'conn-10');
+    const before = (await server.call('GET', `${CLUSTERS}/conn-10`)).json;
+    const path = `${CONNECTORS}/conn-10`;
+    // It was installed again: its account is another one.
+    const again = await new TestConnector(server, 'conn-10').login();
+    expect((await again.register(await bootstrap(server, 'conn-10'))).code).toBe(409);
+    expect((await server.call('DELETE', path)).code).toBe(200);
+    expect((await again.register(await bootstrap(server, 'conn-1*'))).code).toBe(409);
+
+    const group = 'clusterregistry.k8s.io';
+    const creates = [may('create', 'bootstraptokens', 'clusterpass.dev'), may('create', 'clusters', group)];
+    const jane = await Person.as(server, 'jane');
+    const tokenOfJane = async (...rules: ReturnType<typeof may>[]): Promise<string> => {
+      await grant(server, { to: 'jane', rules: [...creates, ...rules] });
+      return (await jane.ok(['create', 'bootstrap-token', '--name-pattern', 'conn-10'])).trim();
+    };
+    const refused = [await again.register(await tokenOfJane())];
+    refused.push(await again.register(await tokenOfJane(may('update', 'clusters', group))));
+    expect(refused.map(({ code, json }) => [code, json.message])).toEqual(
+      refused.map(() => [403, expect.stringContaining('its creator may not register this cluster')]),
+    );
+    const registered = await again.register(await tokenOfJane(may('mirror', 'serviceaccounts')));
+    await jane.leave();
+    expect([registered.code, registered.json.spec]).toEqual([200, undefined]);
+    expect((await again.call('GET', path)).json.spec.keys).toBe(JSON.stringify(again.issuer.keys));
+    const { metadata, spec } = (await server.call('GET', `${CLUSTERS}/conn-10`)).json;
+    expect([metadata.uid, metadata.labels, spec]).toEqual([before.metadata.uid, before.metadata.labels, before.spec]);
   });
 
   it('is proved by a token of its own keys, for its own audience alone', async () => {

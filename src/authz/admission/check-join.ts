@@ -1,12 +1,15 @@
 import type { Authorizer } from '../../api/authorization.ts';
 import type { Identity } from '../../api/caller.ts';
+import { MIRROR_VERB } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import { serviceAccountKind } from '../../api/kinds/core.ts';
 import { requirePermission } from '../forbidden.ts';
 import { checkLabels, type LabelPolicy } from './check-labels.ts';
 
 /**
  * A bootstrap token registers a cluster with the permissions that its creator has at that time: to create clusters, and
- * to give a cluster these labels (ADR 23). `creator` is the user that the token recorded.
+ * to give a cluster these labels (ADR 23). For a connector of a registered cluster, `old`: to update that, and to copy
+ * accounts into it, as the connector does. `creator` is the user that the token recorded.
  *
  * @throws ApiError 403
  */
@@ -15,9 +18,13 @@ export function checkJoin(
   creator: Identity,
   clusters: Kind,
   cluster: ApiObject,
+  old?: ApiObject,
 ): void {
-  const { group, resource } = clusters;
-  const question = { verb: 'create', group, resource, subresource: '', namespace: '', name: '', cluster: undefined };
-  requirePermission(policy, creator, question);
-  checkLabels(policy, creator, clusters, cluster, undefined);
+  const { name = '' } = old?.metadata ?? {};
+  const verb = old === undefined ? 'create' : 'update';
+  const about = ({ group, resource }: Kind) => ({ group, resource, subresource: '', namespace: '' });
+  requirePermission(policy, creator, { ...about(clusters), verb, name, cluster: undefined });
+  checkLabels(policy, creator, clusters, cluster, old);
+  if (old === undefined) return;
+  requirePermission(policy, creator, { ...about(serviceAccountKind), verb: MIRROR_VERB, name: '', cluster: name });
 }

@@ -47,7 +47,9 @@ export async function registerCluster(
   const query = { fieldValidation: 'Strict' };
   const { code } = await serverWith(token).request('POST', path, { query, body, signal });
   const where = address === undefined ? 'without an address' : `at ${address.server}`;
-  return `cluster.${CLUSTER_GROUP}/${name} is registered ${code === 201 ? where : 'already'}`;
+  if (code === 201) return `cluster.${CLUSTER_GROUP}/${name} is registered ${where}`;
+  const advice = 'if its Connector is of another account, delete that and create another bootstrap token';
+  return `cluster.${CLUSTER_GROUP}/${name} is registered already; ${advice}`;
 }
 
 async function bootstrapTokenOf({ cwd }: Context, invocation: Invocation): Promise<string> {

@@ -19,6 +19,8 @@ import { readObject } from '../write/read-body.ts';
 import { writeResponse } from '../write/write-parts.ts';
 import { readConnector, recordConnector, unlessTaken, type VerifyConnector } from './register-connector.ts';
 
+const MANAGER = 'clusterpass-join';
+
 /** What the handlers of bootstrap tokens share. */
 export interface JoinParts {
   readonly catalog: Catalog;
@@ -27,8 +29,8 @@ export interface JoinParts {
   readonly views: Views;
   readonly publicView: PublicView;
   readonly productName: string;
-  /** @throws ApiError 403 for a creator who may not register this cluster. */
-  readonly checkJoin: (creator: Identity, cluster: ApiObject) => void;
+  /** @throws ApiError 403 for a creator who may not register this cluster, or a connector of the stored one, `old`. */
+  readonly checkJoin: (creator: Identity, cluster: ApiObject, old?: ApiObject) => void;
   readonly verifyConnector: VerifyConnector;
   /** Throws while the clock is known to be wrong: a bootstrap token says when it expires. */
   readonly requireRightClock: () => void;
@@ -41,6 +43,7 @@ export interface JoinParts {
  * the store changes one key (ADR 2), so the token is spent first, for one name, and then the cluster is created. A
  * client that lost the answer, or a crash in between, repeats the request with the same name. The token reads nothing,
  * so its holder learns of one name only whether it is taken: the token is spent for it first. A dry run does not tell.
+ * A token for one name alone also registers the connector of a cluster that has none, e.g. after a reinstallation.
  */
 export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Promise<ApiResponse> {
   const { catalog, reader, writer } = parts;
@@ -73,22 +76,40 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
 
+    const former = connector === undefined ? undefined : clusterWithoutConnector(parts, token, name);
+    if (connector !== undefined && former !== undefined) {
+      checkSameCluster(parts, former, cluster);
+      checkCreator(parts, token, former, former);
+      annotate(request, token, name);
+      if (options.dryRun) return writeResponse(parts, request, clusters, onlyIdentity(former), { code: 200 });
+      await spend(parts, request, token, name);
+      const connected = await connect(parts, former, cluster);
+      await finish(parts, token, connected, connector);
+      return writeResponse(parts, request, clusters, onlyIdentity(connected), { code: 200 });
+    }
+
     // The one that a dry run answers with, whether or not the name is taken.
     let prepared = cluster;
     const admit = (object: ApiObject): void => {
       prepared = object;
       checkCreator(parts, token, object);
     };
-    const manager = 'clusterpass-join';
     // Every check of the creation first: a mistake in the request does not spend the token.
-    await writer.create(clusters, fleetKey(name), cluster, { dryRun: true, manager, admit }).catch(unlessTaken);
+    await writer
+      .create(clusters, fleetKey(name), cluster, { dryRun: true, manager: MANAGER, admit })
+      .catch(unlessTaken);
     annotate(request, token, name);
     if (options.dryRun) return writeResponse(parts, request, clusters, prepared, { code: 201 });
     await spend(parts, request, token, name);
     const guards = [
       { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
     ];
-    const created = await writer.create(clusters, fleetKey(name), cluster, { dryRun: false, manager, admit, guards });
+    const created = await writer.create(clusters, fleetKey(name), cluster, {
+      dryRun: false,
+      manager: MANAGER,
+      admit,
+      guards,
+    });
     await finish(parts, token, created, connector);
     return writeResponse(parts, request, clusters, created, { code: 201 });
   };
@@ -107,6 +128,41 @@ function joinedCluster({ catalog, reader }: JoinParts, token: ApiObject, name: s
   if (bootstrapStatus(token).cluster !== name) return undefined;
   const found = reader.find(catalog.clusters, fleetKey(name))?.object();
   return found?.metadata.annotations?.[JOINED_ANNOTATION] === markOf(token) ? found : undefined;
+}
+
+/** The token is for this name alone: its creator means this cluster. */
+function clusterWithoutConnector(
+  { catalog, reader }: JoinParts,
+  token: ApiObject,
+  name: string,
+): ApiObject | undefined {
+  const isTaken = reader.find(catalog.connectors, fleetKey(name)) !== undefined;
+  if (isTaken || bootstrapSpec(token).namePattern !== name) return undefined;
+  return reader.find(catalog.clusters, fleetKey(name))?.object();
+}
+
+function checkSameCluster({ catalog }: JoinParts, former: ApiObject, sent: ApiObject): void {
+  const [known, id] = [former, sent].map(({ metadata }) => metadata.annotations?.[CLUSTER_ID_ANNOTATION]);
+  if (known === undefined || known === id) return;
+  throw conflict(catalog.clusters, former.metadata.name ?? '', 'the registered cluster of this name is another one');
+}
+
+/** Everything but who issues its tokens stays: its endpoints and labels may have been changed since. */
+async function connect(parts: JoinParts, former: ApiObject, { metadata, spec }: ApiObject): Promise<ApiObject> {
+  const { authInfo } = spec as { authInfo?: object };
+  const connected = (current: ApiObject): ApiObject => ({
+    ...current,
+    metadata: { ...current.metadata, annotations: { ...current.metadata.annotations, ...metadata.annotations } },
+    spec: { ...(current.spec as object), ...(authInfo && { authInfo }) },
+  });
+  const preconditions = { uid: former.metadata.uid ?? '' };
+  const key = fleetKey(former.metadata.name ?? '');
+  return parts.writer.update(parts.catalog.clusters, key, connected, {
+    dryRun: false,
+    part: 'object',
+    manager: MANAGER,
+    preconditions,
+  });
 }
 
 /** The token registers and does not read: what others wrote to the cluster since then is not for its holder. */
@@ -169,7 +225,7 @@ function refer({ spec }: ApiObject, name: string): void {
   (spec as Record<string, unknown>).authInfo = { controller: { kind: CONNECTOR_REFERENCE, name } };
 }
 
-function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject): void {
+function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject, old?: ApiObject): void {
   const { catalog, checkJoin } = parts;
   const { createdBy } = bootstrapSpec(token);
   const id = token.metadata.name ?? '';
@@ -178,7 +234,7 @@ function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject): v
   const user: User = { name, uid, groups, extra: {} };
   if (isDeletedAccount(parts, user)) throw forbidden(catalog.bootstrapTokens, id, `its creator ${name} was deleted`);
   try {
-    checkJoin({ as: () => user }, cluster);
+    checkJoin({ as: () => user }, cluster, old);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     // The refusal itself has names of bindings and rules of roles, and the token reads nothing.
