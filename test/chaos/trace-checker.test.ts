@@ -136,6 +136,13 @@ describe('planted violations', () => {
       ['a', applied(3)],
       ['a', { ...sent('BOOKMARK', 4), object: '/' }],
     ],
+    [
+      'an event is not sent',
+      ['a', watches],
+      ['a', sent('ADDED', 2)],
+      ['a', applied(3, { gone: true })],
+      ['a', { ...sent('ADDED', 4), object: '/b' }],
+    ],
     ['an order goes from CLAIMED to MADE', ['a', order(2)], ['a', order(3, { claimedBy: 'c' })], ['a', order(4)]],
     ['an order goes from GONE to ISSUED', ['a', order(2, { gone: true })], ['a', order(3, { phase: 'Issued' })]],
     [
