@@ -57,7 +57,7 @@ Replica replicas[2];
   && (!replicas[n].replaced || FAULT == REPLACED_LEADS))
 #define REVISION (etcd + offset)
 #define TERM_GOES(n, to) \
-  NEVER(!MAY_TERM((R(n).term > 0 -> HELD : 0), to), "ADR 17, a term begins, is renewed, and ends")
+  NEVER(FAULT == NONE && !MAY_TERM((R(n).term > 0 -> HELD : 0), to), "ADR 17, a term begins, is renewed, and ends")
 
 inline resign(n) { R(n).term = 0; R(n).validFor = 0; R(n).renewing = false; R(n).sentAgo = 0 }
 

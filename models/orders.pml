@@ -51,7 +51,8 @@ inline check() {
   NEVER(IS_VALID && order == GONE && record == 0, "orders, no token that nobody can account for")
 }
 
-inline move(to) { NEVER(!MAY_ORDER(order, to), "orders, each step once, and in their order"); order = to; version++ }
+/* A fault is found by what it breaks. */
+inline move(to) { NEVER(FAULT == NONE && !MAY_ORDER(order, to), "orders, each step once, and in their order"); order = to; version++ }
 
 /* A connector that has died knows what is in the cluster and in the list, once it has read them. */
 inline die(n) {

@@ -50,7 +50,7 @@ byte at, cuts;
 /* Frames reach the client. `made`: the rule by which their object may be seen. */
 inline reveal(made, which, version) {
   NEVER(!ADMITS(made, which), "A18, an object that is hidden is sent");
-  NEVER(!MAY_CLIENT((has -> HAS : 0), (has -> MODIFIED : ADDED)), "B3, what a client is sent follows from what it has");
+  NEVER(FAULT == NONE && !MAY_CLIENT((has -> HAS : 0), (has -> MODIFIED : ADDED)), "B3, what a client is sent follows from what it has");
   has = true; lacks = false; at = version
 }
 /* `had`: the client has it, unless it was hidden since. */

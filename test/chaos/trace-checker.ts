@@ -219,7 +219,7 @@ export class TraceChecker {
     const watch = process.watches.get(id);
     // The caches were refilled: its connection is closed.
     if (watch === undefined) return;
-    // What the client has is as new as this event. Every version of a cluster is an event of its own.
+    // What the client has is as new as this event. Every version of a cluster is a separate event.
     const all = watch.resource === 'clusters' ? watch.has : [];
     for (const [name, version] of all) {
       const applied = process.applied.get(`/registry/clusters${name}`) ?? 0;
