@@ -4,7 +4,7 @@ import { errorMessage } from './error-message.ts';
 import { completeSignIn, isRedirectFromProvider } from './session/oidc-sign-in.ts';
 import { Session } from './session/session.ts';
 import { SignInPage } from './session/sign-in-page.tsx';
-import { tokenStorage } from './session/token-storage.ts';
+import { openTabs, tokenStorage } from './session/token-storage.ts';
 import { loadSettings, type Settings, serverRoot } from './settings.ts';
 import { SignedInApp } from './signed-in-app.tsx';
 
@@ -36,7 +36,7 @@ const Starting = () => <main className="sign-in" aria-busy="true" />;
 
 function WithSession({ settings }: { settings: Settings }) {
   const session = useMemo(
-    () => new Session({ server: serverRoot(), productName: settings.productName, storage: tokenStorage }),
+    () => new Session({ ...settings, server: serverRoot(), storage: tokenStorage, tabs: openTabs() }),
     [settings],
   );
   const state = useSyncExternalStore(session.subscribe, () => session.state);

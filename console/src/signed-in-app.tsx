@@ -161,20 +161,17 @@ function useFocusOnNewPage(pageKey: string): void {
   }, [pageKey]);
 }
 
-const TITLES: Readonly<Record<Exclude<Route['page'], 'cluster'>, string>> = {
+/** The others have the name of their page. */
+const TITLES: Readonly<Partial<Record<Route['page'], string>>> = {
   home: 'Console',
-  overview: 'Overview',
   fleet: 'Clusters',
   'can-i': 'Can I …?',
   register: 'Register a cluster',
-  pass: 'Pass',
-  request: 'Request',
-  passes: 'Passes',
-  access: 'Access',
-  requests: 'Requests',
   keys: 'Keys and health',
-  audit: 'Audit',
   'not-found': 'Page not found',
 };
 
-const titleOf = (route: Route): string => (route.page === 'cluster' ? route.name : TITLES[route.page]);
+const titleOf = (route: Route): string =>
+  route.page === 'cluster'
+    ? route.name
+    : (TITLES[route.page] ?? `${route.page.charAt(0).toUpperCase()}${route.page.slice(1)}`);

@@ -164,10 +164,10 @@ describeWithBrowser('the console for those who run the fleet', () => {
         await link.click();
         await page.getByText(shown, { exact: true }).first().waitFor();
         await page.goBack();
-        await panel('Clusters').waitFor();
+        await panel('Now').waitFor();
       };
-      await follow(panel('Clusters').getByRole('link', { name: 'All 12' }), '12 clusters');
-      await follow(panel('Clusters').getByRole('link', { name: 'Not ready 2' }), '2 of 12 clusters');
+      await follow(panel('Now').getByRole('link', { name: 'All clusters 12' }), '12 clusters');
+      await follow(panel('Now').getByRole('link', { name: 'Not ready 2' }), '2 of 12 clusters');
       await follow(
         panel('Not ready, by reason').getByRole('link', { name: 'CertificateExpired 1' }),
         '1 of 12 clusters',
@@ -212,7 +212,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
           return page.getByText('no record yet').count();
         })
         .toBe(2);
-      await page.getByRole('link', { name: 'All 0' }).waitFor();
+      await page.getByRole('link', { name: 'All clusters 0' }).waitFor();
       await page.unroute(path);
       const failure = { kind: 'Status', code: 503, message: 'the store does not answer' };
       await page.route(path, (route) => route.fulfill({ status: 503, json: failure }));

@@ -234,7 +234,7 @@ describeWithBrowser('the console', () => {
     await page.getByText('7 clusters').waitFor();
   });
 
-  it('shares one watch among seven tabs, and continues when the tab that watches is closed', async () => {
+  it('shares session and watch among seven tabs, also when the first is closed, and signs out all', async () => {
     const { page, requested } = await pages.openFresh();
     const token = await demoToken('devi');
     const context = page.context();
@@ -245,9 +245,13 @@ describeWithBrowser('the console', () => {
     for (const tab of tabs) {
       // Browsers slow down hidden tabs.
       await tab.bringToFront();
-      await signIn(tab, server, token);
+      // The others get the session of the first.
+      if (tab === page) await signIn(tab, server, token);
+      else await tab.goto(`${server.url}/console/#/`);
       await tab.getByText('7 clusters').waitFor();
     }
+    const stored = 'JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])';
+    expect(await tabs[1]?.evaluate<string>(stored)).toBe('[{},{},""]');
     const watches = (): number => requested.filter((address) => address.includes('watch=true')).length;
     expect(watches()).toBe(1);
     await setReady('dev-eu-1', 'False', 'CableUnplugged');
@@ -261,6 +265,10 @@ describeWithBrowser('the console', () => {
     }
     expect(watches()).toBe(2);
     expect(requested.filter((address) => address.includes('sendInitialEvents'))).toHaveLength(1);
+    const [first, ...others] = tabs.slice(1);
+    await first?.locator('.menu summary').click();
+    await first?.getByRole('button', { name: 'Sign out' }).click();
+    for (const tab of others) await tab.getByLabel('Token', { exact: true }).waitFor();
   });
 
   it('shows endpoints, CA, access and commands of a cluster', async () => {

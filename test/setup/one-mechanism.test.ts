@@ -70,7 +70,13 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   [
     'messages between threads, worker processes and tabs',
     /\.postMessage\(|\bworker\.send\(/,
-    ['console/src/fleet/shared-watch.ts', 'src/lib/worker-rpc.ts', 'src/server/workers/worker-methods.ts'],
+    [
+      'console/src/fleet/shared-watch.ts',
+      // Before the user is known, whose name is that of the other channel.
+      'console/src/session/session.ts',
+      'src/lib/worker-rpc.ts',
+      'src/server/workers/worker-methods.ts',
+    ],
   ],
   [
     'what one caller may take is counted and refused by name',

@@ -5,7 +5,7 @@ import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import { countOf } from '../components/count.ts';
 import { type Column, ListTable } from '../components/list-table.tsx';
 import { Problem } from '../components/problem.tsx';
-import { FilterCheck, FilterField } from '../components/text-field.tsx';
+import { FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import type { Fields } from '../hooks/use-fields.ts';
@@ -67,11 +67,10 @@ export function BindingsView({ fields }: { readonly fields: Fields }) {
           suggestions={clusterNames}
           onChange={(value) => fields.set({ cluster: value })}
         />
-        <FilterCheck
-          label={`Ends within ${ENDING_DAYS} days`}
-          checked={endsSoon}
-          onChange={(checked) => fields.set({ ends: checked ? 'soon' : '' })}
-        />
+        <label className="check filter-check">
+          <input type="checkbox" checked={endsSoon} onChange={() => fields.set({ ends: endsSoon ? '' : 'soon' })} />
+          <span>Ends within {ENDING_DAYS} days</span>
+        </label>
       </search>
       <Problem text={problem} />
       {known === cluster ? (

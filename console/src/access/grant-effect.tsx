@@ -19,7 +19,7 @@ export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
     const { clusters: reached } = await reviewReach(client, undefined, asked);
     const seen =
       clusters.selector === undefined
-        ? fleet.all().map(({ name }) => name)
+        ? fleet.names(Number.POSITIVE_INFINITY)
         : (await client.listClusters({ labelSelector: clustersText(clusters) })).items.map(
             (item) => item.metadata.name,
           );

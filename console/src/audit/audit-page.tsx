@@ -1,6 +1,6 @@
 import { memo } from 'react';
 import { Problem } from '../components/problem.tsx';
-import { FilterCheck, FilterField, suggestionsOf } from '../components/text-field.tsx';
+import { FilterField, suggestionsOf } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { useFields } from '../hooks/use-fields.ts';
@@ -69,12 +69,14 @@ export const AuditPage = memo(function AuditPage({ query }: { readonly query: st
           onChange={(pass) => fields.set({ pass })}
         />
         {CHECKS.map(([field, text, byDefault]) => (
-          <FilterCheck
-            key={field}
-            label={text}
-            checked={(fields.get(field) !== '') !== byDefault}
-            onChange={(checked) => fields.set({ [field]: checked === byDefault ? '' : 'true' })}
-          />
+          <label key={field} className="check filter-check">
+            <input
+              type="checkbox"
+              checked={(fields.get(field) !== '') !== byDefault}
+              onChange={({ target }) => fields.set({ [field]: target.checked === byDefault ? '' : 'true' })}
+            />
+            <span>{text}</span>
+          </label>
         ))}
       </search>
       <Problem text={problem} />

@@ -32,11 +32,11 @@ function endOf(certificate: Uint8Array): number {
   return Date.parse(digits.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z'));
 }
 
-/** When the last certificate of a bundle ends; Infinity without one, NaN if one cannot be read. */
-export function bundleEnd(caBundle: string): number {
-  const ends = certificatesIn(caBundle).map(endOf);
-  return ends.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...ends);
-}
+/** When the last certificate of a bundle ends; Infinity without one, and if one cannot be read. */
+export const bundleEnd = (caBundle: string): number =>
+  certificatesIn(caBundle)
+    .map(endOf)
+    .reduce((last, end) => Math.max(last, end), 0) || Number.POSITIVE_INFINITY;
 
 /** `sha256-` and the hash of a text. */
 export const digestOf = async (text: string): Promise<string> =>

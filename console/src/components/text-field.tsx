@@ -103,20 +103,6 @@ export function FilterField({ value, onChange, ...props }: Omit<TextFieldProps, 
   return <TextField {...props} value={draft} onChange={setDraft} />;
 }
 
-interface FilterCheckProps {
-  readonly label: string;
-  readonly checked: boolean;
-  readonly onChange: (checked: boolean) => void;
-}
-
-/** A box beside such fields. */
-export const FilterCheck = ({ label, checked, onChange }: FilterCheckProps) => (
-  <label className="check filter-check">
-    <input type="checkbox" checked={checked} onChange={({ target }) => onChange(target.checked)} />
-    <span>{label}</span>
-  </label>
-);
-
 /** What a filter offers from the rows that are shown. */
 export const suggestionsOf = (values: readonly string[]): readonly string[] =>
   [...new Set(values)].filter((value) => value !== '').sort();

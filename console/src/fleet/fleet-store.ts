@@ -96,11 +96,6 @@ export class FleetStore {
     return names;
   }
 
-  /** In the order of the watch. */
-  all(): ClusterRow[] {
-    return [...this.#rows.values()];
-  }
-
   transitionsOf(name: string): readonly Transition[] {
     return this.#transitions.get(name) ?? NO_TRANSITIONS;
   }

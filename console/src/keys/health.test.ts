@@ -15,8 +15,8 @@ it('names the checks of /readyz and says which failed', () => {
   const text =
     '[+]ping ok\n[-]storage failed: reason withheld\n[+]x excluded: ok\n[!]manifests failed: reason withheld\nreadyz check failed\n';
   expect(readinessFacts(text).map(({ name, state }) => [name, state])).toEqual([
-    ['Process', 'good'],
-    ['Store', 'bad'],
+    ['ping', 'good'],
+    ['storage', 'bad'],
     ['x', 'good'],
     ['manifests', 'bad'],
   ]);

@@ -8,25 +8,12 @@ export interface HealthFact {
 }
 
 /** The lines of `/readyz?verbose`: `[+]storage ok`. */
-export function readinessFacts(text: string): HealthFact[] {
-  return [...text.matchAll(/^\[([+!-])\](\S+) (.*)$/gm)].map(([, sign, name = '', outcome = '']) => ({
-    name: CHECK_NAMES[name] ?? name,
-    text:
-      sign === '+'
-        ? 'ok'
-        : outcome.replace(/^failed: reason withheld$/, 'failed: the log of the server has the reason'),
+export const readinessFacts = (text: string): HealthFact[] =>
+  [...text.matchAll(/^\[([+!-])\](\S+) (.*)$/gm)].map(([, sign, name = '', outcome = '']) => ({
+    name,
+    text: sign === '+' ? 'ok' : outcome.replace('reason withheld', 'the log of the server has the reason'),
     state: sign === '+' ? 'good' : 'bad',
   }));
-}
-
-const CHECK_NAMES: Readonly<Record<string, string>> = {
-  ping: 'Process',
-  storage: 'Store',
-  cache: 'Watch cache',
-  'token-file': 'Token file',
-  'authentication-config': 'Identity providers',
-  shutdown: 'Not shutting down',
-};
 
 const seconds = (value: number): string => (value < 1 ? `${Math.round(value * 1_000)} ms` : `${value.toFixed(1)} s`);
 const number = (value: number): string => value.toLocaleString();

@@ -16,25 +16,18 @@ export function LabelFields({ labels, onLabels }: LabelFieldsProps) {
       {labels.map((label, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a label has no identity but its position while it is edited
         <div key={index} className="label-pair">
-          <input
-            value={label.key}
-            aria-label={`Key of label ${index + 1}`}
-            placeholder="key"
-            spellCheck={false}
-            autoComplete="off"
-            autoCapitalize="off"
-            onChange={(event) => change(index, { key: event.target.value.trim() })}
-          />
-          <span aria-hidden="true">=</span>
-          <input
-            value={label.value}
-            aria-label={`Value of label ${index + 1}`}
-            placeholder="value"
-            spellCheck={false}
-            autoComplete="off"
-            autoCapitalize="off"
-            onChange={(event) => change(index, { value: event.target.value.trim() })}
-          />
+          {(['key', 'value'] as const).map((part) => (
+            <input
+              key={part}
+              value={label[part]}
+              aria-label={`${part === 'key' ? 'Key' : 'Value'} of label ${index + 1}`}
+              placeholder={part}
+              spellCheck={false}
+              autoComplete="off"
+              autoCapitalize="off"
+              onChange={(event) => change(index, { [part]: event.target.value.trim() })}
+            />
+          ))}
           <button
             type="button"
             className="button quiet square"

@@ -14,9 +14,8 @@ import { linkTo } from '../router.ts';
 import { History, type HistoryProps } from './history.tsx';
 
 const INTERVAL_MS = 60_000;
-const DAY_MS = 86_400_000;
 /** A version whose support ends sooner needs a plan. */
-const SOON_DAYS = 60;
+const SOON_MS = 60 * 86_400_000;
 
 /** The fleet as a whole, as the server counts it: no list of clusters is loaded. */
 export function OverviewPage() {
@@ -41,6 +40,7 @@ export function OverviewPage() {
 
 function Panels({ clusters, reasons, versions, ends, waiting, hours, at }: Overview & { readonly at: number }) {
   const all = clusters.True + clusters.False + clusters.Unknown;
+  const requests = waiting.accessrequests + waiting.passes;
   const keys = linkTo('keys');
   const readiness = { hours, numbers: READINESS, texts: [[shareOf, NOT_READY]] as const };
   return (
@@ -49,13 +49,14 @@ function Panels({ clusters, reasons, versions, ends, waiting, hours, at }: Overv
         All clusters, as of <Time at={at} />
       </p>
       <div className="panels">
-        <Section title="Clusters">
+        <Section title="Now">
           <Bars
             bars={[
-              { name: 'All', count: all, fill: 'all', href: clustersHref({}) },
+              { name: 'All clusters', count: all, fill: 'all', href: clustersHref({}) },
               { name: 'Ready', count: clusters.True, fill: 'ready', href: clustersHref({ readiness: 'ready' }) },
               { name: 'Not ready', count: clusters.False, fill: 'not-ready', href: NOT_READY },
               { name: 'Unknown', count: clusters.Unknown, href: clustersHref({ readiness: 'unknown' }) },
+              { name: 'Requests that wait', count: requests, fill: 'all', href: linkTo('requests') },
             ]}
           />
         </Section>
@@ -131,12 +132,12 @@ const newestFirst = ([a]: [string, number], [b]: [string, number]): number => Nu
 
 function versionBar([minor, count]: [string, number]): Bar {
   const end = supportEnd(minor);
-  const days = (Date.parse(end ?? '') - Date.now()) / DAY_MS;
+  const left = Date.parse(end ?? '') - Date.now();
   const noEnd = minor === '' ? 'not reported' : 'newer than this table';
   return {
     ...{ name: minor || 'unknown', count, href: clustersHref({ labels: [`@version=${minor}`] }) },
-    note: end === undefined ? noEnd : `${days < 0 ? 'ended by' : 'until'} ${end}`,
-    fill: days < 0 ? 'not-ready' : days > SOON_DAYS ? 'ready' : 'unknown',
+    note: end === undefined ? noEnd : `${left < 0 ? 'ended by' : 'until'} ${end}`,
+    fill: left < 0 ? 'not-ready' : left > SOON_MS ? 'ready' : 'unknown',
   };
 }
 

@@ -16,6 +16,8 @@ const tokens = (name: string): ProviderTokens => ({
 /** The server and the identity provider. Answers of the token endpoint, and to rejected tokens, wait for `answer`. */
 const world = {
   rejected: new Set<string>(),
+  /** Of users, by token; others are jane. */
+  names: new Map<string, string>(),
   revoked: [] as (string | null)[],
   waiting: 0,
   answer: Promise.withResolvers<void>(),
@@ -37,7 +39,7 @@ beforeEach(() => {
       stored = undefined;
     },
   };
-  session = new Session({ server: SERVER, productName: 'clusterpass', storage });
+  session = new Session({ server: SERVER, productName: 'clusterpass', storage, tabs: undefined });
 });
 afterEach(() => {
   globalThis.fetch = realFetch;
@@ -65,9 +67,26 @@ async function respond(input: string | URL, init: RequestInit = {}): Promise<Res
   }
   const bearer = new Headers(init.headers).get('Authorization')?.replace('Bearer ', '') ?? '';
   if (!world.rejected.has(bearer))
-    return Response.json({ status: { userInfo: { username: 'jane' } } }, { status: 201 });
+    return Response.json({ status: { userInfo: { username: world.names.get(bearer) ?? 'jane' } } }, { status: 201 });
   if (!bearer.startsWith('e30.')) await held();
   return Response.json({ kind: 'Status', code: 401, reason: 'Unauthorized' }, { status: 401 });
+}
+
+/** Tabs of one browser, each without a stored token. */
+function openTabs(count: number): Session[] {
+  const channels: { onmessage: BroadcastChannel['onmessage']; postMessage(data: unknown): void }[] = [];
+  return Array.from({ length: count }, () => {
+    const channel: (typeof channels)[number] = {
+      onmessage: null,
+      postMessage: (data) => {
+        for (const other of channels)
+          if (other !== channel) other.onmessage?.call(other as BroadcastChannel, { data } as MessageEvent);
+      },
+    };
+    channels.push(channel);
+    const storage = { load: () => undefined, save: () => {}, clear: () => {} };
+    return new Session({ server: SERVER, productName: 'clusterpass', storage, tabs: channel });
+  });
 }
 
 function signedIn(): SignedIn {
@@ -131,5 +150,56 @@ describe('A46: after a sign-out', () => {
     world.answer.resolve();
     await request;
     expect([session.state.phase, stored]).toEqual(['signed-in', 'token-of-joe']);
+  });
+});
+
+describe('tabs of one browser', () => {
+  const phases = (tabs: readonly Session[]): string[] => tabs.map(({ state }) => state.phase);
+  const opens = (tab: Session | undefined) => tab?.restore();
+
+  it('a new one has the session of another, and a sign-out ends it in all of them', async () => {
+    const [first, second, third] = openTabs(3);
+    await first?.signIn('token-of-jane', { keepForTab: false });
+    await opens(second);
+    await opens(third);
+    const tabs = [first, second, third].flatMap((tab) => tab ?? []);
+    await expect.poll(() => phases(tabs)).toEqual(['signed-in', 'signed-in', 'signed-in']);
+    second?.signOut();
+    expect(phases(tabs)).toEqual(['signed-out', 'signed-out', 'signed-out']);
+  });
+
+  it('one of another user stays, and only the tab that asks gets an answer', async () => {
+    const [waiting, first, second] = openTabs(3);
+    await opens(waiting);
+    await expect.poll(() => waiting?.state.phase).toBe('signed-out');
+    await first?.signIn('token-of-jane', { keepForTab: false });
+    await opens(second);
+    await expect.poll(() => second?.state.phase).toBe('signed-in');
+    expect(waiting?.state.phase).toBe('signed-out');
+    world.names.set('token-of-joe', 'joe');
+    await waiting?.signIn('token-of-joe', { keepForTab: false });
+    first?.signOut();
+    expect([first, second, waiting].map((tab) => tab?.state.phase)).toEqual(['signed-out', 'signed-out', 'signed-in']);
+  });
+
+  it('a refresh token stays in its tab; others ask for the new token when theirs is rejected, and once', async () => {
+    const [first, second] = openTabs(2);
+    const tokensOfProvider = { tokens: tokens('first'), keepForTab: false };
+    await first?.signInWithProvider(PROVIDER, Promise.resolve(tokensOfProvider));
+    await opens(second);
+    await expect.poll(() => second?.state.phase).toBe('signed-in');
+    world.rejected.add(tokens('first').idToken);
+    world.answer.resolve();
+    if (first?.state.phase !== 'signed-in' || second?.state.phase !== 'signed-in') throw new Error('signed out');
+    expect(second.state.refreshes).toBe(false);
+    await reviewSelf(first.state.client);
+    await reviewSelf(second.state.client).catch(() => undefined);
+    await expect.poll(() => second.state.phase).toBe('signed-in');
+    await reviewSelf(second.state.client);
+    world.rejected.add(tokens('second').idToken);
+    await reviewSelf(second.state.client).catch(() => undefined);
+    await expect.poll(() => second.state).toMatchObject({ phase: 'signed-out', expired: true });
+    first.signOut();
+    await expect.poll(() => world.revoked).toEqual(['refresh-second']);
   });
 });

@@ -26,7 +26,15 @@ interface SessionOptions {
   readonly server: string;
   readonly productName: string;
   readonly storage: typeof tokenStorage;
+  /** The other tabs of this browser; undefined if they do not share the session. */
+  readonly tabs: Pick<BroadcastChannel, 'postMessage' | 'onmessage'> | undefined;
 }
+
+/** `id` is that of the tab that asks, and in its answer; of a sign-out the name of the user. */
+type TabMessage = { readonly type: 'ask' | 'token' | 'sign-out'; readonly id: string; readonly token: string };
+
+/** An open tab answers sooner. */
+const ASK_MS = 150;
 
 /** Other characters are not allowed in a header; the error of `fetch` would not say so. */
 const TOKEN = /^[\x21-\x7e]{1,16384}$/;
@@ -35,7 +43,7 @@ const SIGNED_OUT: Extract<SessionState, { phase: 'signed-out' }> = { phase: 'sig
 
 /**
  * The session of the user. The token is in the closure of its client and, if the user wants that, in the storage of the
- * tab. A refresh token is only in memory.
+ * tab. A refresh token is only in the memory of the tab that signed in: a provider that rotates it accepts it once.
  */
 export class Session {
   readonly #options: SessionOptions;
@@ -43,11 +51,37 @@ export class Session {
   #state: SessionState = SIGNED_OUT;
   /** Aborted when the session ends: responses that arrive later change nothing. */
   #lifetime = new AbortController();
+  #token: BearerToken | undefined;
+  #asking = '';
+  /** The last token from storage or another tab: the same again would be rejected again. */
+  #resumed = '';
   /** Revokes the refresh token of the session, if there is one. */
   #revoke = (): void => {};
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    if (options.tabs) options.tabs.onmessage = ({ data }: MessageEvent<TabMessage>) => void this.#hear(data);
+  }
+
+  async #hear({ type, id, token }: TabMessage): Promise<void> {
+    if (this.#state.phase === 'signed-in') {
+      // None without a connection to the provider.
+      if (type === 'ask') this.#tell('token', id, (await this.#token?.get().catch(() => '')) ?? '');
+      if (type === 'sign-out' && id === this.#state.user.username) this.signOut();
+    } else if (type === 'token' && id === this.#asking && !['', this.#resumed].includes(token))
+      await this.#resume(token);
+  }
+
+  #tell(type: TabMessage['type'], id: string, token = ''): void {
+    this.#options.tabs?.postMessage({ type, id, token } satisfies TabMessage);
+  }
+
+  /** Asks the other tabs. A late answer still signs in, unless the user has begun to. */
+  #ask(otherwise: SessionState): void {
+    this.#asking = this.#options.tabs === undefined ? '' : String(Math.random());
+    this.#set(this.#asking === '' ? otherwise : { phase: 'restoring' });
+    this.#tell('ask', this.#asking);
+    setTimeout(() => this.#asking !== '' && this.#set(otherwise), ASK_MS);
   }
 
   get state(): SessionState {
@@ -75,14 +109,10 @@ export class Session {
 
   /** The session before, if there is one, has ended. */
   #begin(): AbortSignal {
+    this.#asking = '';
     this.#lifetime.abort();
     this.#lifetime = new AbortController();
     return this.#lifetime.signal;
-  }
-
-  /** Whether another session has begun since. */
-  #isPast(ended: AbortSignal): boolean {
-    return this.#lifetime.signal !== ended;
   }
 
   #store(token: string, { keepForTab }: { readonly keepForTab: boolean }): void {
@@ -90,17 +120,23 @@ export class Session {
     else this.#options.storage.clear();
   }
 
-  /** Signs in with the token that was stored for this tab. */
+  /** Signs in with the token that was stored for this tab, or with that of another tab. */
   async restore(): Promise<void> {
     const token = this.#options.storage.load();
-    if (token === undefined) return;
+    if (token === undefined) this.#ask(SIGNED_OUT);
+    else await this.#resume(token);
+  }
+
+  async #resume(token: string): Promise<void> {
+    this.#resumed = token;
     const ended = this.#begin();
     this.#set({ phase: 'restoring' });
     try {
       const signedIn = await this.#connect(createRetryTiming(), staticToken(token), ended);
       if (!ended.aborted) this.#set({ phase: 'signed-in', ...signedIn });
     } catch (error) {
-      if (this.#isPast(ended)) return;
+      // Another session has begun since.
+      if (this.#lifetime.signal !== ended) return;
       if (isStatus(error, 401)) this.expire();
       // The token can still be valid. It stays in storage, so that reloading the page tries again.
       else this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
@@ -142,13 +178,16 @@ export class Session {
       this.#store(latest.idToken, { keepForTab });
       this.#set({ phase: 'signed-in', ...signedIn });
     } catch (error) {
-      if (!this.#isPast(ended)) this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
+      if (this.#lifetime.signal === ended) this.#set({ ...SIGNED_OUT, problem: errorMessage(error) });
     }
   }
 
+  /** In every tab of the user. */
   signOut(): void {
+    const { state } = this;
     this.#revoke();
     this.#end(false);
+    if (state.phase === 'signed-in') this.#tell('sign-out', state.user.username ?? '');
   }
 
   /** The server rejects the token. */
@@ -160,11 +199,14 @@ export class Session {
     this.#lifetime.abort();
     this.#options.storage.clear();
     this.#revoke = () => {};
-    this.#set({ ...SIGNED_OUT, expired });
+    // Another tab may have refreshed the token meanwhile.
+    if (expired) this.#ask({ ...SIGNED_OUT, expired });
+    else this.#set(SIGNED_OUT);
   }
 
   async #connect(timing: RetryTiming, token: BearerToken, ended: AbortSignal): Promise<SignedIn> {
     const { server, productName } = this.#options;
+    this.#token = token;
     let isSignedIn = false;
     const client = createClient({
       server,

@@ -103,13 +103,7 @@ export function SignInPage({ session, provider, expired, unrevoked, problem: ini
         </div>
         <label className="check">
           <input type="checkbox" checked={keepForTab} onChange={(event) => setKeepForTab(event.target.checked)} />
-          <span>
-            Keep me signed in until this tab is closed
-            <span className="muted hint">
-              The browser then stores your token until the tab is closed, and writes it to disk to restore the tab.
-              Otherwise reloading the page signs you out.
-            </span>
-          </span>
+          <span>Keep me signed in until this tab is closed, also if I reload it</span>
         </label>
         <button
           type="submit"

@@ -1,3 +1,5 @@
+import { serverRoot } from '../settings.ts';
+
 const KEY = 'clusterpass.token';
 
 /**
@@ -10,6 +12,13 @@ export const tokenStorage = {
   save: (token: string): void => void attempt(() => sessionStorage.setItem(KEY, token)),
   clear: (): void => void attempt(() => sessionStorage.removeItem(KEY)),
 };
+
+/**
+ * By which a new tab asks those that are open for their session: nothing outlives the tabs. Every page of the origin
+ * could ask. Below a path other programs share the origin, so there each tab signs in by itself (ADR 52).
+ */
+export const openTabs = (): BroadcastChannel | undefined =>
+  serverRoot() === location.origin ? new BroadcastChannel('clusterpass.session') : undefined;
 
 /** Browsers that block storage throw. The token then stays in memory only. */
 function attempt<T>(action: () => T): T | undefined {
