@@ -1,3 +1,4 @@
+import { utf8Text } from '../lib/text.ts';
 import { Secret } from '../observability/secret.ts';
 
 /** Longer than any client sends, and about Node's limit for all headers of a request. */
@@ -24,15 +25,8 @@ export function bearerToken(authorization: string | undefined, warn: (text: stri
   return text === undefined ? undefined : new Secret(text);
 }
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /** Node decodes header bytes as Latin-1; token files are UTF-8. Undefined for bytes that are not UTF-8. */
 function decodeHeaderText(latin1: string): string | undefined {
   const bytes = Buffer.from(latin1, 'latin1');
-  if (bytes.toString('latin1') !== latin1) return undefined;
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return undefined;
-  }
+  return bytes.toString('latin1') === latin1 ? utf8Text(bytes) : undefined;
 }

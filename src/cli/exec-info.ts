@@ -1,5 +1,5 @@
 import { isDns1123Subdomain } from '../api/names.ts';
-import { asJsonObject } from '../lib/json.ts';
+import { asJsonObject, parsedJson } from '../lib/json.ts';
 import { UsageError } from './command.ts';
 
 const GROUP = 'client.authentication.k8s.io';
@@ -16,12 +16,8 @@ export interface ExecInfo {
 
 export function readExecInfo(text: string | undefined): ExecInfo {
   if (!text) return { apiVersion: `${GROUP}/v1`, profile: undefined };
-  let question: unknown;
-  try {
-    question = JSON.parse(text);
-  } catch {
-    throw new UsageError(`${VARIABLE} is not JSON`);
-  }
+  const question = parsedJson(text);
+  if (question === undefined) throw new UsageError(`${VARIABLE} is not JSON`);
   const { apiVersion, spec } = asJsonObject(question);
   if (typeof apiVersion !== 'string' || !VERSIONS.includes(apiVersion)) {
     const requested = typeof apiVersion === 'string' ? JSON.stringify(apiVersion) : 'no version';

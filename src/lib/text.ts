@@ -101,3 +101,23 @@ const escapeUnsafe = (line: string): string =>
 
 /** Nearly every line is, and this test takes a tenth of the time of the expression. In ASCII only DEL is unsafe. */
 const isPlainAscii = (line: string): boolean => Buffer.byteLength(line) === line.length && !line.includes('\u007f');
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Undefined for bytes that are not UTF-8: to replace them would make another text. A byte order mark stays. */
+export function utf8Text(bytes: Uint8Array): string | undefined {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text behind percent-escapes; undefined if one is broken, or not UTF-8. */
+export function unescaped(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,5 +1,5 @@
 import { MAX_CLIENT_NAME } from '../api/kinds/pass-spec.ts';
-import { cleanText, truncate } from '../lib/text.ts';
+import { cleanText, truncate, unescaped } from '../lib/text.ts';
 import { TOOLS } from './tools.ts';
 
 /**
@@ -32,10 +32,5 @@ export function stdioAnnotations(
   ];
 }
 
-function clientNameIn(value: unknown): string {
-  try {
-    return typeof value === 'string' ? cleanText(decodeURIComponent(value), MAX_CLIENT_NAME) : '';
-  } catch {
-    return '';
-  }
-}
+const clientNameIn = (value: unknown): string =>
+  cleanText((typeof value === 'string' && unescaped(value)) || '', MAX_CLIENT_NAME);

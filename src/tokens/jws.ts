@@ -1,5 +1,5 @@
-import { decodeUtf8 } from '../api/codec/utf8.ts';
-import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { isJsonObject, type JsonObject, parsedJson } from '../lib/json.ts';
+import { utf8Text } from '../lib/text.ts';
 import type { Algorithm } from './keys/algorithms.ts';
 
 /** Compact JWS (RFC 7515 section 7.1), read so that one token has exactly one spelling. */
@@ -57,12 +57,9 @@ export const bytesIn = (segment: string): number => Math.floor((segment.length *
 
 /** Undefined for bytes that are not UTF-8: replacing them would turn a name or an audience into another one. */
 export function parseJsonObject(bytes: Buffer): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(decodeUtf8(bytes));
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const text = utf8Text(bytes);
+  const value = text === undefined ? undefined : parsedJson(text);
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** A segment that is the JSON of an object: the header or the payload. */

@@ -1,3 +1,4 @@
+import { utf8Text } from '../../lib/text.ts';
 import { badRequest } from '../status.ts';
 import { type Path, pathText } from './violations.ts';
 
@@ -34,18 +35,17 @@ export function requireUnicode<T>(parse: () => T): T {
   }
 }
 
-/** A byte order mark stays in the text: JSON does not allow one, and Go does not skip it. */
-const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
-
-/** @throws EncodingError that names the first invalid byte. */
+/**
+ * A byte order mark stays in the text: JSON does not allow one, and Go does not skip it.
+ *
+ * @throws EncodingError that names the first invalid byte.
+ */
 export function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    const at = firstInvalidByte(bytes);
-    const byte = (bytes[at] ?? 0).toString(16).padStart(2, '0');
-    throw new EncodingError(`byte ${at} (0x${byte}) is not UTF-8`);
-  }
+  const text = utf8Text(bytes);
+  if (text !== undefined) return text;
+  const at = firstInvalidByte(bytes);
+  const byte = (bytes[at] ?? 0).toString(16).padStart(2, '0');
+  throw new EncodingError(`byte ${at} (0x${byte}) is not UTF-8`);
 }
 
 /** @throws EncodingError when the text has a surrogate without its other half, as `"\ud800"` in JSON and YAML does. */

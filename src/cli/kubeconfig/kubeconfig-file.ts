@@ -1,6 +1,6 @@
 import { Document, isMap, isNode, isSeq, parseDocument, type ScalarTag, type Tags, YAMLSeq } from 'yaml';
 import { type ClusterFields, type ExecConfig, MAX_ALIASES } from '../../api/kubeconfig.ts';
-import { defined } from '../../lib/json.ts';
+import { defined, parsedJson } from '../../lib/json.ts';
 import { CliError } from '../command.ts';
 import { yamlProblem } from '../describe-error.ts';
 import { type EndpointChange, endpointChanges } from './endpoint-change.ts';
@@ -321,14 +321,7 @@ export class KubeconfigFile {
   }
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const isJson = (text: string): boolean => parsedJson(text) !== undefined;
 
 const nameFor = (section: Section, { contextName, userName }: WantedContext): string =>
   section === 'users' ? userName : contextName;

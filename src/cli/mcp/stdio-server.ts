@@ -1,3 +1,4 @@
+import { utf8Text } from '../../lib/text.ts';
 import {
   errorResponse,
   idOf,
@@ -125,9 +126,6 @@ export async function* boundedLines(chunks: AsyncIterable<Uint8Array>, limit: nu
 const tooLong = (limit: number): Line => ({ problem: `the message is longer than ${limit} bytes` });
 
 function decoded(parts: readonly Uint8Array[]): Line {
-  try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts)) };
-  } catch {
-    return { problem: 'the message is not UTF-8' };
-  }
+  const text = utf8Text(Buffer.concat(parts));
+  return text === undefined ? { problem: 'the message is not UTF-8' } : { text };
 }

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '../../api/codec/utf8.ts';
+import { unescaped, utf8Text } from '../../lib/text.ts';
 import { OAuthError } from './oauth-error.ts';
 
 /** Longer than any form that clients send: a subject token has at most 16 KiB. */
@@ -58,20 +58,14 @@ export class Form {
 const invalid = (text: string): OAuthError => new OAuthError('invalid_request', text);
 
 function decodedForm(bytes: Uint8Array): string {
-  try {
-    return decodeUtf8(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-  } catch {
-    throw invalid('the form is not valid UTF-8');
-  }
+  const text = utf8Text(bytes);
+  if (text === undefined) throw invalid('the form is not valid UTF-8');
+  return text;
 }
 
-/** `decodeURIComponent` refuses broken escapes and what is not UTF-8; URLSearchParams would replace both. */
+/** Broken escapes and what is not UTF-8 are refused; URLSearchParams would replace both. */
 function decoded(text: string): string {
-  const spaced = text.replaceAll('+', ' ');
-  if (!spaced.includes('%')) return spaced;
-  try {
-    return decodeURIComponent(spaced);
-  } catch {
-    throw invalid('the form contains an invalid percent-escape');
-  }
+  const value = unescaped(text.replaceAll('+', ' '));
+  if (value === undefined) throw invalid('the form contains an invalid percent-escape');
+  return value;
 }

@@ -1,4 +1,4 @@
-import { looksLikeToken, MIN_TOKEN_LENGTH, REDACTED } from '../../lib/text.ts';
+import { looksLikeToken, MIN_TOKEN_LENGTH, REDACTED, unescaped } from '../../lib/text.ts';
 
 /**
  * Removes tokens from a path or a name. People do send a token as a name, as in `kubectl delete issuedtoken TOKEN`, and
@@ -11,21 +11,12 @@ export function withoutTokens(text: string, credential: string | undefined): str
   if (text.length < MIN_TOKEN_LENGTH && (credential === undefined || text.length < credential.length)) return text;
   return text
     .split('/')
-    .map((part) => (isSecret(part, credential) || isSecret(decoded(part), credential) ? REDACTED : part))
+    .map((part) => (isSecret(part, credential) || isSecret(unescaped(part) ?? '', credential) ? REDACTED : part))
     .join('/');
 }
 
 const isSecret = (part: string, credential: string | undefined): boolean =>
   (credential !== undefined && part.includes(credential)) || looksLikeToken(part);
-
-function decoded(part: string): string {
-  if (!part.includes('%')) return '';
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return '';
-  }
-}
 
 /** The credential of a request; undefined when it is too short to be distinguished from a name. */
 export function credentialOf(authorization: string | undefined): string | undefined {

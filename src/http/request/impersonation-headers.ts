@@ -1,6 +1,7 @@
 import type { User } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { badRequest } from '../../api/status.ts';
+import { unescaped, utf8Text } from '../../lib/text.ts';
 import type { HeaderLine } from './header-checks.ts';
 
 const USER = 'impersonate-user';
@@ -42,22 +43,13 @@ export function readImpersonation(lines: readonly HeaderLine[]): User | undefine
 
 /** Node decodes header bytes as Latin-1; clients write names in UTF-8. */
 function decodeValue({ name, value }: HeaderLine): string {
-  if (/^[\x20-\x7e]*$/.test(value)) return value;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'));
-  } catch {
-    throw badRequest(`the header ${goQuote(name)} must be valid UTF-8`);
-  }
+  const text = utf8Text(Buffer.from(value, 'latin1'));
+  if (text === undefined) throw badRequest(`the header ${goQuote(name)} must be valid UTF-8`);
+  return text;
 }
 
 /** IMP-17. A key with a broken escape is kept as it is. */
-function decodeKey(key: string): string {
-  try {
-    return decodeURIComponent(key);
-  } catch {
-    return key;
-  }
-}
+const decodeKey = (key: string): string => unescaped(key) ?? key;
 
 /** The user as Go prints the struct: kube-apiserver's message has it (IMP-05, IMP-11). */
 function goText({ name, uid, groups, extra }: User): string {

@@ -10,7 +10,7 @@ import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { tokenRequestListType } from '../../api/kinds/token-request-list.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
-import { hasControl } from '../../lib/text.ts';
+import { hasControl, unescaped } from '../../lib/text.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { SelectorSyntaxError } from '../../objects/selectors/selector-syntax-error.ts';
 
@@ -136,18 +136,12 @@ function parseQuery(search: string): URLSearchParams {
 
 function checkEscapes(search: string): void {
   if (BROKEN_ESCAPE.test(search)) throw badRequest('the query contains an invalid percent-escape');
-  if (!BEYOND_ASCII.test(search)) return;
-  try {
-    decodeURIComponent(search);
-  } catch {
-    throw badRequest('the query is not valid UTF-8 when decoded');
-  }
+  if (unescaped(search) === undefined) throw badRequest('the query is not valid UTF-8 when decoded');
 }
 
 /** Characters that need no decoding. Nearly every path has no other. */
 const PLAIN_PATH = /^[A-Za-z0-9/\-_.~!$&'()*+,;=:@]*$/;
 const HOSTILE_ESCAPE = /%(?:2f|5c|2e|7f|[01][0-9a-f])/i;
-const BEYOND_ASCII = /%[89a-f]/i;
 const BROKEN_ESCAPE = /%(?![0-9a-f]{2})/i;
 
 /** Segments between the slashes, decoded. Trailing slashes do not count, empty inner segments do (R-07). */
@@ -174,12 +168,8 @@ function decodeSegments(path: string, segments: string[]): void {
   if (hostile !== null) throw badRequest(`the request path must not contain the escape ${goQuote(hostile[0])}`);
   for (const [index, segment] of segments.entries()) {
     if (!segment.includes('%')) continue;
-    let decoded: string;
-    try {
-      decoded = decodeURIComponent(segment);
-    } catch {
-      throw badRequest('the request path is not valid UTF-8 when decoded');
-    }
+    const decoded = unescaped(segment);
+    if (decoded === undefined) throw badRequest('the request path is not valid UTF-8 when decoded');
     if (hasControl(decoded)) throw badRequest('the request path must not contain control characters');
     // T-12m: another program that handles the name could decode it once more.
     if (decoded.includes('%')) throw invalidName(decoded, "may not contain '%'");

@@ -1,6 +1,7 @@
 import { type Agent, MCP_SCOPES } from '../../api/caller.ts';
 import { sentBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
+import { utf8Text } from '../../lib/text.ts';
 import { type ApiCall, type ApiReply, ToolError } from '../../mcp/api-call.ts';
 import { checkMessageHeaders } from '../../mcp/http-headers.ts';
 import {
@@ -64,11 +65,9 @@ export const serveMcp: Stage = async (x, parts) => {
 
 /** Bytes that are not UTF-8 are refused, not replaced. */
 function decodedText(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new RpcError(RPC_CODES.parseError, 'the message is not UTF-8');
-  }
+  const text = utf8Text(bytes);
+  if (text === undefined) throw new RpcError(RPC_CODES.parseError, 'the message is not UTF-8');
+  return text;
 }
 
 async function answerTo(request: RpcRequest, x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<RawAnswer> {

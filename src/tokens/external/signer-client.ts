@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { SignerAddress } from '../../api/signer-address.ts';
-import { isJsonObject, type JsonObject } from '../../lib/json.ts';
+import { isJsonObject, type JsonObject, parsedJson } from '../../lib/json.ts';
 
 /** The signer did not respond as it must. The message is for the log, and is not shown to callers. */
 export class SignerFailed extends Error {
@@ -72,12 +72,7 @@ export function createSignerClient({ connect, now, timeoutMs = TIMEOUT_MS }: Sig
   }
 
   function receive(line: string): boolean {
-    let response: unknown;
-    try {
-      response = JSON.parse(line);
-    } catch {
-      return false;
-    }
+    const response = parsedJson(line);
     if (!isJsonObject(response) || typeof response.id !== 'number') return false;
     // After the timeout of a call, there is no call to settle.
     settle(response.id)?.resolve(response);
