@@ -10,7 +10,7 @@ import { fleetKey, kindPrefix } from '../api/object-key.ts';
 import { createRounds } from '../lib/rounds.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
-import { KeyedWriter } from '../objects/keyed-writer.ts';
+import { KeyedWriter, statusUpdate } from '../objects/keyed-writer.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
@@ -52,13 +52,7 @@ export function startBindingStatus(parts: BindingStatusParts): () => Promise<voi
     logger.warn({ err }, 'the status of bindings was not written');
   };
   const statuses = new KeyedWriter({
-    update: (name, uid, change) =>
-      writer.update(kind, fleetKey(name), change, {
-        dryRun: false,
-        part: 'status',
-        preconditions: { uid },
-        guards: leaderGuards(leadership),
-      }),
+    update: statusUpdate(writer, kind, () => leaderGuards(leadership)),
     report: warn,
   });
   const round = async (): Promise<void> => {

@@ -9,10 +9,10 @@ import {
 import { isConfirmed } from '../api/clusters/confirmed-endpoint.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { type ClusterCondition, controllerOf, statusOf } from '../api/kinds/cluster-spec.ts';
-import { fleetKey, kindPrefix } from '../api/object-key.ts';
+import { kindPrefix } from '../api/object-key.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
-import { KeyedWriter } from '../objects/keyed-writer.ts';
+import { KeyedWriter, statusUpdate } from '../objects/keyed-writer.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
@@ -42,12 +42,7 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
     this.#options = options;
     const { catalog, writer, logger } = options;
     this.#statuses = new KeyedWriter({
-      update: (name, uid, change) =>
-        writer.update(catalog.clusters, fleetKey(name), change, {
-          dryRun: false,
-          part: 'status',
-          preconditions: { uid },
-        }),
+      update: statusUpdate(writer, catalog.clusters),
       report: (err, cluster) => logger.warn({ err, cluster }, 'the condition of a cluster was not written'),
     });
   }

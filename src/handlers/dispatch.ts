@@ -6,16 +6,14 @@ import { USERPASS } from '../api/kinds/token-request.ts';
 import { tokenRequestListType } from '../api/kinds/token-request-list.ts';
 import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
-import { badRequest } from '../api/status.ts';
 import type { SUBRESOURCES } from '../api/subresources.ts';
 import { requireStoredCluster } from '../objects/parents.ts';
 import { assertSupported } from '../objects/selectors/field-selector.ts';
-import { SelectorSyntaxError } from '../objects/selectors/selector-syntax-error.ts';
 import { supportedFields } from '../objects/stored-object.ts';
 import { type GetParts, getObject } from './get.ts';
 import { type ListParts, listObjects } from './list.ts';
 import { parseDeleteOptions } from './options/delete-options.ts';
-import { type ListOptions, parseListOptions } from './options/list-options.ts';
+import { type ListOptions, parseListOptions, requireSelector } from './options/list-options.ts';
 import type { CreateReview } from './reviews/create-review.ts';
 import { checkForm } from './views.ts';
 import { type WatchParts, watchObjects } from './watch/watch.ts';
@@ -229,11 +227,6 @@ async function inStoredCluster(
 /** L-22: syntax errors come before forbidden combinations, and both before fields that the kind does not offer. */
 function listOptions(request: ApiRequest, kind: Kind): ListOptions {
   const options = parseListOptions(request.query);
-  try {
-    assertSupported(options.fieldSelector, supportedFields(kind));
-  } catch (error) {
-    if (error instanceof SelectorSyntaxError) throw badRequest(error.message);
-    throw error;
-  }
+  requireSelector(() => assertSupported(options.fieldSelector, supportedFields(kind)));
   return options;
 }

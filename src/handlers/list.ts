@@ -67,7 +67,7 @@ export async function listObjects(
   if (next !== undefined && source.revision === reader.revision) reader.readable(kind).pin();
   const token = next === undefined ? '' : continueTokens.seal(next, scope());
   const items = await renderItems(representation, page.items, request.work);
-  return respond(representation, items, {
+  return listResponse(representation, items, {
     continue: token,
     remaining: page.remaining,
     revision: source.revision,
@@ -158,7 +158,7 @@ interface ListFacts {
   readonly path: string;
 }
 
-function respond(
+export function listResponse(
   { kind, form }: Representation,
   items: readonly Uint8Array[],
   { continue: token, remaining, revision, path }: ListFacts,

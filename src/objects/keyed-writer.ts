@@ -1,5 +1,8 @@
-import type { ApiObject } from '../api/kind.ts';
+import type { ApiObject, Kind } from '../api/kind.ts';
+import { fleetKey } from '../api/object-key.ts';
 import { ApiError } from '../api/status.ts';
+import type { Guard } from '../storage/contract.ts';
+import type { ObjectWriter } from './writer.ts';
 
 export type ObjectChange = (current: ApiObject) => ApiObject;
 
@@ -8,6 +11,17 @@ interface KeyedWriterOptions {
   readonly update: (name: string, uid: string, change: ObjectChange) => Promise<unknown>;
   readonly report: (problem: unknown, name: string) => void;
 }
+
+/** For a KeyedWriter of the status of objects of the fleet. */
+export const statusUpdate =
+  (writer: Pick<ObjectWriter, 'update'>, kind: Kind, guards: () => readonly Guard[] = () => []) =>
+  (name: string, uid: string, change: ObjectChange): Promise<unknown> =>
+    writer.update(kind, fleetKey(name), change, {
+      dryRun: false,
+      part: 'status',
+      preconditions: { uid },
+      guards: guards(),
+    });
 
 interface Waiting {
   readonly uid: string;

@@ -135,21 +135,22 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
 const kindsOfFleet = ({ kinds, clusters, accessRequests, passes }: Catalog): Kind[] =>
   kinds.filter((kind) => !kind.inCluster && ![clusters, accessRequests, passes].includes(kind));
 
-function approvalParts({ catalog, objects, views, clock, issuesOwnTokens }: DispatchParts): ApprovalParts {
-  const { publicView, reader, writer, policy } = objects;
+/** What approvals and registrations need to write objects. */
+const writingParts = ({ catalog, objects: { publicView, reader, writer }, views, clock }: DispatchParts) => ({
+  ...{ catalog, reader, writer, views, publicView },
+  requireRightClock: () => clock.requireRight(),
+  now: Date.now,
+});
+
+function approvalParts(parts: DispatchParts): ApprovalParts {
+  const { policy } = parts.objects;
   return {
-    catalog,
-    reader,
-    writer,
-    views,
-    publicView,
+    ...writingParts(parts),
     decisionRefusal: (kind, caller, name, scope) => decisionRefusal(policy, kind, caller, name, scope),
     refusalOf: (request) => refusalOf(policy, request),
     holds: ({ username: name, uid = '', groups = [] } = { username: '' }, question) =>
       policy.decide({ as: () => ({ name, uid, groups, extra: {} }) }, question).allowed,
-    issuesOwnTokens,
-    requireRightClock: () => clock.requireRight(),
-    now: Date.now,
+    issuesOwnTokens: parts.issuesOwnTokens,
   };
 }
 
@@ -188,19 +189,13 @@ function passParts(
   };
 }
 
-function joinParts({ catalog, objects, views, options, clock, baseUrl }: DispatchParts): JoinParts {
-  const { publicView, reader, writer, policy } = objects;
+function joinParts(parts: DispatchParts): JoinParts {
+  const { catalog, objects, options, clock, baseUrl } = parts;
   return {
-    catalog,
-    reader,
-    writer,
-    views,
-    publicView,
+    ...writingParts(parts),
     productName: options.productName,
-    checkJoin: (creator, cluster, old) => checkJoin(policy, creator, catalog.clusters, cluster, old),
+    checkJoin: (creator, cluster, old) => checkJoin(objects.policy, creator, catalog.clusters, cluster, old),
     verifyConnector: (cluster, claim) => verifyRegistration({ baseUrl, now: () => clock.latest() }, cluster, claim),
-    requireRightClock: () => clock.requireRight(),
-    now: Date.now,
   };
 }
 

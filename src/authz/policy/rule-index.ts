@@ -1,3 +1,4 @@
+import type { ResourceQuestion } from '../../api/authorization.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import type { BindingFacts } from './binding-facts.ts';
 import { ANY, contains, pathMatches, type Rule, type StringSet, stringSet } from './rules.ts';
@@ -28,17 +29,7 @@ export class ResourceMatch {
   #longest: BindingFacts | undefined;
   #keys: readonly string[] | undefined;
 
-  constructor(
-    question: {
-      readonly verb: string;
-      readonly group: string;
-      readonly resource: string;
-      readonly subresource: string;
-      readonly name: string;
-    },
-    now: () => number,
-    through?: Through,
-  ) {
+  constructor(question: Omit<ResourceQuestion, 'namespace' | 'cluster'>, now: () => number, through?: Through) {
     const { resource, subresource } = question;
     this.#now = now;
     this.verb = question.verb;

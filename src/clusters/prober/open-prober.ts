@@ -1,7 +1,7 @@
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { endpointsField } from '../../api/kinds/cluster-spec.ts';
-import { fleetKey } from '../../api/object-key.ts';
+import { statusUpdate } from '../../objects/keyed-writer.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -78,14 +78,8 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
       ),
     refreshTimes: parts.keyRefresh.times,
     onRefreshed: parts.keyRefresh.count,
-    update: async (name, uid, change) =>
-      writer.update(catalog.clusters, fleetKey(name), change, {
-        dryRun: false,
-        part: 'status',
-        preconditions: { uid },
-        // A former leader that slept must not overwrite the status that its successor wrote.
-        guards: leaderGuards(leadership),
-      }),
+    // A former leader that slept must not overwrite the status that its successor wrote.
+    update: statusUpdate(writer, catalog.clusters, () => leaderGuards(leadership)),
     leads: () => leadership.leads(),
     clock: systemClock,
     random: Math.random,

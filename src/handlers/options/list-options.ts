@@ -72,8 +72,8 @@ function read(query: Query): RawOptions {
   return {
     timeoutSeconds,
     limit,
-    labelSelector: selector(() => labelSelectorOf(query.get('labelSelector') ?? '')),
-    fieldSelector: selector(() => fieldSelectorOf(query.get('fieldSelector') ?? '')),
+    labelSelector: requireSelector(() => labelSelectorOf(query.get('labelSelector') ?? '')),
+    fieldSelector: requireSelector(() => fieldSelectorOf(query.get('fieldSelector') ?? '')),
     watch: booleanParameter(query, 'watch') ?? false,
     allowWatchBookmarks: booleanParameter(query, 'allowWatchBookmarks') ?? false,
     resourceVersion: query.get('resourceVersion') ?? '',
@@ -83,7 +83,8 @@ function read(query: Query): RawOptions {
   };
 }
 
-function selector<T>(parse: () => T): T {
+/** @throws ApiError 400 in place of a SelectorSyntaxError. */
+export function requireSelector<T>(parse: () => T): T {
   try {
     return parse();
   } catch (error) {

@@ -1,8 +1,9 @@
-import { apiVersionOf, type Kind } from '../../api/kind.ts';
+import type { Kind } from '../../api/kind.ts';
 import { type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, detailsOf, type Status } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
+import { listResponse } from '../list.ts';
 import { type DeleteOptions, notForUnreadable, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItem } from '../representation.ts';
@@ -106,13 +107,6 @@ export async function deleteCollection(
     // has disconnected: `work.turn` would throw then.
     if (options.dryRun && work.isUsedUp) await work.turn();
   }
-  const resourceVersion = String(parts.reader.revision);
-  return {
-    type: 'list',
-    apiVersion: apiVersionOf(kind),
-    kind: kind.listKind,
-    metadata: kind.style === 'custom' ? { continue: '', resourceVersion, selfLink: request.path } : { resourceVersion },
-    items,
-    style: kind.style,
-  };
+  const { revision } = parts.reader;
+  return listResponse(representation, items, { continue: '', remaining: 0, revision, path: request.path });
 }

@@ -7,7 +7,6 @@ export interface SpanExporterOptions {
   readonly endpoint: string;
   readonly version: string;
   readonly logger: Logger;
-  readonly flushMs?: number;
 }
 
 /** A span as OTLP writes it in JSON. */
@@ -34,7 +33,7 @@ export class SpanExporter {
 
   constructor(options: SpanExporterOptions) {
     this.#options = options;
-    this.#stop = every(options.flushMs ?? FLUSH_MS, () => void this.flush());
+    this.#stop = every(FLUSH_MS, () => void this.flush());
   }
 
   add(span: OtlpSpan): void {
