@@ -133,14 +133,14 @@ export interface RuleLister {
   rulesFor(caller: Caller, scope: { readonly cluster: string | undefined; readonly namespace: string }): CallerRules;
 }
 
-const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
+export const READ_VERBS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 
 /**
  * The permission that a question is about. To read a cluster profile is to read its cluster (CP-61): profiles have no
  * separate permissions, so the two cannot disagree. Writes of profiles are not served, and stay as they are.
  */
 export function permissionAskedFor(question: ResourceQuestion): ResourceQuestion {
-  if (!isProfiles(question) || question.cluster !== undefined || !READS.has(question.verb)) return question;
+  if (!isProfiles(question) || question.cluster !== undefined || !READ_VERBS.has(question.verb)) return question;
   const { verb, name } = question;
   const ofFleet = { verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', namespace: '' };
   return name === '' ? { ...ofFleet, name, cluster: undefined } : clusterQuestion(verb, name);

@@ -1,4 +1,4 @@
-import { isDecidedByHandler, isTokenRequestList } from '../api/authorization.ts';
+import { isDecidedByHandler, isTokenRequestList, READ_VERBS } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind, VirtualType } from '../api/kind.ts';
 import { JOIN_SUBRESOURCE } from '../api/kinds/bootstrap-token.ts';
@@ -83,7 +83,6 @@ const GET_ONLY: Verbs = new Set<Verb>(['get']);
 /** Those with a body that can name the cluster. */
 const REDIRECTED_VERBS: Verbs = new Set<Verb>(['create', 'update', 'patch']);
 const NO_VERBS: Verbs = new Set();
-const READS: Verbs = new Set<Verb>(['get', 'list', 'watch']);
 
 /** Routing and discovery both use this table. */
 export function findResource(catalog: Catalog, target: Target): Resource | undefined {
@@ -153,7 +152,7 @@ export function createDispatcher(
     // The routes answer it: a handler would write an object without a cluster.
     if (resource.type === 'redirected') throw new Error('a redirected resource has no handler');
     const { kind, subresource } = resource;
-    if (!READS.has(request.target.verb)) checkForm(request);
+    if (!READ_VERBS.has(request.target.verb)) checkForm(request);
     switch (subresource) {
       case 'token':
         return kind === parts.catalog.passes ? parts.redeemPass(request) : parts.createToken(request);

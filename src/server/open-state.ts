@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import type { Catalog } from '../api/catalog.ts';
-import { controllerOf, hasConnector } from '../api/kinds/cluster-spec.ts';
+import { issuesTokensItself } from '../api/kinds/cluster-spec.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -102,8 +102,7 @@ export async function openState(parts: StateParts): Promise<State> {
     productName: options.productName,
     issuerOf: issuers.issuerFor,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
-    issuesOwnTokens: (object) =>
-      hasConnector(object) || (options.credentialsDir !== undefined && controllerOf(object) !== undefined),
+    issuesOwnTokens: (object) => issuesTokensItself(object, options.credentialsDir),
     historyRevisions: options.history.revisions,
     bookmarkIntervalMs: BOOKMARK_INTERVAL_MS,
     delay: async (ms) => pause(ms, { ref: false }),

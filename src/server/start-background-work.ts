@@ -1,5 +1,5 @@
 import type { Kind } from '../api/kind.ts';
-import { controllerOf, hasConnector } from '../api/kinds/cluster-spec.ts';
+import { issuesTokensItself } from '../api/kinds/cluster-spec.ts';
 import { startBindingExpiry } from '../authz/binding-expiry.ts';
 import { startBindingStatus } from '../authz/binding-status.ts';
 import { createConnectorRound } from '../clusters/connector-readiness.ts';
@@ -112,7 +112,7 @@ export function startBackgroundWork(parts: BackgroundParts): void {
 const keyRefreshOf = ({ options, issuers, signing, metrics }: BackgroundParts): ProberParts['keyRefresh'] => ({
   times: () => refreshTimes(signing.keyRing.revocations()),
   tokenFor: (cluster) => {
-    if (hasConnector(cluster) || (options.credentialsDir !== undefined && controllerOf(cluster) !== undefined)) return;
+    if (issuesTokensItself(cluster, options.credentialsDir)) return;
     const issuer = issuers.issuerFor(cluster.metadata.name ?? '');
     return unverifiableToken({ issuer, audience: issuer, algorithm: options.signingAlgorithm, now: Date.now() });
   },

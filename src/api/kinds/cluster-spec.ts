@@ -56,3 +56,7 @@ export function controllerOf(object: ApiObject): CredentialReference | undefined
 
 /** Whether a connector issues the tokens of the cluster. It stays true while there is no such connector. */
 export const hasConnector = (object: ApiObject): boolean => controllerIn(object).kind === CONNECTOR_REFERENCE;
+
+/** Without `--credentials-dir` the server issues the tokens of every cluster that has no connector. */
+export const issuesTokensItself = (object: ApiObject, credentialsDir: string | undefined): boolean =>
+  hasConnector(object) || (credentialsDir !== undefined && controllerOf(object) !== undefined);

@@ -1,9 +1,9 @@
-import { isTokenRequestList } from '../../api/authorization.ts';
+import { isTokenRequestList, READ_VERBS } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { issuesToken } from '../../api/kinds/token-request.ts';
-import type { Accepted, ApiRequest, ApiResponse, Target, Verb } from '../../api/request.ts';
-import { ApiError, badRequest, notFound, pathNotFound, qualified } from '../../api/status.ts';
+import type { Accepted, ApiRequest, ApiResponse, Target } from '../../api/request.ts';
+import { ApiError, badRequest, detailsOf, notFound, pathNotFound, qualified } from '../../api/status.ts';
 import { findResource, isReviewOfPasses, type RedirectedResource, type Resource } from '../../handlers/dispatch.ts';
 import { patchMediaTypes } from '../../handlers/write/patch.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
@@ -105,14 +105,12 @@ function isServed({ style, verbs }: ResourceRoute, target: Target, method: Metho
   return onItem === (name !== '');
 }
 
-const READS: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
-
 /** R-04 and R-05. CP-60: what can only be read says so in `Allow`. */
 function verbNotAllowed({ style, verbs }: ResourceRoute, { verb, group, resource }: Target): ApiError {
   if (style === 'builtin') return methodNotAllowed();
   const message = `${verb} is not supported on resources of kind "${qualified(group, resource)}"`;
   return new ApiError(405, 'MethodNotAllowed', message, {
-    details: { ...(group === '' ? {} : { group }), kind: resource },
-    allow: verbs.isSubsetOf(READS) ? 'GET' : undefined,
+    details: detailsOf('', group, resource),
+    allow: verbs.isSubsetOf(READ_VERBS) ? 'GET' : undefined,
   });
 }

@@ -1,16 +1,8 @@
+import type { ResourceAttributes } from '../../api/kinds/reviews.ts';
 import { memberOf } from '../../lib/json.ts';
 import { objectOf } from '../api-call.ts';
 import { textField } from '../result-fields.ts';
 import type { ToolContext } from '../tool.ts';
-
-interface ResourceAttributes {
-  readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource?: string;
-  readonly namespace?: string;
-  readonly name?: string;
-}
 
 /** A SelfSubjectAccessReview in a cluster, or (undefined) at the fleet. */
 export async function reviewOf(
