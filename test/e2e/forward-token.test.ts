@@ -304,7 +304,10 @@ describe('a cluster that issues its own tokens', () => {
 
   it('its view does not show the issuer, which is not the server', async () => {
     const { json } = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dreal');
-    expect(json.items[0].metadata.annotations).toEqual({ 'clusterpass.dev/max-expiration-seconds': '86400' });
+    expect(json.items[0].metadata.annotations).toEqual({
+      'clusterpass.dev/endpoints-confirmed': 'true',
+      'clusterpass.dev/max-expiration-seconds': '86400',
+    });
     await createCluster(server, 'ours');
     const { issuers } = (await server.call('GET', '/openid/v1/issuers')).json;
     expect(issuers.map((entry: { cluster: string }) => entry.cluster)).toEqual(['ours']);
