@@ -34,9 +34,16 @@ interface Task {
 }
 
 /** A task that begins at the first page, or at a link. */
-function task(name: string, token: () => string, work: (task: Task) => Promise<void>, link = async () => ''): void {
+function task(
+  name: string,
+  token: () => string,
+  work: (task: Task) => Promise<void>,
+  link?: () => Promise<string>,
+): void {
   it(name, async () => {
-    const { page } = await pages.visit(token(), await link());
+    const { page } = await pages.visit(token(), await link?.());
+    // The first page is another one for those who see the fleet as a whole.
+    if (link === undefined) await page.evaluate(`void (location.hash = '')`);
     await page.evaluate(
       `'clicks' in window || addEventListener('pointerdown', ({ isTrusted }) => { if (isTrusted) clicks++; }, true);
        window.clicks = 0`,
@@ -172,6 +179,7 @@ describeWithBrowser('the tasks of a fleet', () => {
     'who reaches a cluster, and remove one',
     () => server.adminToken,
     async ({ page }) => {
+      await page.getByRole('link', { name: 'Clusters', exact: true }).click();
       await page.getByRole('link', { name: 'prod-eu-1' }).click();
       await page.getByRole('button', { name: 'Remove User carl from demo-carl-issue' }).click();
       await page.getByText('User carl loses Role demo-builder-token').waitFor();
@@ -185,7 +193,7 @@ describeWithBrowser('the tasks of a fleet', () => {
     'what fails, and why',
     () => server.adminToken,
     async ({ page }) => {
-      await page.getByRole('button', { name: '2 Not ready' }).click();
+      await page.getByRole('link', { name: /EndpointUnreachable/ }).click();
       await page.getByRole('link', { name: 'prod-ap-1' }).click();
       await page.getByRole('heading', { name: 'prod-ap-1' }).waitFor();
       await page.locator('.cluster-head .problem').waitFor();
