@@ -86,7 +86,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const { random, report } = plan;
   const first = replicas[0] as Server;
   const checker = new HistoryChecker();
-  const wrongClock = new CutOff();
+  const wrongClock = new CutOff(false);
   let running = true;
   let goal: number | undefined;
   const world: World = {
@@ -112,7 +112,7 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
   const tokens = new TokenClients(world);
   const watchers = Promise.all(Array.from({ length: plan.watchers }, (_, id) => watch(world, id, () => goal)));
   const writers = Promise.all(names.map((name) => write(world, name)));
-  const cutOff = new CutOff();
+  const cutOff = new CutOff(machines.network !== undefined);
   const revocations = new RevocationClients(
     world,
     plan.timeLimits ? 'within a second' : 'after a consistent read',
@@ -211,16 +211,25 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
 
 /** A replica without etcd, or with a wrong clock: from the beginning of the fault until a little after its end. */
 class CutOff {
+  readonly #losesPackets: boolean;
   #replica: number | 'all' | undefined;
+  #begun = 0;
   #until = 0;
+
+  constructor(losesPackets: boolean) {
+    this.#losesPackets = losesPackets;
+  }
 
   begin(replica: number | 'all' | undefined): void {
     this.#replica = replica;
+    this.#begun = performance.now();
     this.#until = Number.POSITIVE_INFINITY;
   }
 
   end(): void {
-    this.#until = performance.now() + CUT_OFF_MS;
+    const now = performance.now();
+    // TCP sends again after at most as long as nothing came through.
+    this.#until = now + Math.max(CUT_OFF_MS, this.#losesPackets ? now - this.#begun : 0);
   }
 
   has(replica: number, sentAt: number): boolean {

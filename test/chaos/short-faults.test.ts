@@ -68,10 +68,9 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members', () => 
       report: (line) => lines.push(line),
     });
     const summary = [...lines, summaryOf(outcome)].join('\n');
-    expect(problemsIn(outcome), summary).toEqual([]);
+    const { steps, problems } = await checkTraces(deployment.traces);
+    expect([...problemsIn(outcome), ...problems], `${summary}\n${JSON.stringify(steps)}`).toEqual([]);
     expect([...outcome.faults.keys()]).toEqual(FAULTS);
     for (const [what, count] of Object.entries(outcome.checker.checked)) expect(count, what).toBeGreaterThan(0);
-    const { steps, problems } = await checkTraces(deployment.traces);
-    expect(problems, JSON.stringify(steps)).toEqual([]);
   });
 });
