@@ -15,6 +15,7 @@ import { fleetKey, kindPrefix } from '../api/object-key.ts';
 import { ignoreNotFound } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
+import { statusUpdate } from '../objects/keyed-writer.ts';
 import type { ObjectCache, ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
@@ -38,13 +39,12 @@ interface ConnectorReadinessParts {
 export function createConnectorRound({ catalog, reader, writer, guards, now, work }: ConnectorReadinessParts) {
   const { clusters, connectors } = catalog;
   const scan = (kind: Kind) => reader.cache(kind).snapshot.scan(kindPrefix(kind));
+  const update = statusUpdate(writer, clusters, guards);
   const write = async (cluster: StoredObject, report: ConnectorStatus): Promise<void> => {
     const change = (object: ApiObject): ApiObject => withReport(object, report, now());
     const object = cluster.object();
     if (change(object) === object) return;
-    const preconditions = { uid: cluster.uid };
-    const options = { dryRun: false, part: 'status', preconditions, guards: guards() } as const;
-    await writer.update(clusters, fleetKey(cluster.name), change, options).catch(ignoreNotFound);
+    await update(cluster.name, cluster.uid, change).catch(ignoreNotFound);
   };
   return async (): Promise<void> => {
     for (const entry of scan(connectors)) {

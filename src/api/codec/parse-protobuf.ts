@@ -2,7 +2,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
-import { decodeUtf8, EncodingError, requireUnicode } from './utf8.ts';
+import { decodeUtf8, requireUnicode, within } from './utf8.ts';
 
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
@@ -60,14 +60,6 @@ export function parseMessage(bytes: Uint8Array, shape: StructShape): ObjectNode 
 
 function decodedText(bytes: Uint8Array, key: string | number): string {
   return within(key, () => decodeUtf8(bytes));
-}
-
-function within<T>(key: string | number, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof EncodingError ? error.within(key) : error;
-  }
 }
 
 type Value = Uint8Array | bigint;

@@ -3,7 +3,7 @@ import { clip } from '../../lib/text.ts';
 import { badRequest, tooLarge } from '../status.ts';
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
-import { EncodingError, requireUnicode, wellFormed } from './utf8.ts';
+import { requireUnicode, wellFormed, within } from './utf8.ts';
 import { MAX_VIOLATIONS } from './violations.ts';
 import { MAX_YAML_TOKENS, readYamlTokens, YamlSyntaxError, yamlFault } from './yaml-tokens.ts';
 
@@ -119,11 +119,7 @@ class TreeReader {
   }
 
   #member(key: string | number, node: unknown, depth: number): JsonNode {
-    try {
-      return this.#node(node, depth);
-    } catch (error) {
-      throw error instanceof EncodingError ? error.within(key) : error;
-    }
+    return within(key, () => this.#node(node, depth));
   }
 
   #map(map: YAMLMap, depth: number): ObjectNode {

@@ -24,6 +24,15 @@ export class EncodingError extends Error {
   }
 }
 
+/** Runs the parser of a member, or of an element. @throws EncodingError that knows the key */
+export function within<T>(key: string | number, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof EncodingError ? error.within(key) : error;
+  }
+}
+
 /** Runs a parser of bodies. @throws ApiError 400 in place of an EncodingError. */
 export function requireUnicode<T>(parse: () => T): T {
   try {
