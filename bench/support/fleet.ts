@@ -34,7 +34,7 @@ export async function writeFleet(dataDir: string, fleet: Fleet): Promise<void> {
     const kind = catalog.findKind(rest.apiVersion ?? '', rest.kind ?? '');
     if (kind === undefined) throw new Error(`there is no kind ${rest.kind}`);
     const generation = kind.countsGenerations ? { generation: 1 } : {};
-    const full = { ...rest, metadata: { ...metadata, uid: randomUUID(), creationTimestamp: CREATED, ...generation } };
+    const full = { ...rest, metadata: { uid: randomUUID(), ...metadata, creationTimestamp: CREATED, ...generation } };
     const { name = '', namespace = '' } = metadata;
     const value = toStoredBytes(kind, full as ApiObject);
     return { key: storageKey(kind, { cluster, namespace, name }), value, createRevision: index + 2 };
