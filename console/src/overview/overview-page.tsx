@@ -78,16 +78,12 @@ function Panels({ clusters, reasons, versions, ends, waiting, hours, at }: Overv
               { name: 'Certificate of the server', count: ends.certificates, href: keys },
               { name: 'Signing keys', count: ends.signingKeys, href: keys },
               { name: 'Bindings', count: ends.bindings, href: linkTo('access', { view: 'bindings', ends: 'soon' }) },
-              { name: 'Bootstrap tokens', count: ends.bootstrapTokens, href: keys },
+              { name: 'Bootstrap tokens', count: ends.bootstrapTokens, note: 'kubectl get bootstraptokens' },
             ]}
           />
         </Section>
         <Section title="Passes by hour">
           <History title="24 hours" columns={24} hoursEach={1} hours={hours} numbers={PASSES} texts={PASS_TEXTS} />
-          <h3>Wait for a decision</h3>
-          <Bars
-            bars={[{ name: 'Requests', count: waiting.accessrequests + waiting.passes, href: linkTo('requests') }]}
-          />
         </Section>
       </div>
     </>
@@ -104,8 +100,8 @@ const ENDING_CAS = clustersHref({ labels: [`@ca-ends-within=${ENDING_DAYS}d`] })
 interface Bar {
   readonly name: string;
   readonly count: number;
-  /** The page that lists what is counted. */
-  readonly href: string;
+  /** The page that lists what is counted, if there is one. */
+  readonly href?: string;
   readonly fill?: string;
   readonly note?: string;
 }

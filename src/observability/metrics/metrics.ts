@@ -74,7 +74,7 @@ export function createMetrics(join?: JoinMetrics) {
       registers,
     }),
     tokenRequests,
-    /** How many tokens this process has issued, and how many it has not, dry runs left out. */
+    /** How many tokens this process has issued, without dry runs, and how many it has not. */
     tokenTotals: async (): Promise<Record<'issued' | 'refused', number>> => {
       const { values }: { values: readonly MetricValue<string>[] } = await tokenRequests.get();
       const sum = (...results: string[]): number =>
