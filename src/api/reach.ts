@@ -32,7 +32,7 @@ export interface Given {
   readonly names?: readonly string[];
 }
 
-interface GivenTerms {
+export interface GivenTerms {
   readonly gives?: readonly Given[];
   readonly agents?: string;
   readonly approval?: string;

@@ -75,31 +75,20 @@ interface CheckedCreate extends CreateOptions {
   readonly refused?: ApiError | undefined;
 }
 
-interface UpdateOptions extends FieldOwner {
-  readonly dryRun: boolean;
-  /** As for a create. */
-  readonly work?: Work | undefined;
+interface UpdateOptions extends FieldOwner, Pick<CreateOptions, 'dryRun' | 'work' | 'guards' | 'admit'> {
   readonly part: WrittenPart;
   readonly preconditions?: Preconditions;
-  /** Conditions on other keys at the instant of the write. */
-  readonly guards?: readonly Guard[];
-  readonly admit?: Admit;
   /** The file that the object comes from, see MANIFEST_ANNOTATION. Default: the origin stays what it was. */
   readonly origin?: string | undefined;
   /** The update is given up when the request has ended. Default: it waits for other writes as long as it takes. */
   readonly request?: WaitingRequest | undefined;
 }
 
-interface RemoveOptions {
-  readonly dryRun: boolean;
-  readonly preconditions?: Preconditions;
-  readonly guards?: readonly Guard[];
+interface RemoveOptions extends Pick<UpdateOptions, 'dryRun' | 'preconditions' | 'guards' | 'request'> {
   /** Of a cluster or a namespace: a conflict if anything is inside it at the instant of the deletion. */
   readonly onlyIfEmpty?: boolean;
   /** Called with the version that would be deleted. Throws to refuse that. */
   readonly admit?: (current: ApiObject) => void;
-  /** As for an update. */
-  readonly request?: WaitingRequest | undefined;
 }
 
 interface Removed {

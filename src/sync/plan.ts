@@ -35,6 +35,7 @@ export interface PlanInput {
   readonly maxDelete: number;
   /** Objects that were removed a short time ago: they count for `maxDelete`. */
   readonly removedRecently: number;
+  /** The keys of the objects of both sides. Default: `namespace/name`. */
   readonly keyOf?: (object: ApiObject) => string;
 }
 

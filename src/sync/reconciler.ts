@@ -3,7 +3,7 @@ import { ConnectionError } from '../client/errors.ts';
 import { reconnectMs, type Timing } from '../lib/backoff.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { TokenBuckets } from '../lib/token-buckets.ts';
-import { type Desired, keyOf, type Ownership, type Plan, planChanges, type Update } from './plan.ts';
+import { type Desired, keyOf, type Plan, type PlanInput, planChanges, type Update } from './plan.ts';
 import type { Reporter, SourceProblem, WriteResult } from './reporter.ts';
 import type { Wakeup } from './wakeup.ts';
 
@@ -26,17 +26,12 @@ export interface SyncTarget {
   remove(actual: ApiObject): Promise<void>;
 }
 
-export interface ReconcilerOptions {
+export interface ReconcilerOptions extends Pick<PlanInput, 'keyOf' | 'ownership' | 'prune' | 'maxDelete'> {
   /** The state of the source; undefined while it was not read completely. */
   readonly read: () => Promise<DesiredState | undefined>;
   readonly target: SyncTarget;
-  /** The keys of the objects of both sides. Default: `namespace/name`. */
-  readonly keyOf?: (object: ApiObject) => string;
   /** Whether the target was read completely. */
   readonly isTargetSynced: () => boolean;
-  readonly ownership: Ownership;
-  readonly prune: boolean;
-  readonly maxDelete: number;
   /** Objects that disappear one after the other within this time count together for `maxDelete`. */
   readonly pruneWindowMs: number;
   /**

@@ -26,22 +26,33 @@ interface KubernetesClaims {
   readonly serviceaccount: ObjectRef;
 }
 
-/** In the order in which they are encoded: alphabetical (K-03). Times are epoch seconds. */
-export interface TokenClaims {
-  /** Who requested the token (RFC 8693 section 4.1). */
+/** What all tokens say that are signed here. They are encoded in alphabetical order (K-03). Times are epoch seconds. */
+export interface CommonClaims {
+  /** Who requested the token, or acts for the person (RFC 8693 section 4.1). */
   readonly act?: Actor;
   readonly aud: readonly string[];
   readonly exp: number;
   readonly iat: number;
   readonly iss: string;
   readonly jti: string;
-  readonly 'kubernetes.io': KubernetesClaims;
   readonly nbf: number;
   readonly sub: string;
 }
 
-export interface TokenGrant {
+export interface TokenClaims extends CommonClaims {
+  readonly 'kubernetes.io': KubernetesClaims;
+}
+
+export interface CommonGrant {
   readonly issuer: string;
+  readonly actor?: Actor | undefined;
+  readonly expirationSeconds: number;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly randomUUID: () => string;
+}
+
+export interface TokenGrant extends CommonGrant {
   readonly audiences: readonly string[];
   readonly namespace: string;
   readonly serviceAccount: ObjectRef;
@@ -50,11 +61,6 @@ export interface TokenGrant {
   readonly secret?: ObjectRef | undefined;
   /** Only beside a pod. */
   readonly node?: NodeRef | undefined;
-  readonly actor?: Actor | undefined;
-  readonly expirationSeconds: number;
-  /** Epoch milliseconds. */
-  readonly now: number;
-  readonly randomUUID: () => string;
 }
 
 export function buildClaims(grant: TokenGrant): TokenClaims {

@@ -2,8 +2,6 @@ import { join } from 'node:path';
 import type { SignerAddress } from '../api/signer-address.ts';
 import { every } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { Store } from '../storage/contract.ts';
-import type { Leadership } from '../storage/leadership.ts';
 import type { AudienceAlgorithms } from './audience-algorithms.ts';
 import type { Issuers } from './claims.ts';
 import { openExternalSigner, withExternalKeys } from './external/external-signer.ts';
@@ -11,7 +9,7 @@ import { connectSigner, createSignerClient } from './external/signer-client.ts';
 import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
 import type { Algorithm } from './keys/algorithms.ts';
 import { loadEncryptionKey } from './keys/encryption-key.ts';
-import { openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
+import { type KeyRingOptions, openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
 import { RING_KEY } from './keys/ring-store.ts';
 import {
   createSigningKeyPublisher,
@@ -31,8 +29,7 @@ export interface Signing {
   close(): Promise<void>;
 }
 
-interface SigningOptions {
-  readonly store: Store;
+interface SigningOptions extends Pick<KeyRingOptions, 'store' | 'leadership' | 'now' | 'removalTime'> {
   readonly issuers: Issuers;
   readonly peoplePrefix: string;
   readonly objects: Pick<SigningKeyPublisherParts, 'kind' | 'reader' | 'writer'>;
@@ -43,11 +40,6 @@ interface SigningOptions {
   readonly maxLifetimeSeconds: number;
   readonly encryptionKeyFile: string | undefined;
   readonly externalSigner: SignerAddress | undefined;
-  readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
-  /** Epoch milliseconds, corrected if our clock is behind: `latest` of ClockGuard. */
-  readonly now: () => number;
-  /** See ClockGuard. */
-  readonly removalTime: () => number;
   readonly logger: Logger;
 }
 

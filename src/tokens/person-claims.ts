@@ -1,6 +1,6 @@
-import { type Actor, isSystemName } from '../api/caller.ts';
+import { isSystemName } from '../api/caller.ts';
 import type { JsonObject } from '../lib/json.ts';
-import { readActor, readAudiences, readSeconds, readText } from './claims.ts';
+import { type CommonClaims, type CommonGrant, readActor, readAudiences, readSeconds, readText } from './claims.ts';
 import { TokenRejected } from './jws.ts';
 
 /** The claims of a pass for a person. Issuer and audience differ from those of accounts, so none is mistaken. */
@@ -8,34 +8,18 @@ import { TokenRejected } from './jws.ts';
 /** The UID of the cluster: another one of the same name does not accept the pass. */
 export const CLUSTER_UID = 'clusterpass.dev/cluster-uid';
 
-/** In the order in which they are encoded: alphabetical (K-03). Times are epoch seconds. */
-export interface PersonClaims {
-  /** Who acts for the person (RFC 8693 section 4.1). */
-  readonly act?: Actor;
-  readonly aud: readonly string[];
+/** `sub` is the user name of the person, without a prefix. */
+export interface PersonClaims extends CommonClaims {
   readonly [CLUSTER_UID]: string;
-  readonly exp: number;
   /** Without those of the system. Absent when there are none. */
   readonly groups?: readonly string[];
-  readonly iat: number;
-  readonly iss: string;
-  readonly jti: string;
-  readonly nbf: number;
-  /** The user name of the person, without a prefix. */
-  readonly sub: string;
 }
 
-export interface PersonGrant {
-  /** Of the people of one cluster; also the audience. */
-  readonly issuer: string;
+/** The issuer is that of the people of one cluster; it is also the audience. */
+export interface PersonGrant extends CommonGrant {
   readonly clusterUid: string;
   readonly name: string;
   readonly groups: readonly string[];
-  readonly actor?: Actor | undefined;
-  readonly expirationSeconds: number;
-  /** Epoch milliseconds. */
-  readonly now: number;
-  readonly randomUUID: () => string;
 }
 
 export function buildPersonClaims(grant: PersonGrant): PersonClaims {

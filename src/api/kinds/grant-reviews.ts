@@ -1,7 +1,7 @@
 import type { Type } from 'typebox';
 import type { Grant } from '../decision.ts';
 import type { ObjectMeta, VirtualType } from '../kind.ts';
-import type { Given } from '../reach.ts';
+import type { GivenTerms } from '../reach.ts';
 import {
   CLUSTERPASS_GROUP,
   CLUSTERPASS_VERSION,
@@ -127,16 +127,12 @@ export interface GrantPath {
   readonly role?: ObjectReference;
 }
 
-export interface GrantedSubject extends GrantPath {
+export interface GrantedSubject extends GrantPath, GivenTerms {
   readonly kind: 'User' | 'Group' | 'ServiceAccount';
   readonly namespace?: string;
   readonly name: string;
   readonly resourceNames?: readonly string[];
-  readonly gives?: readonly Given[];
   readonly expiresAt?: string;
-  readonly agents?: string;
-  readonly approval?: string;
-  readonly maxPassSeconds?: number;
 }
 
 export interface ReachedCluster {

@@ -19,7 +19,6 @@ import type { UpstreamAnswer } from '../../clusters/upstream/upstream-contract.t
 import { defined } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Issuers } from '../../tokens/claims.ts';
@@ -31,22 +30,18 @@ import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { TokenHolder } from './answer-token-request.ts';
 import { connectorOf, type OrderAnswers, openAnswer } from './order-answers.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
-import { bindingOf } from './sign-token.ts';
+import { bindingOf, type SignTokenParts } from './sign-token.ts';
 import type { TokenGrant } from './token-input.ts';
 
-export interface OrderParts {
+export interface OrderParts extends Pick<SignTokenParts, 'reader' | 'tracked' | 'now' | 'randomUUID'> {
   readonly catalog: Pick<Catalog, 'clusters' | 'connectors' | 'fleetRoleBindings' | 'tokenOrders'>;
-  readonly reader: Pick<ObjectReader, 'find'>;
   readonly writer: Pick<ObjectWriter, 'create' | 'update' | 'remove'>;
   readonly answers: OrderAnswers;
-  readonly tracked: TrackedTokens;
   readonly issuers: Pick<Issuers, 'issuerFor' | 'baseUrl'>;
   readonly keyRing: Pick<KeyRing, 'signing'>;
   /** Throws while the clock is known to be wrong: an order would expire too early or too late. */
   readonly requireRightClock: () => void;
   readonly observe: (result: OrderResult, seconds: number) => void;
-  readonly now: () => number;
-  readonly randomUUID: () => string;
 }
 
 /** What became of an order, as the label of a metric. */

@@ -1,16 +1,11 @@
 import type { ApiObject } from '../../api/kind.ts';
+import type { ClusterCondition } from '../../api/kinds/cluster-spec.ts';
 import type { ClusterAddress } from '../../api/kubeconfig.ts';
 import type { SourceProblem } from '../reporter.ts';
 
 /** Where clusters are registered: what is read there, and how it is understood. No credential is read anywhere. */
 
-export interface HubCondition {
-  readonly type?: string;
-  readonly status?: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastTransitionTime?: string;
-}
+export type HubCondition = Readonly<Omit<ClusterCondition, 'lastHeartbeatTime'>>;
 
 export interface HubCluster {
   /** https URLs, the preferred one first. */
