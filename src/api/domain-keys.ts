@@ -1,4 +1,5 @@
 import { clip } from '../lib/text.ts';
+import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from './clusters/annotations.ts';
 import { CONFIRMED_ANNOTATION } from './clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION } from './clusters/probe-annotation.ts';
 import { checkEach, type FieldError, invalidValue } from './field-error.ts';
@@ -47,25 +48,8 @@ export const MIRROR_VERB = 'mirror';
 /** `<name>/<uid>` of the bootstrap token with which the cluster has registered itself. The server sets it. */
 export const JOINED_ANNOTATION = 'clusterpass.dev/joined-with';
 
-/**
- * `webhook`: the API server of the cluster asks for each token whether it is accepted, so that a revocation reaches it.
- * Set by the operator, with the verb `CONFIRM_VERB`. The command line and the console derive from it when a revocation
- * takes effect.
- */
-export const TOKEN_CHECKS_ANNOTATION = 'clusterpass.dev/token-checks';
-export const TOKEN_CHECKS_CHOICES = ['webhook'];
-
 /** JSON: the people who wrote the endpoints that wait. Others confirm them. The server sets it. */
 export const ENDPOINT_AUTHORS_ANNOTATION = 'clusterpass.dev/endpoint-authors';
-
-/** Annotations that describe a cluster and its tokens; computed for each view, never stored. */
-export const COMPUTED_ANNOTATIONS = {
-  /** `true` if a caller with the verb `CONFIRM_VERB` has confirmed the endpoints in force; else absent. */
-  confirmed: 'clusterpass.dev/endpoints-confirmed',
-  issuer: 'clusterpass.dev/issuer',
-  audience: 'clusterpass.dev/audience',
-  maxExpiration: 'clusterpass.dev/max-expiration-seconds',
-} as const;
 
 /** Labels of a cluster below this prefix are set and removed only with the verb `PROTECT_VERB`. */
 export const PROTECTED_LABEL_PREFIX = 'protected.clusterpass.dev/';

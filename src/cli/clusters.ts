@@ -1,5 +1,5 @@
+import { COMPUTED_ANNOTATIONS } from '../api/clusters/annotations.ts';
 import { CONFIRMED_FIELD } from '../api/clusters/confirmed-endpoint.ts';
-import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import { fieldSelectorFor } from '../api/field-selector-text.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain } from '../api/names.ts';

@@ -1,6 +1,6 @@
 import { Document, stringify } from 'yaml';
+import { TOKEN_CHECKS_ANNOTATION } from '../api/clusters/annotations.ts';
 import type { PeopleTrust } from '../api/clusters/trust-configuration.ts';
-import { TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
 import { clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { WEBHOOK_SECONDS } from '../api/pass-audience.ts';
 

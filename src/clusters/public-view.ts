@@ -1,5 +1,5 @@
+import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../api/clusters/annotations.ts';
 import { CONFIRMED_FIELD, endpointsInForce, isConfirmed } from '../api/clusters/confirmed-endpoint.ts';
-import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../api/domain-keys.ts';
 import type { ApiObject, ObjectMeta } from '../api/kind.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
 import { defined } from '../lib/json.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
+import { COMPUTED_ANNOTATIONS } from '../api/clusters/annotations.ts';
 import { WrongStoredType } from '../api/codec/stored-types.ts';
-import { COMPUTED_ANNOTATIONS } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { GENERATION_FIELD } from '../api/kinds/fleet-role-binding.ts';
 import { orderStatus } from '../api/kinds/token-order.ts';

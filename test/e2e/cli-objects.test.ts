@@ -175,20 +175,20 @@ describe('clusterpass register', () => {
     const open = [
       /^ {2}Reachable: +not known +No probe has finished yet\.\n +clusterpass register dev-9 --update --kubeconfig FILE$/m,
       /^ {2}Trusts Clusterpass: +not known +.*\n +clusterpass trust dev-9 > authentication\.yaml$/m,
-      /^ {2}Accounts known: +no +0 service accounts\n +clusterpass kubectl --cluster dev-9 create serviceaccount /m,
+      /^ {2}Accounts known: +no +Service accounts: 0\n +clusterpass kubectl --cluster dev-9 create serviceaccount /m,
     ];
     const { stderr } = await admin.run(['register', 'dev-9', '--kubeconfig', 'dev.yaml', '--update']);
     const described = await admin.ok(['describe', 'cluster', 'dev-9']);
     for (const text of [stderr, described]) for (const line of open) expect(text).toMatch(line);
     expect(described).toMatch(
-      /^ {2}Usable by callers: +no +0 users, .*\n +clusterpass grant .* --cluster dev-9 --apply$/m,
+      /^ {2}Usable by callers: +no +Users, .*: 0\n +clusterpass grant .* --cluster dev-9 --apply$/m,
     );
     await bind(server, 'uses-dev-9', { kind: 'Group', name: 'devs' }, undefined, 'env=dev');
     await createNamespace(server, 'ci', 'dev-9');
     await createAccount(server, 'builder', 'ci', 'dev-9');
     const later = await admin.ok(['describe', 'cluster', 'dev-9']);
-    expect(later).toMatch(/^ {2}Accounts known: +yes +1 service accounts$/m);
-    expect(later).toMatch(/^ {2}Usable by callers: +yes +1 users, /m);
+    expect(later).toMatch(/^ {2}Accounts known: +yes +Service accounts: 1$/m);
+    expect(later).toMatch(/^ {2}Usable by callers: +yes +Users, .*: 1$/m);
     const conditions = [
       { type: 'Ready', status: 'True', reason: 'Checked', lastTransitionTime: '2026-11-16T00:00:00Z' },
     ];

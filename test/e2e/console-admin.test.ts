@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
 import {
   type Browser,
   describeWithBrowser,
@@ -567,6 +568,64 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByRole('button', { name: 'Remove the cluster' }).click();
       await page.getByText('prod-eu-9 was removed.').waitFor();
       expect(hashOf(page)).toBe('#/');
+    });
+
+    it('an administrator works through what is left until a cluster can be used, with the file to download', async () => {
+      const name = 'half-done';
+      await addCluster(server, name, { labels: { env: 'none' } });
+      const page = await visitAs('administrator', `#/clusters/${name}`);
+      const list = page.getByRole('region', { name: 'Until it can be used' });
+      const step = (title: string) =>
+        list.getByRole('listitem').filter({ has: page.getByRole('heading', { name: title }) });
+      await step('Accounts known To do').getByText('Service accounts: 0').waitFor();
+      await step('Accounts known To do')
+        .getByText(`clusterpass kubectl --cluster ${name} create serviceaccount`)
+        .waitFor();
+      await step('Usable by callers Done').waitFor();
+      const downloading = page.waitForEvent('download');
+      await step('Trusts Clusterpass Not known').getByRole('button', { name: 'Download the file' }).click();
+      const file = await downloading;
+      expect(file.suggestedFilename()).toBe(`authentication-${name}.yaml`);
+      const { issuer } = parse(await readFile(await file.path(), 'utf8')).jwt[0];
+      expect(issuer).toMatchObject({ url: `${server.url}/orchestrator/${name}` });
+      const conditions = [
+        { type: 'Ready', status: 'True', reason: 'Checked', lastTransitionTime: '2026-11-16T00:00:00Z' },
+      ];
+      await server.call('PATCH', `${CLUSTERS}/${name}/status`, {
+        headers: { 'Content-Type': 'application/merge-patch+json' },
+        body: { status: { conditions } },
+      });
+      await step('Reachable Done').waitFor();
+      // For those who may do something about it.
+      const viewing = await visitAs('owner', `#/clusters/${name}`);
+      await viewing.getByRole('heading', { name: 'Get a pass' }).waitFor();
+      expect(await viewing.getByText('Until it can be used').count()).toBe(0);
+      await removeCluster(server, name);
+    });
+
+    it('a person downloads a kubeconfig for the clusters that the table shows', async () => {
+      const page = await visitAs('dana');
+      await page.getByLabel('Search clusters').fill('prod-eu');
+      await page.getByRole('button', { name: 'Kubeconfig…' }).click();
+      const download = async () => {
+        const downloading = page.waitForEvent('download');
+        await page.getByRole('button', { name: 'Download for 2 clusters' }).click();
+        const config = parse(await readFile(await (await downloading).path(), 'utf8'));
+        return [
+          config.clusters.map(({ cluster }: { cluster: { server: string } }) => cluster.server),
+          config.users.map(({ user }: { user: { exec: { args: string[] } } }) => user.exec.args.slice(3).join(' ')),
+        ];
+      };
+      const addresses = ['prod-eu-1', 'prod-eu-2'].map((name) => `https://api.${name}.example.com:6443`);
+      expect(await download()).toEqual([addresses, ['--cluster prod-eu-1 --as-me', '--cluster prod-eu-2 --as-me']]);
+      await page.getByLabel('As an account').check();
+      expect(await page.getByRole('button', { name: 'Download for 2 clusters' }).isDisabled()).toBe(true);
+      await page.getByLabel('Service account').fill('ci/builder');
+      const account = '--namespace ci --service-account builder';
+      expect(await download()).toEqual([
+        addresses,
+        [`--cluster prod-eu-1 ${account}`, `--cluster prod-eu-2 ${account}`],
+      ]);
     });
 
     it('an administrator sees the finalizers that a removed cluster waits for', async () => {

@@ -23,6 +23,7 @@ import { ConnectSection } from './connect-section.tsx';
 import { ConnectorSection } from './connector-section.tsx';
 import { EndpointsSection, PassesSection } from './endpoints-section.tsx';
 import { EventsSection } from './events-section.tsx';
+import { UsabilitySection } from './usability-section.tsx';
 import { WhoSection } from './who-section.tsx';
 
 interface ClusterPageProps {
@@ -90,6 +91,7 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
               mayConfirm={permissions.can('confirm', CLUSTERS, 'clusters')}
             />
           )}
+          {permissions.can('update', CLUSTERS, 'clusters') && <UsabilitySection cluster={cluster} />}
           <ConditionsSection
             conditions={cluster.status?.conditions ?? []}
             transitions={transitions}

@@ -7,6 +7,7 @@ import { Segments } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useSession } from '../hooks/use-session.ts';
 import type { AccountRef } from '../pass/pass-request.ts';
+import { saveFile } from '../save-file.ts';
 import type { Provider } from '../session/oidc-client.ts';
 import { serverRoot } from '../settings.ts';
 
@@ -109,14 +110,4 @@ function commandsFor(
       ].join('\n'),
     },
   ];
-}
-
-function saveFile(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/yaml' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The download starts after the current task and needs the URL until then.
-  setTimeout(() => URL.revokeObjectURL(url), 0);
 }

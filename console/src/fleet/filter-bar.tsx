@@ -46,13 +46,15 @@ interface SearchBarProps {
   readonly total: number;
   readonly loading: boolean;
   readonly mayRegister: boolean;
+  readonly isExporting: boolean;
+  readonly onExport: (isExporting: boolean) => void;
   readonly onSearch: (text: string) => void;
   readonly onToggleLabel: (label: string) => void;
 }
 
 /** Search, label filters and the number of clusters that match. */
 export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
-  const { filter, shown, total, loading, mayRegister, onSearch, onToggleLabel } = props;
+  const { filter, shown, total, loading, mayRegister, isExporting, onExport, onSearch, onToggleLabel } = props;
   const id = useId();
   const searchField = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -107,6 +109,9 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
             ? `${total.toLocaleString()} ${total === 1 ? 'cluster' : 'clusters'}`
             : `${shown.toLocaleString()} of ${total.toLocaleString()} clusters`}
       </p>
+      <button type="button" className="button" aria-expanded={isExporting} onClick={() => onExport(!isExporting)}>
+        Kubeconfig…
+      </button>
       {mayRegister && (
         <a className="button" href={linkTo('register')}>
           Register a cluster

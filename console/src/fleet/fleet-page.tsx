@@ -1,6 +1,7 @@
-import { type RefObject, useCallback } from 'react';
+import { type RefObject, Suspense, useCallback, useState } from 'react';
 import { EmptyState } from '../components/empty-state.tsx';
 import { useSession } from '../hooks/use-session.ts';
+import { lazyPage } from '../lazy-page.tsx';
 import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
 import { linkTo } from '../router.ts';
 import { ReadinessTiles, SearchBar } from './filter-bar.tsx';
@@ -8,6 +9,8 @@ import { type FleetFilter, isFiltered, NO_FILTER } from './fleet-filter.ts';
 import type { FleetSnapshot } from './fleet-store.ts';
 import { FleetTable, type ScrollPosition } from './fleet-table.tsx';
 import { ReadinessChart } from './readiness-chart.tsx';
+
+const FleetKubeconfig = lazyPage(async () => (await import('./fleet-kubeconfig.tsx')).FleetKubeconfig);
 
 const MAX_ENVIRONMENTS = 4;
 
@@ -21,6 +24,7 @@ interface FleetPageProps {
 export function FleetPage({ snapshot, filter, onFilter, savedScroll }: FleetPageProps) {
   const { fleet, permissions } = useSession();
   const { size, synced, connection } = snapshot;
+  const [isExporting, setExporting] = useState(false);
   const loading = !synced && size === 0;
   const { rows, counts } = fleet.select(filter);
   // SearchBar and ReadinessChart are in React.memo, so their callbacks must keep their identity between renders.
@@ -54,10 +58,17 @@ export function FleetPage({ snapshot, filter, onFilter, savedScroll }: FleetPage
         shown={rows.length}
         total={size}
         loading={loading}
+        isExporting={isExporting}
+        onExport={setExporting}
         mayRegister={permissions.can('create', CLUSTERS, 'clusters')}
         onSearch={search}
         onToggleLabel={toggleLabel}
       />
+      {isExporting && (
+        <Suspense>
+          <FleetKubeconfig rows={rows} />
+        </Suspense>
+      )}
       {rows.length > 0 ? (
         <FleetTable
           rows={rows}

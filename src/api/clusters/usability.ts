@@ -1,8 +1,8 @@
 import { MASTERS } from '../caller.ts';
-import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../domain-keys.ts';
 import type { ApiObject } from '../kind.ts';
 import { type ClusterCondition, statusOf } from '../kinds/cluster-spec.ts';
 import type { GrantedSubject } from '../kinds/grant-reviews.ts';
+import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from './annotations.ts';
 import { conditionOf } from './conditions.ts';
 
 /** What has to be true of a registered cluster before it can be used. */
@@ -35,7 +35,7 @@ export function usabilitySteps({ cluster, accounts, subjects }: UsabilityFacts):
     (subject) => subject.name !== MASTERS && subject.gives?.some(({ action }) => PASSES.includes(action)),
   );
   const forPeople = users?.some(({ gives }) => gives?.some(({ action }) => action === 'OwnPasses')) === true;
-  const counted = (count: number | undefined, what: string): string => (count === undefined ? '' : `${count} ${what}`);
+  const counted = (what: string, count?: number): string => (count === undefined ? '' : `${what}: ${count}`);
   return [
     {
       id: 'reachable',
@@ -49,14 +49,14 @@ export function usabilitySteps({ cluster, accounts, subjects }: UsabilityFacts):
       id: 'accounts',
       title: 'Accounts known',
       done: forPeople || (accounts === undefined ? undefined : accounts > 0),
-      note: counted(accounts, 'service accounts'),
+      note: counted('Service accounts', accounts),
       command: `clusterpass kubectl --cluster ${name} create serviceaccount ACCOUNT -n NAMESPACE`,
     },
     {
       id: 'callers',
       title: 'Usable by callers',
       done: users && users.length > 0,
-      note: counted(users?.length, 'users, groups and accounts get passes'),
+      note: counted('Users, groups and accounts that get passes', users?.length),
       command: `clusterpass grant --group GROUP --role clusterpass:token-creator --cluster ${name} --apply`,
     },
   ];

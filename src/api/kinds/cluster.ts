@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { memberOf } from '../../lib/json.ts';
 import { validateChoice } from '../annotation-choice.ts';
+import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../clusters/annotations.ts';
 import { CONDITION_STATUSES, conditionOf, readyStatus } from '../clusters/conditions.ts';
 import { CONFIRMED_FIELD, endpointDigest, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
 import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
-import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../domain-keys.ts';
 import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { clusterColumns } from './cluster-columns.ts';

@@ -1,7 +1,8 @@
 import { type Authorizer, clusterQuestion } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
+import { TOKEN_CHECKS_ANNOTATION } from '../../api/clusters/annotations.ts';
 import { CONFIRM_VERB, CONFIRMED_ANNOTATION } from '../../api/clusters/confirmed-endpoint.ts';
-import { IMPORTED_ANNOTATION, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
+import { IMPORTED_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import { requirePermission } from '../forbidden.ts';

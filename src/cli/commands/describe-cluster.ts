@@ -1,5 +1,5 @@
+import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
-import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { ConnectorStatus } from '../../api/kinds/connector.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';

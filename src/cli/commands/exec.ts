@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
+import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
 import { MAX_PASSES } from '../../client/request-passes.ts';
 import { refreshTime } from '../../client/token-source.ts';

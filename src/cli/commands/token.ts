@@ -1,5 +1,5 @@
+import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/clusters/annotations.ts';
 import { passSecretName, SECRET_CACHE_SECONDS } from '../../api/connector.ts';
-import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/domain-keys.ts';
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';

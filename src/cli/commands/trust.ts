@@ -2,6 +2,7 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
+import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import {
   authenticationConfiguration,
@@ -9,7 +10,6 @@ import {
   REFUSED_NAMESPACES,
   type TrustOptions,
 } from '../../api/clusters/trust-configuration.ts';
-import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { Client } from '../../client/create-client.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
+import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, passAccount, passSpec } from '../../api/kinds/pass-spec.ts';
 import { kubeconfigOf, parseKubeconfig, passContext } from '../../api/kubeconfig.ts';

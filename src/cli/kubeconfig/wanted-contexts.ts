@@ -1,5 +1,5 @@
+import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import { endpointsFingerprint } from '../../api/clusters/confirmed-endpoint.ts';
-import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import { clusterFields, loginPlugin, passContext } from '../../api/kubeconfig.ts';
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { CliError } from '../command.ts';

@@ -1,3 +1,4 @@
+import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import { decodeValue } from '../../api/codec/decode.ts';
 import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
@@ -6,7 +7,7 @@ import { type JsonNode, toPlain } from '../../api/codec/tree.ts';
 import { decodeUtf8, requireUnicode } from '../../api/codec/utf8.ts';
 import { duplicatesIn } from '../../api/codec/violations.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
-import { COMPUTED_ANNOTATIONS, MANIFEST_ANNOTATION } from '../../api/domain-keys.ts';
+import { MANIFEST_ANNOTATION } from '../../api/domain-keys.ts';
 import { apiVersionOf, type Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
 import type { SentBody } from '../../api/request.ts';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { MCP_SCOPES } from '../../api/caller.ts';
+import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
-import { COMPUTED_ANNOTATIONS } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { defined, memberOf } from '../../lib/json.ts';

@@ -1,0 +1,18 @@
+/** Annotations of a cluster that its public view has, also for the console. The others are in ../domain-keys.ts. */
+
+/**
+ * `webhook`: the API server of the cluster asks for each token whether it is accepted, so that a revocation reaches it.
+ * Set by the operator, with the verb `CONFIRM_VERB`. The command line and the console derive from it when a revocation
+ * takes effect.
+ */
+export const TOKEN_CHECKS_ANNOTATION = 'clusterpass.dev/token-checks';
+export const TOKEN_CHECKS_CHOICES = ['webhook'];
+
+/** Annotations that describe a cluster and its tokens; computed for each view, never stored. */
+export const COMPUTED_ANNOTATIONS = {
+  /** `true` if a caller with the verb `CONFIRM_VERB` has confirmed the endpoints in force; else absent. */
+  confirmed: 'clusterpass.dev/endpoints-confirmed',
+  issuer: 'clusterpass.dev/issuer',
+  audience: 'clusterpass.dev/audience',
+  maxExpiration: 'clusterpass.dev/max-expiration-seconds',
+} as const;
