@@ -155,7 +155,7 @@ describe('list and revoke', () => {
 
   const CREATE = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
   const jtiOf = (token: string): string => decodeJwt(token).jti ?? '';
-  const ONLY_TRACKED = 'Only tracked tokens are listed: others, e.g. those that kubectl uses, have no record.';
+  const ONLY_TRACKED = 'Only tracked passes are listed: others, e.g. those that kubectl uses, have no record.';
   /** A44: the cluster does not notice, so the command says until when it accepts the token. */
   const stillAccepted = (audience: string, token: string): string => {
     const until = new Date((decodeJwt(token).exp ?? 0) * 1000).toISOString().replace('.000Z', 'Z');

@@ -19,7 +19,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   keys: 'Manage the signing keys.',
   servers: 'List the servers that you are logged in to, and choose the current one.',
   sync: 'Write clusters into a hub, and register those of a hub.',
-  token: 'List and revoke tracked tokens.',
+  token: 'List and revoke tracked passes.',
   pass: 'Ask for passes that others may have to approve, and decide those of others.',
   request: 'Ask for access, and decide requests of others.',
   'admin-token': 'Manage the admin token of a data directory, without a server.',

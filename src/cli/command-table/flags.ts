@@ -67,7 +67,7 @@ export const cluster = (doc: string): Flag => ({ flags: '--cluster <cluster>', d
 
 export const audience: Flag = {
   flags: '--audience <audience>',
-  doc: "Audience of the token. If unset, the token is for the cluster's API server.",
+  doc: "Audience of the pass. If unset, the pass is for the cluster's API server.",
   repeatable: true,
   field: /spec\.audiences/,
 };

@@ -1,11 +1,11 @@
 import type { Command, Flag } from '../command.ts';
 import { audience, cluster, dryRun, namespace, noHeaders, output, personGroup } from './flags.ts';
 
-/** Which tracked tokens `token list` and `token revoke` are about. */
+/** Which tracked passes `token list` and `token revoke` are about. */
 const tokenSelection: readonly Flag[] = [
-  cluster('Only tokens for this cluster.'),
-  { flags: '--account <namespace/name>', doc: 'Only tokens of this service account.' },
-  { flags: '--requester <user>', doc: 'Only tokens that this user requested.' },
+  cluster('Only passes for this cluster.'),
+  { flags: '--account <namespace/name>', doc: 'Only passes of this service account.' },
+  { flags: '--requester <user>', doc: 'Only passes that this user requested.' },
 ];
 
 /** Flags of contexts in a kubeconfig. */
@@ -90,8 +90,8 @@ export const USER_COMMANDS: readonly Command[] = [
     aliases: ['clusters'],
     summary: 'Show details of a cluster.',
     details:
-      'Labels, endpoints, conditions, issuer, default audience, maximum lifetime of tokens, the RBAC rule that ' +
-      'shows you the cluster, and the first 20 service accounts for which you may create tokens.',
+      'Labels, endpoints, conditions, issuer, default audience, maximum lifetime of passes, the RBAC rule that ' +
+      'shows you the cluster, and the first 20 service accounts of which you get passes.',
     arguments: [
       { name: '<NAME...>', doc: 'Names of clusters. `SERVER/NAME` is the cluster of one server.', isCluster: true },
     ],
@@ -99,8 +99,10 @@ export const USER_COMMANDS: readonly Command[] = [
   },
   {
     path: ['create', 'token'],
-    summary: 'Request a pass: a token of a service account, or of yourself.',
-    details: 'Writes only the token to stdout. The server may grant another lifetime than requested.',
+    summary: 'Request a pass for a service account, or for yourself.',
+    details:
+      'Writes only the pass to stdout. The server may grant another lifetime than requested. The name is that of kubectl: ' +
+      'the API calls a pass a token.',
     arguments: [{ name: '[NAME]', doc: 'Service account. Required without `--as-me`.' }],
     flags: [
       cluster('Cluster of the service account.'),
@@ -128,18 +130,18 @@ export const USER_COMMANDS: readonly Command[] = [
       { flags: '--for-cluster', doc: "Warn if the cluster's API server does not accept the audiences." },
       {
         flags: '--tracked',
-        doc: 'Store a record of the token until it expires, for `token list`, or fail. Without the flag, it is stored where possible.',
+        doc: 'Store a record of the pass until it expires, for `token list`, or fail. Without the flag, it is stored where possible.',
         field: /metadata\.annotations\[clusterpass\.dev\/tracked\]/,
       },
       { flags: '--no-tracked', doc: 'Store no record.' },
       {
         flags: '--bound-object-kind <Pod|Secret>',
-        doc: 'Bind the token to an object of this kind.',
+        doc: 'Bind the pass to an object of this kind.',
         field: /spec\.boundObjectRef\.kind/,
       },
       {
         flags: '--bound-object-name <name>',
-        doc: 'Bind the token to this object. The token expires when the object is deleted.',
+        doc: 'Bind the pass to this object. The pass expires when the object is deleted.',
         field: /spec\.boundObjectRef\.name/,
       },
       {
@@ -158,9 +160,9 @@ export const USER_COMMANDS: readonly Command[] = [
   },
   {
     path: ['token', 'list'],
-    summary: 'List unexpired tracked tokens.',
+    summary: 'List unexpired tracked passes.',
     details:
-      'Tracked are tokens of `clusterpass create token` and of the console, unless that is declined; with ' +
+      'Tracked are passes of `clusterpass create token` and of the console, unless that is declined; with ' +
       '`--track-all-tokens` of the server all. Without permission to list `issuedtokens` you see those that ' +
       'you requested.',
     flags: [
@@ -180,17 +182,17 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'Revoke passes before they expire.',
     details:
       'Takes IDs of tokens (the claim `jti`, also as `JTI=...` of an audit log), a token on stdin, of which ' +
-      'only the ID is sent, or flags that select tracked tokens. You may revoke tracked tokens that you ' +
+      'only the ID is sent, or flags that select tracked passes. You may revoke tracked passes that you ' +
       'requested; others need `delete` on `issuedtokens`. Clusterpass and verifiers that ask it refuse the ' +
       'token from then on. Clusters and verifiers with the key set accept it until it expires; the command ' +
       'says until when. A cluster with a connector refuses it after ten seconds.',
     arguments: [{ name: '[JTI|-...]', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
     flags: [
       ...tokenSelection,
-      { flags: '--all', doc: 'Revoke all tracked tokens that you see.' },
+      { flags: '--all', doc: 'Revoke all tracked passes that you see.' },
       {
         flags: '--dry-run <none|client>',
-        doc: '`client`: print which tokens would be revoked, and revoke none.',
+        doc: '`client`: print which passes would be revoked, and revoke none.',
         default: 'none',
       },
     ],
@@ -272,8 +274,8 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['exec'],
     summary: 'Run a command for every cluster that a selector matches.',
     details:
-      'Runs the command once for each cluster, in parallel, as soon as its token is there. `KUBECONFIG` is a ' +
-      'file with address, CA and token of the cluster (mode 0600, removed at the end), `CLUSTERPASS_CLUSTER` ' +
+      'Runs the command once for each cluster, in parallel, as soon as its pass is there. `KUBECONFIG` is a ' +
+      'file with address, CA and pass of the cluster (mode 0600, removed at the end), `CLUSTERPASS_CLUSTER` ' +
       'its name, `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts with the name of ' +
       'its cluster. Errors of clusters are printed at the end, with exit code 1. Commands have no terminal; an ' +
       'interrupt, and the timeout, end them with their children. While the output is not read, commands wait, ' +
@@ -297,7 +299,7 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       {
         flags: '--duration <duration>',
-        doc: 'Requested lifetime of the tokens, e.g. `10m`.',
+        doc: 'Requested lifetime of the passes, e.g. `10m`.',
         field: /spec\.expirationSeconds/,
       },
     ],

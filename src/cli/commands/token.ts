@@ -16,7 +16,7 @@ import { printObjects } from '../output/printer.ts';
 import { parseTokenReference, type TokenReference } from '../token-id.ts';
 import { givenTokenSelector } from '../token-selection.ts';
 
-const ONLY_TRACKED = 'Only tracked tokens are listed: others, e.g. those that kubectl uses, have no record.';
+const ONLY_TRACKED = 'Only tracked passes are listed: others, e.g. those that kubectl uses, have no record.';
 
 export const listTokens: Run = async (context, invocation) => {
   const selectors = [givenTokenSelector(invocation), invocation.text('fieldSelector')];

@@ -17,6 +17,8 @@ export interface CliOptions {
   readonly inProcess?: false;
   /** Called with what a command of this process writes to standard error. */
   readonly onError?: (text: string) => void;
+  /** Called with what a command of this process says that it waits for. */
+  readonly onWait?: (what: string) => void;
   /** The exit code of a command that fails, if it is not 1. */
   readonly exitCode?: number;
 }
@@ -66,10 +68,13 @@ export class Person {
     return new Running(child);
   }
 
-  async run(args: readonly string[], { stdin = '', env, inProcess, onError }: CliOptions = {}): Promise<CliResult> {
+  async run(
+    args: readonly string[],
+    { stdin = '', env, inProcess, onError, onWait }: CliOptions = {},
+  ): Promise<CliResult> {
     if (inProcess !== false) {
       const all = { PATH: process.env.PATH, HOME: this.home, ...this.#env, ...env };
-      return runCommand(args, { env: all, cwd: this.home, stdin, onError });
+      return runCommand(args, { env: all, cwd: this.home, stdin, onError, onWait });
     }
     const running = this.start(args, env);
     running.child.stdin?.on('error', () => {});

@@ -13,6 +13,8 @@ export interface CommandInput {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly stdin: string;
+  /** Called with what the command says that it waits for. */
+  readonly onWait?: ((what: string) => void) | undefined;
   /** Called with what is written to standard error, for commands that ask for something meanwhile. */
   readonly onError?: ((text: string) => void) | undefined;
 }
@@ -29,7 +31,7 @@ export interface CliResult {
  */
 export async function runCommand(
   args: readonly string[],
-  { env, cwd, stdin, onError }: CommandInput,
+  { env, cwd, stdin, onError, onWait }: CommandInput,
 ): Promise<CliResult> {
   const said = { stdout: '', stderr: '' };
   const into = (name: keyof typeof said, heard?: (text: string) => void) => ({
@@ -47,7 +49,15 @@ export async function runCommand(
     out: into('stdout'),
     err: into('stderr', onError),
     readStdin: async () => stdin,
-    progress: NO_PROGRESS,
+    progress:
+      onWait === undefined
+        ? NO_PROGRESS
+        : {
+            waitFor: (what) => {
+              onWait(what);
+              return () => {};
+            },
+          },
     stopped: () => new AbortController().signal,
   };
   const code = await runProgram(args, context, async ({ path: [group, task] }, flags) => {
