@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { type Browser, describeWithBrowser, launchBrowser, type Page } from './support/browser.ts';
 import { inspect } from './support/console-faults.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { SignedInPages } from './support/signed-in-pages.ts';
 
@@ -58,8 +59,8 @@ function task(
   });
 }
 
-const admin = async (method: string, path: string, body?: object): Promise<void> => {
-  const { code, text } = await server.call(method, path, { body });
+const admin = async (method: string, path: string, body: object, headers = {}): Promise<void> => {
+  const { code, text } = await server.call(method, path, { body, headers });
   expect([200, 201], text).toContain(code);
 };
 
@@ -81,6 +82,22 @@ describeWithBrowser('the tasks of a fleet', () => {
     const { problems } = await pages.endTest({ failed: result?.state === 'fail' });
     expect([...problems, ...faults.splice(0)]).toEqual([]);
   });
+
+  task(
+    'a kubeconfig for dev',
+    () => readFileSync(join(server.dataDir, 'demo/devi.token'), 'utf8').trim(),
+    async ({ page, type }) => {
+      await type(page.getByLabel('Filter by label'), 'env=dev');
+      await page.keyboard.press('Enter');
+      await page.getByRole('button', { name: 'Kubeconfig…' }).click();
+      await page.getByLabel('As an account').check();
+      await type(page.getByLabel('Service account'), 'shop/deployer');
+      await inspect(page, 'a kubeconfig for a selection', faults);
+      const downloading = page.waitForEvent('download');
+      await page.getByRole('button', { name: 'Download for 4 clusters' }).click();
+      expect((await downloading).suggestedFilename()).toBe('fleet.kubeconfig.yaml');
+    },
+  );
 
   task(
     'refused: ask for access',
@@ -190,6 +207,38 @@ describeWithBrowser('the tasks of a fleet', () => {
   );
 
   task(
+    'register a cluster, until it can be used',
+    () => server.adminToken,
+    async ({ page, type }) => {
+      const { caBundle } = (await server.call('GET', `${CLUSTERS}/prod-eu-1`)).json.spec.orchestratorApiEndpoints;
+      const cluster = { server: 'https://api.lab-1.example.com:6443', 'certificate-authority-data': caBundle };
+      const kubeconfig = {
+        'current-context': 'lab-1',
+        clusters: [{ name: 'c', cluster }],
+        contexts: [{ name: 'lab-1', context: { cluster: 'c', user: 'u' } }],
+        users: [{ name: 'u', user: {} }],
+      };
+      await page.getByRole('link', { name: 'Clusters', exact: true }).click();
+      await page.getByRole('link', { name: 'Register a cluster' }).click();
+      await type(page.getByLabel('Paste a kubeconfig'), JSON.stringify(kubeconfig));
+      await page.getByText('The server accepts the name').waitFor();
+      await page.getByRole('button', { name: 'Register the cluster' }).click();
+      const left = page.getByRole('region', { name: 'Until it can be used' });
+      await left.getByText('clusterpass trust lab-1').waitFor();
+      await inspect(page, 'what is left', faults);
+      const path = '/orchestrator/lab-1/api/v1/namespaces';
+      await admin('POST', path, { metadata: { name: 'lab' } });
+      await admin('POST', `${path}/lab/serviceaccounts`, { metadata: { name: 'runner' } });
+      const merge = { 'Content-Type': 'application/merge-patch+json' };
+      const asks = { metadata: { annotations: { 'clusterpass.dev/token-checks': 'webhook' } } };
+      await admin('PATCH', `${CLUSTERS}/lab-1`, asks, merge);
+      const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-11-19T00:00:00Z' }];
+      await admin('PATCH', `${CLUSTERS}/lab-1/status`, { status: { conditions } }, merge);
+      await left.waitFor({ state: 'hidden' });
+    },
+  );
+
+  task(
     'what fails, and why',
     () => server.adminToken,
     async ({ page }) => {
@@ -207,7 +256,7 @@ describeWithBrowser('the tasks of a fleet', () => {
       const path = '/orchestrator/prod-eu-1/api/v1/namespaces/ci/serviceaccounts/builder/token';
       const tracked = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
       await admin('POST', path, tracked);
-      await page.getByRole('link', { name: 'Passes' }).click();
+      await page.getByRole('link', { name: 'Passes', exact: true }).click();
       await page.getByRole('radio', { name: 'All' }).check();
       await type(page.getByLabel('Account', { exact: true }), 'ci/builder');
       await page.getByRole('row', { name: /ci\/builder prod-eu-1 admin/ }).waitFor();
@@ -223,7 +272,7 @@ describeWithBrowser('the tasks of a fleet', () => {
     'rotate the signing key',
     () => server.adminToken,
     async ({ page }) => {
-      await page.getByRole('link', { name: 'Keys' }).click();
+      await page.getByRole('link', { name: 'Keys', exact: true }).click();
       await page.getByRole('button', { name: 'Rotate…' }).click();
       await page.getByText('The next key signs from').waitFor();
       await inspect(page, 'the rotation', faults);
@@ -235,6 +284,6 @@ describeWithBrowser('the tasks of a fleet', () => {
 
   it('the table of docs/console.md has these tasks', () => {
     expect([...documented.keys()]).toEqual([...done]);
-    expect(documented.size).toBe(6);
+    expect(documented.size).toBe(8);
   });
 });
