@@ -40,7 +40,7 @@ const PICTURES = {
       await page.getByRole('button', { name: 'Issue pass' }).click();
       await page.getByRole('button', { name: 'Test pass' }).click();
       await page.getByText('Clusterpass accepts it as').waitFor();
-      await page.getByRole('heading', { name: 'prod-eu-1' }).scrollIntoViewIfNeeded();
+      await page.getByRole('heading', { name: 'prod-eu-1', exact: true }).scrollIntoViewIfNeeded();
     },
   },
   why: {
