@@ -2,11 +2,12 @@
 
 /**
  * `webhook`: the API server of the cluster asks for each token whether it is accepted, so that a revocation reaches it.
+ * `keys`: it verifies tokens by the key set of its issuer, and does not notice a revocation.
  * Set by the operator, with the verb `CONFIRM_VERB`. The command line and the console derive from it when a revocation
  * takes effect.
  */
 export const TOKEN_CHECKS_ANNOTATION = 'clusterpass.dev/token-checks';
-export const TOKEN_CHECKS_CHOICES = ['webhook'];
+export const TOKEN_CHECKS_CHOICES = ['keys', 'webhook'];
 
 /** Annotations that describe a cluster and its tokens; computed for each view, never stored. */
 export const COMPUTED_ANNOTATIONS = {

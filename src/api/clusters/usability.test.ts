@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GrantedSubject } from '../kinds/grant-reviews.ts';
 import type { Given } from '../reach.ts';
+import { TOKEN_CHECKS_CHOICES } from './annotations.ts';
 import { type UsabilityFacts, usabilitySteps } from './usability.ts';
 
 const ISSUER = { 'clusterpass.dev/issuer': 'https://pass/orchestrator/a' };
@@ -39,9 +40,11 @@ describe('the checklist of a registered cluster', () => {
     expect(step).toMatchObject({ note: 'Why: because', command: 'clusterpass register a --update --kubeconfig FILE' });
   });
 
-  it('trusts Clusterpass if it asks, or issues its tokens itself', () => {
+  it('trusts Clusterpass if an operator has said so, or if it issues its tokens itself', () => {
     const trustIn = (...args: Parameters<typeof clusterWith>) => doneOf({ cluster: clusterWith(...args) }).trust;
-    expect(trustIn({ ...ISSUER, 'clusterpass.dev/token-checks': 'webhook' })).toBe(true);
+    for (const checks of TOKEN_CHECKS_CHOICES) {
+      expect(trustIn({ ...ISSUER, 'clusterpass.dev/token-checks': checks })).toBe(true);
+    }
     // Ready does not say that it accepts passes.
     expect(trustIn(ISSUER, ready('True'))).toBeUndefined();
     expect(trustIn({}, ready('True'))).toBe(true);

@@ -65,7 +65,15 @@ export function usabilitySteps({ cluster, accounts, subjects }: UsabilityFacts):
 const isDone = (condition: ClusterCondition | undefined): boolean | undefined =>
   ({ True: true, False: false })[condition?.status ?? ''];
 
-/** A cluster does not tell whether it has the file. It is known where it asks Clusterpass, or issues its own tokens. */
+const STATED_CHECKS: Readonly<Record<string, string>> = {
+  webhook: 'Its webhook asks Clusterpass about each pass.',
+  keys: 'It verifies passes by the key set of Clusterpass.',
+};
+const UNSTATED =
+  'Its API server needs this file as --authentication-config, and does not say whether it has it. When kubectl auth ' +
+  `whoami accepts a pass, annotate the cluster with ${TOKEN_CHECKS_ANNOTATION}=keys.`;
+
+/** A cluster does not tell whether it has the file. An operator states it, or the cluster issues its own tokens. */
 function trustOf(cluster: ApiObject, name: string): Pick<UsabilityStep, 'done' | 'note' | 'command'> {
   const { annotations = {} } = cluster.metadata;
   const credential = conditionOf(statusOf(cluster), 'CredentialUsable');
@@ -76,12 +84,7 @@ function trustOf(cluster: ApiObject, name: string): Pick<UsabilityStep, 'done' |
     const note = 'Its connector issues the tokens.';
     return { done: isDone(ready), note, command: `clusterpass connector --cluster ${name} --config FILE` };
   }
-  const asks = annotations[TOKEN_CHECKS_ANNOTATION] === 'webhook';
-  return {
-    done: asks || undefined,
-    note: asks
-      ? 'Its webhook asks Clusterpass about each pass.'
-      : 'Its API server needs this file as --authentication-config, and does not say whether it has it: kubectl auth whoami with a pass shows it.',
-    command: `clusterpass trust ${name} > authentication.yaml`,
-  };
+  const note = STATED_CHECKS[annotations[TOKEN_CHECKS_ANNOTATION] ?? ''];
+  const command = `clusterpass trust ${name} > authentication.yaml`;
+  return note === undefined ? { done: undefined, note: UNSTATED, command } : { done: true, note, command };
 }
