@@ -1,3 +1,4 @@
+import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import { CONFIRMED_FIELD } from '../../api/clusters/confirmed-endpoint.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../../api/kind.ts';
@@ -25,7 +26,8 @@ export function checkHiddenFields(
 ): void {
   const view = publicView(sent);
   const { annotations, finalizers, generateName, ownerReferences } = sent.metadata;
-  const annotationKeys = hiddenKeys(annotations, view.metadata.annotations);
+  // The computed ones are of the base of a patch, and not stored: whether they are shown depends on hidden values.
+  const annotationKeys = hiddenKeys(annotations, { ...COMPUTED, ...view.metadata.annotations });
   const hidden = [
     ...hiddenKeys(sent.spec, view.spec).map((name) => `spec.${name}`),
     ...(specOf(current)[CONFIRMED_FIELD] === undefined ? [] : otherEndpoints(sent, publicView(current), write)).map(
@@ -53,6 +55,8 @@ export function withoutLastApplied(metadata: ObjectMeta): ObjectMeta {
   const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations ?? {};
   return { ...metadata, annotations };
 }
+
+const COMPUTED = Object.fromEntries(Object.values(COMPUTED_ANNOTATIONS).map((key) => [key, '']));
 
 const specOf = ({ spec }: ApiObject): Readonly<Record<string, JsonValue>> => (spec ?? {}) as Record<string, JsonValue>;
 
