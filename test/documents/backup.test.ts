@@ -1,6 +1,6 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithEtcd, freePorts } from '../conformance/etcd-process.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { createAccount, createNamespace, tokenPath } from '../e2e/support/objects.ts';
@@ -15,7 +15,7 @@ import { PageRunner } from './support/page-runner.ts';
 const page = blocksOf('docs/backup.md');
 const blocks = page.filter(isRun);
 const LOST_KEY = 'If the encryption key is lost or stolen';
-const SECTIONS = ['Back up SQLite', 'Back up etcd', 'Restore SQLite', 'Restore etcd', 'The admin token', LOST_KEY];
+const SECTIONS = ['Back up SQLite', 'Back up etcd', 'Restore SQLite', 'Restore etcd', LOST_KEY];
 
 describeWithEtcd('docs/backup.md', () => {
   let server: Server;
@@ -96,14 +96,6 @@ describeWithEtcd('docs/backup.md', () => {
     server = await server.restart();
     expect((await server.call('GET', `${CLUSTERS}/alpha`)).code).toBe(200);
     expect((await server.call('GET', `${CLUSTERS}/later`)).code).toBe(404);
-  });
-
-  it('replaces the admin token of a running server', async () => {
-    await runSection('The admin token');
-    const next = readFileSync(join(server.dataDir, 'admin.token'), 'utf8').trim();
-    expect(next).not.toBe(server.adminToken);
-    await vi.waitUntil(async () => (await server.call('GET', CLUSTERS, { token: next })).code === 200, 10_000);
-    expect((await server.call('GET', CLUSTERS)).code).toBe(401);
   });
 
   it('moves the objects to a store with other keys', async () => {

@@ -883,6 +883,12 @@ describeWithBrowser('the console for those who run the fleet', () => {
         .getByText(/^User ann loses ClusterRole clusterpass:viewer in the cluster prod-eu-1, unless/)
         .waitFor();
       await panel.getByText('The binding stays for 1 other subject.').waitFor();
+      // What changes meanwhile is not its subjects.
+      const change = {
+        body: { metadata: { labels: { team: 'shop' } } },
+        headers: { 'Content-Type': 'application/merge-patch+json' },
+      };
+      expect((await server.call('PATCH', `${FLEET_BINDINGS}/pair`, change)).code).toBe(200);
       await pressEnter(panel.getByRole('button', { name: 'Remove now' }), page.getByText(/^\d+ grants$/));
       await page.getByRole('row', { name: /^User ann/ }).waitFor({ state: 'hidden' });
       const path = `${FLEET_BINDINGS}/pair`;

@@ -177,9 +177,15 @@ type BoundSubject = Binding['subjects'][number];
 export const subjectsWithout = ({ subjects }: Binding, { kind, namespace = '', name }: BoundSubject): BoundSubject[] =>
   subjects.filter((each) => each.kind !== kind || each.name !== name || (each.namespace ?? '') !== namespace);
 
-/** Takes a subject out of the binding that was shown: of one that has changed since, others could get lost. */
+/**
+ * Takes a subject out of the binding that was shown: of one whose subjects have changed since, others could get lost.
+ * Its status changes by itself.
+ */
 export async function keepSubjects(client: Client, binding: Binding, subjects: readonly BoundSubject[]): Promise<void> {
-  const { kind, resourceVersion } = binding;
+  const { kind, resourceVersion, subjects: bound } = await readBinding(client, binding);
+  if (JSON.stringify(bound) !== JSON.stringify(binding.subjects)) {
+    throw new Error('Its subjects have changed meanwhile: cancel, and look at it again.');
+  }
   await patchBinding(
     client,
     binding,
