@@ -1,6 +1,7 @@
 import { usabilitySteps } from '../../../src/api/clusters/usability.ts';
 import type { Cluster } from '../../../src/client/index.ts';
 import { usabilityFacts } from '../../../src/client/usability.ts';
+import { visibleName } from '../../../src/lib/text.ts';
 import { CodeBlock } from '../components/code-block.tsx';
 import { DownloadIcon } from '../components/icons.tsx';
 import { Problem } from '../components/problem.tsx';
@@ -46,7 +47,7 @@ export function UsabilitySection({ cluster }: { readonly cluster: Cluster }) {
               <h3>
                 {title} <span className={className}>{state}</span>
               </h3>
-              {note !== '' && <p className="muted wrap-anywhere">{note}</p>}
+              {note !== '' && <p className="muted wrap-anywhere">{visibleName(note)}</p>}
               {done !== true && <CodeBlock text={command} label={`the command for “${title}”`} />}
               {id === 'trust' && done === undefined && (
                 <button type="button" className="button small" onClick={download}>
