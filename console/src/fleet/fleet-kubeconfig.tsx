@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { endpointsInForce } from '../../../src/client/index.ts';
+import { countOf } from '../components/count.ts';
 import { DownloadIcon } from '../components/icons.tsx';
 import { Problem } from '../components/problem.tsx';
 import { Segments, TextField } from '../components/text-field.tsx';
@@ -48,7 +49,7 @@ export function FleetKubeconfig({ rows }: { readonly rows: readonly ClusterRow[]
         <TextField label="Service account" value={account} placeholder="namespace/name" onChange={setAccount} />
       )}
       <button type="button" className="button small" disabled={!isComplete || rows.length === 0} onClick={download}>
-        <DownloadIcon /> Download for {rows.length.toLocaleString()} {rows.length === 1 ? 'cluster' : 'clusters'}
+        <DownloadIcon /> Download for {countOf(rows.length, 'cluster')}
       </button>
       <Problem text={problem} />
     </div>
