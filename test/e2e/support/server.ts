@@ -67,6 +67,8 @@ export interface ServerOptions {
   readonly launcher?: boolean;
   /** Starts the sources instead of their bundle. */
   readonly sources?: boolean;
+  /** Each worker starts it once. How many there are depends on the machine, so it is not counted. */
+  readonly shared?: boolean;
   /** Standard error is not read before `readLog`. */
   readonly unreadLog?: boolean;
 }
@@ -117,7 +119,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   }
   const program = options.sources === true ? SOURCE_PROGRAM : options.launcher === true ? LAUNCHER : PROGRAM;
   // Benchmarks and screenshots start servers, too.
-  if (process.env.VITEST !== undefined) countStart(expect.getState().testPath);
+  if (process.env.VITEST !== undefined && options.shared !== true) countStart(expect.getState().testPath);
   const [command = '', ...commandArgs] = [...runner, process.execPath, program, ...args];
   const child = spawn(command, commandArgs, {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -117,7 +117,7 @@ class SharedServer {
     // The other server issues all tokens itself, and has the options of cluster profiles.
     if (tls) args.push(...PROFILES, '--console-help-text', HELP_TEXT);
     else args.push('--credentials-dir', credentialsOf({ dataDir }));
-    return new SharedServer(await startServer({ tls, dataDir, users: USERS, args, env: FAST_INTERVALS }));
+    return new SharedServer(await startServer({ tls, dataDir, users: USERS, args, env: FAST_INTERVALS, shared: true }));
   }
 
   destroy(): Promise<void> {
