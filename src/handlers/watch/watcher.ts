@@ -202,11 +202,16 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     if (this.#sources.length === 0) this.#catchUp();
   }
 
-  /** A watcher whose view changes writes the events from before the change first. */
+  /**
+   * A watcher whose view changes writes the events from before the change first. A slow client has to start over:
+   * later, it would be shown what it may no longer see.
+   */
   beforePolicyChange(): void {
     if (this.#state !== 'live' || this.#sendBuffer.isEmpty) return;
     const { views, refusal } = this.#options;
-    if (views.current().groupId !== this.#view.groupId || refusal() !== undefined) this.#flush();
+    if (views.current().groupId === this.#view.groupId && refusal() === undefined) return;
+    this.#flush();
+    if (!this.#sendBuffer.isEmpty) this.expire();
   }
 
   /** The broadcaster is between two events: the difference between the old and the new view follows. */
@@ -273,7 +278,6 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   giveUp(): void {
     // A long frame that was begun would have to be kept to its end, and a watch that ends has said so.
     if (!this.#isOpen || this.#rest.length > 0) this.disconnect();
-    this.#sendBuffer.close();
     this.#fail(gone('too much memory is in use for events that the client has not read'));
   }
 
@@ -315,9 +319,11 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     this.#options.sink.destroy();
   }
 
+  /** What the client has not taken is dropped: it starts over, and may no longer see that. */
   #fail(error: ApiError): void {
     this.#flush();
     if (!this.#isOpen) return;
+    this.#sendBuffer.close();
     this.#finishFrame();
     this.#add([errorFrame(error.status)]);
     this.#end();
