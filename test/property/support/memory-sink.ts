@@ -24,6 +24,8 @@ export class MemorySink implements WatchSink {
   ending: 'open' | 'ended' | 'destroyed' | 'disconnected' = 'open';
   stalled = false;
   pending = 0;
+  /** The part of a long frame that has arrived, and the revisions of the server when it was begun. */
+  #begun: { readonly bytes: Buffer; readonly revisions: Revisions } | undefined;
   readonly #onFrame: (received: Received) => void;
   readonly #revisions: () => Revisions;
   #drained = (): void => {};
@@ -36,13 +38,16 @@ export class MemorySink implements WatchSink {
 
   write(frames: Uint8Array): boolean {
     if (this.ending !== 'open') throw new Error('write after end');
-    const text = Buffer.from(frames).toString();
-    if (!text.endsWith('\n')) throw new Error('incomplete frames');
-    for (const line of text.slice(0, -1).split('\n')) {
-      const frame = JSON.parse(line) as WatchFrame;
+    let bytes = Buffer.concat([this.#begun?.bytes ?? Buffer.of(), frames]);
+    let revisions = this.#begun?.revisions ?? this.#revisions();
+    for (let end = bytes.indexOf('\n'); end >= 0; end = bytes.indexOf('\n')) {
+      const frame = JSON.parse(bytes.toString('utf8', 0, end)) as WatchFrame;
       this.frames.push(frame);
-      this.#onFrame({ frame, ...this.#revisions() });
+      this.#onFrame({ frame, ...revisions });
+      bytes = bytes.subarray(end + 1);
+      revisions = this.#revisions();
     }
+    this.#begun = bytes.length === 0 ? undefined : { bytes, revisions };
     if (this.stalled) this.pending += frames.length;
     return !this.stalled;
   }
@@ -64,6 +69,7 @@ export class MemorySink implements WatchSink {
   }
 
   end(): void {
+    if (this.#begun !== undefined) throw new Error('ended within a frame');
     this.ending = 'ended';
   }
 
