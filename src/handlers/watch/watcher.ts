@@ -107,10 +107,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     while (this.#state === 'catching-up') {
       const [source] = this.#sources;
       // A slow client does not go live before it has taken what was sent: it may lose a permission meanwhile.
-      if (this.#sendBuffer.isFull || !this.#sendBuffer.isEmpty) {
-        this.#awaitClient();
-        return;
-      }
+      if (this.#awaitsClient()) return;
       if (source !== undefined || this.#rest.length > 0) {
         this.#writeChunk(source);
         if (this.#sources[0] !== source || this.#sendBuffer.isFull) continue;
@@ -165,9 +162,9 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   }
 
   /** A client that takes nothing is disconnected: it holds a past state, or a watch that has ended. */
-  #awaitClient(): void {
-    if (!this.#sendBuffer.isFull) return;
-    this.#stallTimer ??= setTimeout(() => this.disconnect(), STALL_MS);
+  #awaitsClient(): boolean {
+    if (this.#sendBuffer.isFull) this.#stallTimer ??= setTimeout(() => this.disconnect(), STALL_MS);
+    return this.#sendBuffer.isFull;
   }
 
   enqueue(batches: readonly Batch[]): void {
@@ -202,10 +199,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     if (this.#sources.length === 0) this.#catchUp();
   }
 
-  /**
-   * A watcher whose view changes writes the events from before the change first. A slow client has to start over:
-   * later, it would be shown what it may no longer see.
-   */
+  /** Events from before a change of its view come first. A slow client starts over: it may no longer see them. */
   beforePolicyChange(): void {
     if (this.#state !== 'live' || this.#sendBuffer.isEmpty) return;
     const { views, refusal } = this.#options;
@@ -341,7 +335,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
 
   #endWhenWritten(): void {
     if (!this.#sendBuffer.isEmpty) {
-      this.#awaitClient();
+      this.#awaitsClient();
       return;
     }
     this.#close();
