@@ -6,6 +6,7 @@ import { StoredObject, toStoredBytes } from './stored-object.ts';
 
 const { clusters, namespaces, serviceAccounts, clusterRoles } = createCatalog({ productName: 'orchestrator' });
 const key = '/registry/clusters/a';
+const AT_ONE = { modRevision: 1, createRevision: 1 };
 
 const cluster = (): ApiObject => ({
   apiVersion: 'clusterregistry.k8s.io/v1alpha1',
@@ -39,10 +40,20 @@ describe('a replaced object', () => {
   });
 });
 
+it.each([
+  [[{ verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: 'only-this' }], 'is a string'],
+  [[null], 'is null'],
+  [{ verbs: ['*'] }, 'is an object'],
+])('a role cannot be read that has rules of another type: %j', (rules, problem) => {
+  const value = Buffer.from(JSON.stringify({ metadata: {}, rules }));
+  const read = () => new StoredObject(clusterRoles, { key: '/registry/clusterroles/a', value, ...AT_ONE });
+  expect(read).toThrow(problem);
+});
+
 describe('the object key, from the storage key', () => {
   const at = (kind: Kind, key: string) => {
     const value = Buffer.from('{"metadata":{}}');
-    const { cluster, namespace, name } = new StoredObject(kind, { key, value, modRevision: 1, createRevision: 1 });
+    const { cluster, namespace, name } = new StoredObject(kind, { key, value, ...AT_ONE });
     return { cluster, namespace, name };
   };
 

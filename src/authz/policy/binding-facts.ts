@@ -4,10 +4,10 @@ import type { Grant, GrantTerms, PassBounds } from '../../api/decision.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { bindingProblem } from '../../api/kinds/binding-problem.ts';
 import { AGENTS_ALLOW, bindingSpec } from '../../api/kinds/fleet-role-binding-spec.ts';
+import type { LabelSelectorFields } from '../../api/kinds/label-selector-schema.ts';
 import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { qualified } from '../../api/status.ts';
-import { memberOf } from '../../lib/json.ts';
 import { LabelSelector } from '../../objects/selectors/label-selector.ts';
 import { ClusterSelector, type Reach } from './cluster-selector.ts';
 import { type RoleKey, readRoleRef, readSelector, readSubjects, type Subject } from './rbac-objects.ts';
@@ -67,6 +67,7 @@ const APPROVALS = { Requester: 'confirm', Approver: 'review', ApproverAlways: 'r
 
 /** Without `isValid`, only who is bound to what can be said. */
 function fleetFacts(object: ApiObject, name: string, reach: Reach, isValid: boolean): BindingFacts {
+  const { subjects, roleRef } = bindingSpec(object);
   const { namespaces: scopes = [''], expiresAt, agents, approval, maxPassSeconds } = isValid ? bindingSpec(object) : {};
   return {
     id: bindingId({ kind: 'FleetRoleBinding', namespace: '', name }),
@@ -74,8 +75,8 @@ function fleetFacts(object: ApiObject, name: string, reach: Reach, isValid: bool
     namespace: '',
     scopes,
     name,
-    subjects: readSubjects(memberOf(object.spec, 'subjects'), ''),
-    roleRef: readRoleRef(memberOf(object.spec, 'roleRef'), scopes[0] ?? ''),
+    subjects: readSubjects(subjects, ''),
+    roleRef: readRoleRef(roleRef, scopes[0] ?? ''),
     reach,
     expiresAt: expiresAt === undefined ? UNBOUNDED.expiresAt : endOf(expiresAt),
     agents: agents === AGENTS_ALLOW,
@@ -94,7 +95,8 @@ function endOf(text: string): number {
 function reachOf(object: ApiObject): Reach {
   const { all = object.kind !== 'FleetRoleBinding', names, selector, uid } = bindingSpec(object).clusters ?? {};
   if (all) return { kind: 'everywhere' };
-  if (names === undefined) return { kind: 'clusters', selector: new ClusterSelector(readSelector(selector)) };
+  if (names === undefined)
+    return { kind: 'clusters', selector: new ClusterSelector(readSelector(selector as LabelSelectorFields)) };
   const requirement = { key: NAME_LABEL, operator: 'in', values: [...new Set(names)].sort() } as const;
   return {
     kind: 'clusters',
