@@ -44,6 +44,7 @@ export function createMetrics(join?: JoinMetrics) {
     name: 'clusterpass_tls_certificate_expiration_timestamp_seconds',
     help: 'When the certificate in use expires, in seconds since the epoch, by the option that names its file.',
     labelNames: ['option'],
+    aggregator: 'min',
     registers,
     collect() {
       for (const [option, expiry] of certificates) {

@@ -65,16 +65,36 @@ type Samples = number | readonly (readonly [labels: Readonly<Record<string, stri
 
 type Read = () => Samples | Promise<Samples>;
 
+/** What is read at each scrape, and the names of its labels. */
+interface Series {
+  readonly labelNames: string[];
+  readonly read: Read;
+}
+
 const labelled = (samples: Samples) => (typeof samples === 'number' ? ([[{}, samples]] as const) : samples);
+
+const seriesOf = (series: Read | Series): Series =>
+  typeof series === 'function' ? { labelNames: [], read: series } : series;
+
+const labels = (labelNames: string[], read: Read): Series => ({ labelNames, read });
+
+/** A series with one label, from a table of its values. True counts as 1. */
+const by = <T = number | boolean>(
+  label: string,
+  table: () => Readonly<Record<string, T>> | Promise<Readonly<Record<string, T>>>,
+  value: (entry: T) => number = Number,
+): Series =>
+  labels([label], async () => Object.entries(await table()).map(([key, entry]) => [{ [label]: key }, value(entry)]));
 
 /** How metrics are registered that are read at each scrape. */
 function readBy({ registry }: Metrics) {
   const registers = [registry];
   return {
-    /** A set of labels that is not read again has no sample. */
-    gauge(name: string, help: string, read: Read, labelNames: string[] = []): void {
+    /** A set of labels that is not read again has no sample. `aggregator`: see `mergeMetrics`. */
+    gauge(name: string, help: string, of: Read | Series, aggregator: 'sum' | 'min' | 'max' = 'max'): void {
+      const { labelNames, read } = seriesOf(of);
       void new Gauge<string>({
-        ...{ name, help, labelNames, registers },
+        ...{ name, help, labelNames, registers, aggregator },
         async collect() {
           const samples = labelled(await read());
           this.reset();
@@ -84,7 +104,8 @@ function readBy({ registry }: Metrics) {
       });
     },
     /** The value is kept elsewhere. */
-    counter(name: string, help: string, read: Read, labelNames: string[] = []): void {
+    counter(name: string, help: string, of: Read | Series): void {
+      const { labelNames, read } = seriesOf(of);
       const reported = new Map<string, number>();
       void new Counter<string>({
         ...{ name, help, labelNames, registers },
@@ -100,34 +121,49 @@ function readBy({ registry }: Metrics) {
   };
 }
 
-const flag = (holds: boolean): number => (holds ? 1 : 0);
-
-/** Samples with one label, from a table of its values. */
-const by = <T>(label: string, table: Readonly<Record<string, T>>, value: (entry: T) => number): Samples =>
-  Object.entries(table).map(([key, entry]) => [{ [label]: key }, value(entry)]);
-
 /** Registers the metrics that are read at each scrape. */
 export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   const { gauge, counter } = readBy(metrics);
-  const { audit, cache, clock, failingCallers, keys, keyRotationMs, now } = parts;
-  const byResource = (value: (kind: ReturnType<typeof parts.objects>[number]) => number): Samples =>
-    parts.objects().map((kind) => [{ group: kind.group, resource: kind.resource }, value(kind)]);
+  const { audit, cache, clock, failingCallers, keys, keyRotationMs, notifications, now } = parts;
+  const byResource = (value: (kind: ReturnType<typeof parts.objects>[number]) => number): Series =>
+    labels(['group', 'resource'], () =>
+      parts.objects().map((kind) => [{ group: kind.group, resource: kind.resource }, value(kind)]),
+    );
   const cacheLag = async (): Promise<number> => {
     const from = performance.now();
     const reached = await firstWithin(MAX_LAG_MS, parts.catchUp(MAX_LAG_MS)).catch(() => false);
     return (reached ? Math.min(performance.now() - from, MAX_LAG_MS) : MAX_LAG_MS) / 1000;
   };
-  const volumes = (value: (space: VolumeSpace) => number) => async (): Promise<Samples> =>
-    Object.entries(await audit.files()).flatMap(([log, { space }]) =>
-      space ? [[{ log }, value(space)] as const] : [],
+  const volumes = (value: (space: VolumeSpace) => number): Series =>
+    labels(['log'], async () =>
+      Object.entries(await audit.files()).flatMap(([log, { space }]) =>
+        space ? [[{ log }, value(space)] as const] : [],
+      ),
     );
   const rotations = (): Samples =>
     keys()
       .filter(({ state }) => keyRotationMs > 0 && state === 'current')
       .map(({ algorithm, created, signsFrom = created }) => [{ algorithm }, (signsFrom + keyRotationMs) / 1000]);
+  const ages = (): Samples =>
+    keys().map(({ kid, state, algorithm, created }) => [{ kid, state, algorithm }, (now() - created) / 1000]);
+  const known = (reason: string): string =>
+    Object.hasOwn(CLUSTER_CONDITIONS.Ready.reasons, reason) ? reason : 'other';
+  const reasons = (): Samples =>
+    parts.reasons().map(({ status, reason, count }) => [{ ready: status, reason: known(reason) }, count]);
+  const deliveries = (): Samples =>
+    Object.entries(notifications.deliveries()).flatMap(([receiver, { sent, failed }]) => [
+      [{ receiver, result: 'sent' }, sent],
+      [{ receiver, result: 'failed' }, failed],
+    ]);
 
-  gauge('clusterpass_leader', 'Whether this replica is the leader.', () => flag(parts.leads()));
-  gauge('clusterpass_cache_ready', 'Whether the caches have caught up with the store.', () => flag(cache.ready));
+  // Two leaders must be seen as two.
+  gauge('clusterpass_leader', 'Whether this replica is the leader.', () => Number(parts.leads()), 'sum');
+  gauge(
+    'clusterpass_cache_ready',
+    'Whether the caches have caught up with the store.',
+    () => Number(cache.ready),
+    'min',
+  );
   gauge(
     'clusterpass_cache_lag_seconds',
     'How long the caches took to catch up with the store at this scrape; 2 when it was longer or the store failed.',
@@ -136,56 +172,35 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   gauge(
     'apiserver_watch_cache_resource_version',
     'The revision of the cache, by resource.',
-    () => byResource(() => cache.revision),
-    ['group', 'resource'],
+    byResource(() => cache.revision),
+    'min',
   );
-  gauge(
-    'watch_cache_capacity',
-    'How many events a watch can resume over.',
-    () => byResource(() => parts.cacheCapacity),
-    ['group', 'resource'],
-  );
-  gauge('apiserver_resource_objects', 'Stored objects, by resource.', () => byResource(({ count }) => count), [
-    'group',
-    'resource',
-  ]);
-  gauge(
-    'clusterpass_clusters',
-    'Clusters, by the status of their condition Ready.',
-    () => by('ready', parts.clusters(), Number),
-    ['ready'],
-  );
-  const known = (reason: string): string =>
-    Object.hasOwn(CLUSTER_CONDITIONS.Ready.reasons, reason) ? reason : 'other';
+  const capacity = byResource(() => parts.cacheCapacity);
+  gauge('watch_cache_capacity', 'How many events a watch can resume over.', capacity, 'min');
+  const counts = byResource(({ count }) => count);
+  gauge('apiserver_resource_objects', 'Stored objects, by resource.', counts);
+  gauge('clusterpass_clusters', 'Clusters, by the status of their condition Ready.', by('ready', parts.clusters));
   gauge(
     'clusterpass_clusters_by_reason',
     'Clusters by status and reason of their condition Ready; reasons of other writers are "other".',
-    () => parts.reasons().map(({ status, reason, count }) => [{ ready: status, reason: known(reason) }, count]),
-    ['ready', 'reason'],
+    labels(['ready', 'reason'], reasons),
   );
-  gauge(
-    'clusterpass_clusters_by_version',
-    'Clusters by minor version of Kubernetes.',
-    () => by('minor', parts.versions(), Number),
-    ['minor'],
-  );
+  gauge('clusterpass_clusters_by_version', 'Clusters by minor version of Kubernetes.', by('minor', parts.versions));
   gauge(
     'clusterpass_ending_within_30_days',
     'CAs of clusters, certificates, signing keys, bindings and bootstrap tokens that end within 30 days or have ended.',
-    async () => by('what', await parts.ends(), Number),
-    ['what'],
+    by('what', parts.ends),
   );
   gauge(
     'clusterpass_signing_key_age_seconds',
     'The age of each signing key, by id, state and algorithm.',
-    () => keys().map(({ kid, state, algorithm, created }) => [{ kid, state, algorithm }, (now() - created) / 1000]),
-    ['kid', 'state', 'algorithm'],
+    labels(['kid', 'state', 'algorithm'], ages),
   );
   gauge(
     'clusterpass_signing_key_rotation_timestamp_seconds',
     'When the rotation of the current key is due, in seconds since the epoch, by algorithm; none without rotation.',
-    rotations,
-    ['algorithm'],
+    labels(['algorithm'], rotations),
+    'min',
   );
   gauge(
     'clusterpass_clock_skew_seconds',
@@ -195,85 +210,59 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   gauge(
     'clusterpass_clock_skew_exceeded',
     'Whether the distance is more than --max-clock-skew, so that no tokens are signed.',
-    () => flag(!clock.isRight()),
+    () => Number(!clock.isRight()),
   );
-  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', () => flag(audit.counts.failing));
+  const isFailing = () => Number(audit.counts.failing);
+  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', isFailing);
   gauge(
     'clusterpass_caller_file_failing',
     'Whether a file with callers is gone or invalid, so that they are refused, by option.',
-    () => by('option', failingCallers.files(), flag),
-    ['option'],
+    by('option', failingCallers.files),
   );
   gauge(
     'clusterpass_cluster_credentials',
     'Clusters that name a credential, by the status of their condition CredentialUsable.',
-    () => by('usable', parts.credentials(), Number),
-    ['usable'],
+    by('usable', parts.credentials),
   );
   gauge(
     'clusterpass_connectors',
     'Connectors, by state: connected, or lost when they have not reported for a minute.',
-    () => by('state', parts.connectors(), Number),
-    ['state'],
+    by('state', parts.connectors),
   );
   gauge(
     'clusterpass_waiting_approvals',
     'Access requests and passes that wait for a decision, by resource.',
-    () => by('resource', parts.waiting(), Number),
-    ['resource'],
+    by('resource', parts.waiting),
   );
-  gauge(
-    'clusterpass_manifest_problems',
-    'Manifests that are left out or could not be written.',
-    parts.manifestProblems,
-  );
-  const deliveries = () => Object.entries(parts.notifications.deliveries());
+  const manifests = 'Manifests that are left out or could not be written.';
+  gauge('clusterpass_manifest_problems', manifests, parts.manifestProblems);
   counter(
     'clusterpass_notifications_total',
     'Notifications by receiver and result: sent, or failed when they were given up.',
-    () =>
-      deliveries().flatMap(([receiver, { sent, failed }]) => [
-        [{ receiver, result: 'sent' }, sent],
-        [{ receiver, result: 'failed' }, failed],
-      ]),
-    ['receiver', 'result'],
+    labels(['receiver', 'result'], deliveries),
   );
   gauge(
     'clusterpass_notifications_waiting',
     'Notifications that are not sent yet, by receiver.',
-    () => deliveries().map(([receiver, { waiting }]) => [{ receiver }, waiting]),
-    ['receiver'],
+    by('receiver', notifications.deliveries, ({ waiting }) => waiting),
   );
   gauge(
     'clusterpass_notify_problems',
     'Receivers of notifications that have failed for five minutes, and 1 if --notify-config cannot be used.',
-    () => parts.notifications.problems(),
+    notifications.problems,
   );
-  gauge('clusterpass_caller_lines_refused', 'Lines of --token-auth-file with a mistake.', () => failingCallers.lines());
+  gauge('clusterpass_caller_lines_refused', 'Lines of --token-auth-file with a mistake.', failingCallers.lines);
   gauge(
     'clusterpass_identity_provider_failing',
     'Whether the keys of an identity provider could not be fetched when this was last tried, by issuer.',
-    () => by('issuer', failingCallers.issuers(), flag),
-    ['issuer'],
+    by('issuer', failingCallers.issuers),
   );
-  gauge(
-    'clusterpass_audit_log_free_bytes',
-    'Free on the volume of an audit log.',
-    volumes(({ free }) => free),
-    ['log'],
-  );
-  gauge(
-    'clusterpass_audit_log_volume_bytes',
-    'The size of that volume.',
-    volumes(({ size }) => size),
-    ['log'],
-  );
-  counter(
-    'clusterpass_audit_log_written_bytes_total',
-    'Bytes written to an audit log.',
-    async () => by('log', await audit.files(), ({ bytes }) => bytes),
-    ['log'],
-  );
+  const free = volumes((space) => space.free);
+  gauge('clusterpass_audit_log_free_bytes', 'Free on the volume of an audit log.', free, 'min');
+  const sizes = volumes(({ size }) => size);
+  gauge('clusterpass_audit_log_volume_bytes', 'The size of that volume.', sizes, 'min');
+  const written = by('log', audit.files, ({ bytes }) => bytes);
+  counter('clusterpass_audit_log_written_bytes_total', 'Bytes written to an audit log.', written);
   counter('apiserver_audit_event_total', 'Events written to the audit log.', () => audit.counts.written);
   counter('apiserver_audit_error_total', 'Events that could not be written to the audit log.', () => audit.counts.lost);
 }
@@ -290,42 +279,30 @@ interface PriorityLevelUsage {
 /** By priority level, with kube-apiserver's names. There are no flow schemas, so there is no label for them. */
 export function observeFlowControl(metrics: Metrics, usage: () => Readonly<Record<string, PriorityLevelUsage>>): void {
   const { gauge, counter } = readBy(metrics);
-  const byLevel =
-    (of: (used: PriorityLevelUsage) => number): Read =>
-    () =>
-      by('priority_level', usage(), of);
+  const byLevel = (of: (used: PriorityLevelUsage) => number): Series => by('priority_level', usage, of);
   gauge(
     'apiserver_flowcontrol_current_executing_requests',
     'Requests that have a seat, open watches among them.',
     byLevel(({ executing }) => executing),
-    ['priority_level'],
+    'sum',
   );
-  gauge(
-    'apiserver_flowcontrol_current_inqueue_requests',
-    'Requests that wait for a seat.',
-    byLevel(({ inQueue }) => inQueue),
-    ['priority_level'],
-  );
-  gauge(
-    'apiserver_flowcontrol_nominal_limit_seats',
-    'The concurrency limit, in seats.',
-    byLevel(({ seats }) => seats),
-    ['priority_level'],
-  );
+  const waiting = byLevel(({ inQueue }) => inQueue);
+  gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait for a seat.', waiting, 'sum');
+  const limits = byLevel(({ seats }) => seats);
+  gauge('apiserver_flowcontrol_nominal_limit_seats', 'The concurrency limit, in seats.', limits, 'sum');
   counter(
     'apiserver_flowcontrol_dispatched_requests_total',
     'Seats that requests got. A request whose body arrives late gets a second one.',
     byLevel(({ dispatched }) => dispatched),
-    ['priority_level'],
   );
   counter(
     'apiserver_flowcontrol_rejected_requests_total',
     'Requests that were rejected with 429, by reason.',
-    () =>
+    labels(['priority_level', 'reason'], () =>
       Object.entries(usage()).flatMap(([priority_level, { rejected }]) =>
         Object.entries(rejected).map(([reason, count]) => [{ priority_level, reason }, count] as const),
       ),
-    ['priority_level', 'reason'],
+    ),
   );
 }
 
@@ -336,12 +313,12 @@ export function observeMemory(metrics: Metrics, usage: () => MemoryUsage): void 
     'clusterpass_request_memory_bytes',
     'Memory for bodies, selectors of open watches, and what clients have not read.',
     () => usage().bytes,
+    'sum',
   );
   counter(
     'clusterpass_request_memory_refused_total',
     'Requests that were rejected with 429 for their memory, by the limit.',
-    () => by('limit', usage().refused, (count) => count),
-    ['limit'],
+    by('limit', () => usage().refused),
   );
   counter(
     'clusterpass_request_memory_ended_watches_total',
@@ -370,6 +347,7 @@ export function observeHandshakes(
     'clusterpass_tls_handshakes_waiting',
     'Connections whose handshake begins in one of the next ticks of the event loop: one begins in each.',
     () => counts().waiting,
+    'sum',
   );
   counter(
     'clusterpass_tls_handshakes_delayed_total',
@@ -389,10 +367,6 @@ export function observeInFlight(
   current: () => Readonly<Record<'readOnly' | 'mutating', number>>,
 ): void {
   const { gauge } = readBy(metrics);
-  gauge(
-    'apiserver_current_inflight_requests',
-    'Requests in flight, watches excepted.',
-    () => by('request_kind', current(), Number),
-    ['request_kind'],
-  );
+  const inFlight = by('request_kind', current);
+  gauge('apiserver_current_inflight_requests', 'Requests in flight, watches excepted.', inFlight, 'sum');
 }
