@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { BodyType } from '../kind.ts';
 import { clusterKind } from '../kinds/cluster.ts';
-import { stringMap, text, timestamp, typeMeta } from '../kinds/meta.ts';
+import { int64, stringMap, text, timestamp, typeMeta } from '../kinds/meta.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { decodeBody, type FieldValidation } from './decode.ts';
 import { bodySchema } from './shape.ts';
@@ -20,10 +20,9 @@ export const sample: BodyType = {
         ...typeMeta,
         time: timestamp(),
         data: Type.Optional(Type.String({ format: 'byte', goType: '[]uint8' })),
-        small: Type.Optional(Type.Integer({ goType: 'int32' })),
-        ratio: Type.Optional(Type.Number({ goType: 'float64' })),
+        count: int64(),
         flag: Type.Optional(Type.Boolean({ goType: 'bool' })),
-        maybe: Type.Optional(Type.Union([Type.String(), Type.Null()], { keepNull: true })),
+        maybe: Type.Optional(Type.String({ keepNull: true })),
         anything: Type.Optional(Type.Unknown()),
         map: stringMap(),
         items: Type.Optional(Type.Array(Type.Object({ name: text() }, { goType: 'Item' }), { goType: '[]Item' })),

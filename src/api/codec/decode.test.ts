@@ -177,12 +177,8 @@ describe('D-06: values of the wrong type', () => {
   });
 
   test.each([
-    ['{"small":2147483647,"ratio":1e3,"flag":false}', { small: 2147483647, ratio: 1000, flag: false }],
-    [
-      '{"small":2147483648}',
-      'json: cannot unmarshal number 2147483648 into Go struct field Sample.small of type int32',
-    ],
-    ['{"ratio":1e999}', 'json: cannot unmarshal number 1e999 into Go struct field Sample.ratio of type float64'],
+    ['{"count":2147483648,"flag":false}', { count: 2147483648, flag: false }],
+    ['{"count":1e999}', 'json: cannot unmarshal number 1e999 into Go struct field Sample.count of type int64'],
     ['{"items":[{"name":1}]}', 'json: cannot unmarshal number into Go struct field Item.items.name of type string'],
     ['{"items":["x"]}', 'json: cannot unmarshal string into Go struct field Sample.items of type v1.Item'],
   ])('%s', (body, outcome) => {

@@ -145,8 +145,7 @@ export class SchemaReader {
       case 'boolean':
         return typeof node === 'boolean' ? node : this.#mismatch(node, shape, at);
       case 'integer':
-      case 'number':
-        return node instanceof NumberNode ? this.#number(node, shape, at) : this.#mismatch(node, shape, at);
+        return node instanceof NumberNode ? this.#integer(node, shape, at) : this.#mismatch(node, shape, at);
       case 'string':
         if (typeof node !== 'string') return this.#mismatch(node, shape, at);
         return this.#isTooLongText(node, shape, at) ? undefined : node;
@@ -160,17 +159,10 @@ export class SchemaReader {
     return toPlain(node);
   }
 
-  #number(node: NumberNode, shape: LeafShape, at: Path | undefined): unknown {
-    if (shape.type === 'number') {
-      const value = Number(node.text);
-      return Number.isFinite(value) ? value : this.#mismatch(node, shape, at);
-    }
-    // T-26: only digits make an integer. `1e3` and `3600.0` do not, whatever their value.
+  /** T-26: only digits make an integer. `1e3` and `3600.0` do not, whatever their value. */
+  #integer(node: NumberNode, shape: LeafShape, at: Path | undefined): number | undefined {
     const parsed = parseGoInt64(node.text);
-    if (!parsed.ok || (shape.goType === 'int32' && parsed.value !== (parsed.value | 0))) {
-      return this.#mismatch(node, shape, at);
-    }
-    return parsed.value;
+    return parsed.ok ? parsed.value : this.#mismatch(node, shape, at);
   }
 
   #formatted(text: string, shape: LeafShape, at: Path | undefined): string | undefined {
@@ -194,8 +186,8 @@ export class SchemaReader {
       this.#fieldError(at, found, `must be of type ${schemaTypeOf(shape)}: "${found}"`);
       return undefined;
     }
-    const wantsNumber = shape.type === 'integer' || shape.type === 'number';
-    const what = node instanceof NumberNode && wantsNumber ? `number ${clip(node.text, 64)}` : goKindOf(node);
+    const isOther = node instanceof NumberNode && shape.type === 'integer';
+    const what = isOther ? `number ${clip(node.text, 64)}` : goKindOf(node);
     this.goError ??= `json: cannot unmarshal ${what} into Go struct field ${goField(at)} of type ${printGoType(shape)}`;
     return undefined;
   }
@@ -263,7 +255,6 @@ function zeroOf(shape: Shape): unknown {
     case 'boolean':
       return false;
     case 'integer':
-    case 'number':
       return 0;
     default:
       return null;

@@ -73,7 +73,7 @@ export interface ArrayShape {
 type ListType = 'atomic' | 'set' | 'map';
 
 export interface LeafShape {
-  readonly type: 'string' | 'date-time' | 'byte' | 'integer' | 'number' | 'boolean' | 'any';
+  readonly type: 'string' | 'date-time' | 'byte' | 'integer' | 'boolean' | 'any';
   readonly goType: string;
   /** Of a text, in UTF-16 code units: a longer one is refused before it is decoded or repeated. */
   readonly maxLength: number;
@@ -92,7 +92,6 @@ export interface SchemaNode {
   readonly maxItems?: number;
   readonly maxProperties?: number;
   readonly maxLength?: number;
-  readonly anyOf?: readonly SchemaNode[];
   readonly format?: string;
   readonly goType?: string;
   readonly keepNull?: boolean;
@@ -116,7 +115,6 @@ export function bodySchema(schema: TSchema): { readonly schema: TSchema; readonl
 
 function compile(schema: SchemaNode): Shape {
   const { goType } = schema;
-  if (schema.anyOf !== undefined) return compileUnion(schema.anyOf);
   switch (schema.type) {
     case 'object':
       return schema.patternProperties === undefined ? struct(schema) : map(schema, schema.patternProperties);
@@ -131,8 +129,6 @@ function compile(schema: SchemaNode): Shape {
       return leaf(schema.format === 'date-time' ? 'date-time' : 'string', 'string', schema);
     case 'integer':
       return leaf('integer', goType ?? 'int64');
-    case 'number':
-      return leaf('number', goType ?? 'float64');
     case 'boolean':
       return leaf('boolean', goType ?? 'bool');
     default:
@@ -165,15 +161,6 @@ export function listRules(schema: {
   );
   if (keys.length > 0) return { listType: 'map', keys, keyDefaults };
   return { listType: patchStrategy === 'merge' ? 'set' : 'atomic', keys, keyDefaults };
-}
-
-/** The only unions in use: a type or null, and literals of one type. */
-function compileUnion(members: readonly SchemaNode[]): Shape {
-  const [first, ...others] = members.filter((member) => member.type !== 'null').map(compile);
-  if (first === undefined || others.some((other) => other.type !== first.type)) {
-    return leaf('any', 'interface {}');
-  }
-  return first;
 }
 
 function struct(schema: SchemaNode): StructShape {

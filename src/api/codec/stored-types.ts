@@ -46,7 +46,6 @@ export function typeProblem(value: unknown, shape: Shape): string | undefined {
       }
       return undefined;
     case 'integer':
-    case 'number':
       return typeof value === 'number' ? undefined : `is ${typeOf(value)}`;
     case 'boolean':
       return typeof value === 'boolean' ? undefined : `is ${typeOf(value)}`;

@@ -95,7 +95,6 @@ class SchemaCheck {
         if (typeof value !== 'boolean') this.#error(at, `expected boolean, got &{${goValue(value)}}`);
         return;
       case 'integer':
-      case 'number':
         if (typeof value !== 'number') this.#error(at, `expected numeric (int or float), got ${goTypeOf(value)}`);
         return;
       default:
