@@ -113,8 +113,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       'Prints who would gain what and where, after a dry run at the server; `--apply` then writes the binding, and ' +
       '`--output` prints it. Its name follows from the subject, the role and where it holds: granting the same again ' +
       'changes that binding, e.g. when it ends. Needs the permission to `create` and `patch` `fleetrolebindings` ' +
-      '(API group `clusterpass.dev`), and what is granted; with the permission to `create` `subjectreachreviews` ' +
-      'it says in which clusters the subject has the access already.',
+      '(API group `clusterpass.dev`), and what is granted.',
     arguments: [{ name: '[USER]', doc: 'The user. In its place: `--group` or `--service-account`.' }],
     flags: [
       { flags: '--group <group>', doc: 'A group.', conflicts: ['--service-account'] },

@@ -11,7 +11,7 @@ export const CREDENTIAL: Command = {
   details:
     'Writes only an ExecCredential to stdout. Tokens are cached in `$XDG_CACHE_HOME/clusterpass` or ' +
     '`~/.cache/clusterpass` (mode 0600) for four fifths of their lifetime, which is the ' +
-    '`expirationTimestamp` for kubectl. Processes that start together share one request. A cached token ' +
+    '`expirationTimestamp` for kubectl. A cached token ' +
     'older than a minute is first checked at the server (or at a cluster that issues its own tokens), and ' +
     'replaced if it is refused; without an answer in two seconds it is used. `login`, `logout` and `pass ' +
     'revoke` remove what they end.\n\nFor controllers ([inventory.md](inventory.md)): the cluster can come ' +

@@ -10,9 +10,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
       '(`--console-oidc-issuer`), which is printed; if your login at another server has the same provider, the ' +
       'flags are required. The sign-in is in a browser on this machine (authorization code flow with PKCE; the ' +
       'provider must allow the redirect URI `http://127.0.0.1/callback` with any port), or on any machine ' +
-      '(`--device`). A browser is opened only if stderr is a terminal. The server gets the ID token, which one ' +
-      'process at a time refreshes before it expires. A login that replaces one of another person, client or ' +
-      'provider revokes the refresh token of that one; so does a login with a token.\n\nWithout a provider, a ' +
+      '(`--device`). A browser is opened only if stderr is a terminal. A login that replaces one of another ' +
+      'person, client or provider revokes its refresh token.\n\nWithout a provider, a ' +
       'token is required. It is tested, stored in `logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` ' +
       'or `~/.config/clusterpass`, and only sent to its own server ' +
       '([several servers](passes.md#several-servers)).',

@@ -12,7 +12,7 @@ export const STORE_COMMANDS: readonly Command[] = [
     serverOptions: 'store',
     path: ['store', 'backup'],
     summary: 'Copy a SQLite database while the server runs.',
-    details: `${STORE_OPTIONS} The file is a database with every write that was acknowledged before the command started, and is read back. Run it on the machine of the server, as its user or as root. The data directory needs free space for one more copy of the database. An existing file is not overwritten. To restore, start a server on a copy of the file ([backup.md](backup.md)). For etcd use \`etcdctl snapshot save\`.`,
+    details: `${STORE_OPTIONS} Run it on the machine of the server, as its user or as root. The data directory needs free space for one more copy of the database. An existing file is not overwritten. [backup.md](backup.md) has the steps of a restore. For etcd use \`etcdctl snapshot save\`.`,
     flags: [file('File to write, mode 0600: it contains secrets. Required.')],
     connects: false,
     examples: ['clusterpass store backup --data-dir /var/lib/clusterpass -f fleet.db'],

@@ -278,9 +278,8 @@ export const USER_COMMANDS: readonly Command[] = [
       'file with address, CA and pass of the cluster (mode 0600, removed at the end), `CLUSTERPASS_CLUSTER` ' +
       'its name, `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts with the name of ' +
       'its cluster. Errors of clusters are printed at the end, with exit code 1. Commands have no terminal; an ' +
-      'interrupt, and the timeout, end them with their children. While the output is not read, commands wait, ' +
-      'and their time does not pass. Lines of [several servers](passes.md#several-servers) start with ' +
-      '`SERVER/NAME`.',
+      'interrupt, and the timeout, end them with their children. Lines of ' +
+      '[several servers](passes.md#several-servers) start with `SERVER/NAME`.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     runsCommand: true,
     flags: [
