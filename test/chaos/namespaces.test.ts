@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { globSync } from 'node:fs';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
@@ -20,7 +21,11 @@ const skipped = reason === undefined ? '' : ` (skipped: ${reason})`;
 describe.skipIf(reason !== undefined)(`machines in network namespaces${skipped}`, () => {
   it('lose packets of one direction, and have separate clocks', async () => {
     const network = await openNetwork(1);
-    onTestFinished(() => network.close());
+    let pid: number | undefined;
+    onTestFinished(async () => {
+      await network.close();
+      expect(globSync(`/dev/shm/*faketime*_${pid}`)).toEqual([]);
+    });
     const [host] = network.hosts;
     if (host === undefined) throw new Error('there is one');
     const [port = 0] = await freePorts(1);
@@ -30,9 +35,10 @@ describe.skipIf(reason !== undefined)(`machines in network namespaces${skipped}`
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     onTestFinished(async () => {
-      server.kill();
+      server.kill('SIGKILL');
       await once(server, 'exit');
     });
+    pid = server.pid;
     let printed = '';
     server.stdout.setEncoding('utf8').on('data', (text: string) => {
       printed += text;

@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -43,6 +43,12 @@ export function whyNoNetwork(): string | undefined {
   return status === 0 ? undefined : `network namespaces are not permitted here: ${stderr}`;
 }
 
+/** The library shares memory by the process id, and a process that is killed leaves it. */
+function removeFaketimeFiles(): void {
+  for (const file of globSync('/dev/shm/{faketime_shm_,sem.faketime_sem_}*'))
+    if (!existsSync(`/proc/${/\d+$/.exec(file)?.[0]}`)) rmSync(file, { force: true });
+}
+
 export async function openNetwork(size: number): Promise<Network> {
   const reason = whyNoNetwork();
   if (reason !== undefined) throw new Error(reason);
@@ -60,6 +66,7 @@ export async function openNetwork(size: number): Promise<Network> {
     wire.stdin.end();
     await ended;
     for (const namespace of made) run('netns', 'delete', namespace);
+    removeFaketimeFiles();
     rmSync(folder, { recursive: true, force: true });
   };
   try {
