@@ -7,6 +7,7 @@
  * @property {string} fault
  * @property {'history' | 'model' | 'planted'} from of this project, found by the model, or only planted
  * @property {string} was
+ * @property {string} [mended] by the commit with this subject
  * @property {readonly string[]} [bounds] instead of the quick ones
  *
  * @typedef {object} Model
@@ -26,25 +27,48 @@ export const MODELS = [
       ['FAULTS=2', 'REVISIONS=3'],
     ],
     faults: [
-      { fault: 'HUNG_WATCH', from: 'history', was: 'A watch that hangs was taken for one without events.' },
-      { fault: 'WORKERS', from: 'history', was: 'A write was acknowledged before the other workers had it.' },
-      { fault: 'REFUSED_READ', from: 'history', was: 'A refusal of etcd counted as silence.' },
-      { fault: 'PAUSE', from: 'history', was: 'A read that failed after a pause of the process counted as silence.' },
+      {
+        fault: 'HUNG_WATCH',
+        from: 'history',
+        was: 'A watch that hangs was taken for one without events.',
+        mended: 'Decide nothing from a cache that may be behind etcd',
+      },
+      {
+        fault: 'WORKERS',
+        from: 'history',
+        was: 'A write was acknowledged before the other workers had it.',
+        mended: 'Acknowledge a write when every worker of the address acts on it',
+      },
+      {
+        fault: 'REFUSED_READ',
+        from: 'history',
+        was: 'A refusal of etcd counted as silence.',
+        mended: 'Treat a refused certificate of etcd or its client as a refusal',
+      },
+      {
+        fault: 'PAUSE',
+        from: 'history',
+        was: 'A read that failed after a pause of the process counted as silence.',
+        mended: 'Take no store for unreachable because of a silence before a pause',
+      },
       {
         fault: 'SLEEP',
         from: 'history',
         was: 'The clock of a sleeping machine stands still, and an old proof looked new.',
+        mended: 'Drop the proof of freshness after a pause or a sleep',
       },
       {
         fault: 'RESTORED',
         from: 'history',
         was: 'An etcd that was restored went back below the caches, which then counted as new.',
+        mended: 'Notice an etcd that was restored from an older copy under a replica',
         bounds: ['FAULTS=1', 'REVISIONS=3'],
       },
       {
         fault: 'CLOCK',
         from: 'history',
         was: 'The sweep of revocations believed a clock that was ahead for a moment.',
+        mended: 'Remove nothing by a clock that jumped',
       },
       {
         fault: 'UNNOTICED_PAUSE',
@@ -65,6 +89,7 @@ export const MODELS = [
         fault: 'ENDED_RESUMES',
         from: 'history',
         was: 'A watch resumed between the end of a binding and its deletion.',
+        mended: 'Tell a resumed watch what it lost when a binding ended by its time',
       },
       {
         fault: 'RECREATED',
@@ -72,6 +97,12 @@ export const MODELS = [
         was: 'A cluster that was created again ended a binding without an event.',
       },
       { fault: 'STALE_RESUMES', from: 'planted', was: 'A watch that resumes from before a change of its rules.' },
+      {
+        fault: 'UNREAD_WRITTEN',
+        from: 'history',
+        was: 'Events from before a change of rules waited for a slow client, which got them after it.',
+        mended: 'Drop what a slow watch has not taken when its permission changes',
+      },
       {
         fault: 'HIDDEN_TWICE',
         from: 'model',
@@ -84,15 +115,26 @@ export const MODELS = [
     quick: ['WRITES=2', 'TICKS=3', 'IMPORTS=2', 'PAUSES=0'],
     full: [['WRITES=3', 'TICKS=5', 'IMPORTS=2', 'PAUSES=1']],
     faults: [
-      { fault: 'NO_FENCE', from: 'history', was: 'A leader that was asleep wrote after its successor had begun.' },
+      {
+        fault: 'NO_FENCE',
+        from: 'history',
+        was: 'A leader that was asleep wrote after its successor had begun.',
+        mended: 'Move fleets between stores, and fence what the leader writes',
+      },
       {
         fault: 'REPLACED_LEADS',
         from: 'history',
         was: 'A replica led in a store that had taken the place of its own.',
+        mended: 'Decide nothing and lead nowhere once the store in etcd was replaced',
       },
       { fault: 'SLOW_RENEWAL', from: 'planted', was: 'A lease that counts from the answer to its renewal.' },
       { fault: 'BACKUP_REVISION', from: 'history', was: 'A restored store continued at the revision of its backup.' },
-      { fault: 'IMPORT_READABLE', from: 'history', was: 'Revisions that an import had used could be read after it.' },
+      {
+        fault: 'IMPORT_READABLE',
+        from: 'history',
+        was: 'Revisions that an import had used could be read after it.',
+        mended: 'Make the revisions of every import unreadable when it ends',
+      },
     ],
   },
   {

@@ -7,7 +7,7 @@
  * and created again under its name with another UID. The binding gives the cluster of one UID, or clusters with a label;
  * it is created, deleted, and ends by its time, some time before the leader deletes it.
  *
- *   A17/A18  A caller that loses a permission receives nothing more, in open watches too.
+ *   A17/A18  A caller that loses a permission receives nothing more, in open watches too, nor what was made before.
  *   B3       A watch is ordered, complete, without repetition, and can be resumed: DELETED comes once.
  *   ADR 50   A watch that resumes from an older version than the last change of its rules is 410.
  */
@@ -15,16 +15,16 @@
 #ifndef FAULT
 #define FAULT NONE
 #endif
-mtype = { NONE, ENDED_RESUMES, RECREATED, STALE_RESUMES, HIDDEN_TWICE };
+mtype = { NONE, ENDED_RESUMES, RECREATED, STALE_RESUMES, HIDDEN_TWICE, UNREAD_WRITTEN };
 /* REVISIONS and CUTS, of the command line: the last revision, and how often the connection is lost. */
 
 mtype = { HAS, ADDED, MODIFIED, DELETED };  /* what the client has, and is sent */
 mtype = { CLOSED, CATCHING_UP, LIVE };
-/* What is still to be written, in order; a FRAME was made when it was live. */
+/* What is still to be written, in order; a FRAME was made when it was live, and waits in the send buffer. */
 mtype = { EVENT, FRAME, SHOWN, HIDDEN, BOOKMARK };
 
 /* Clusters: 0 none; 1 and 2 of the first UID, 3 and 4 of the second; 2 and 4 have the label. */
-byte cluster, modified, before[REVISIONS + 1], after[REVISIONS + 1], states[REVISIONS + 1];
+byte cluster, modified, was[REVISIONS + 1]; /* was: at each revision */
 byte revision = 1;
 /* The binding: stored, over by its time, for the first UID or by label; dropped, because another UID has the name. */
 bool stored, over, byUid, orphaned;
@@ -47,9 +47,9 @@ byte at, cuts;
 #define NOW (GIVEN && !over)
 #define ADMITS(rule, which) ((which) != 0 && (rule) && (byUid || (which) == 2 || (which) == 4))
 
-/* Frames reach the client. `made`: the rule by which their object may be seen. */
-inline reveal(made, which, version) {
-  NEVER(!ADMITS(made, which), "A18, an object that is hidden is sent");
+/* Frames reach the client. `followed`: the rule that the watch follows as it writes them. */
+inline reveal(followed, which, version) {
+  NEVER(!ADMITS(followed, which), "A18, an object that is hidden is sent");
   NEVER(FAULT == NONE && !MAY_CLIENT((has -> HAS : 0), (has -> MODIFIED : ADDED)), "B3, what a client is sent follows from what it has");
   has = true; lacks = false; at = version
 }
@@ -65,33 +65,38 @@ inline hide(had, version) {
 }
 
 /* changeIn in frames.ts: of an event, with the rule of its moment, and the rule of now. */
-inline change(then, now, number) {
+inline change(then, now, followed) {
   if
-  :: ADMITS(then, after[number]) && ADMITS(now, after[number]) -> reveal(now, after[number], number)
-  :: ADMITS(then, after[number]) && !ADMITS(now, after[number]) -> hide(ADMITS(then, before[number]), number)
-  :: !ADMITS(then, after[number]) && ADMITS(then, before[number]) -> hide(true, number)
+  :: ADMITS(then, was[number]) && ADMITS(now, was[number]) -> reveal(followed, was[number], number)
+  :: ADMITS(then, was[number]) && !ADMITS(now, was[number]) -> hide(ADMITS(then, was[number - 1]), number)
+  :: !ADMITS(then, was[number]) && ADMITS(then, was[number - 1]) -> hide(true, number)
   :: else
   fi
 }
+
+/* What was written makes no difference between states. */
+inline forget() { what = 0; number = 0; rule = false }
 
 /* The watcher writes what comes next, as its client reads. */
 inline write() {
   sources ? what, number, rule;
   if
-  :: what == EVENT -> change(rule, NOW, number)
-  :: what == FRAME -> change(rule, rule, number)
+  :: what == EVENT -> change(rule, NOW, NOW)
+  :: what == FRAME -> change(rule, rule, view)
   :: what == SHOWN ->
      if
-     :: ADMITS(NOW, states[number]) -> reveal(NOW, states[number], number)
+     :: ADMITS(NOW, was[number]) -> reveal(NOW, was[number], number)
      :: else -> hide(false, number)
      fi
   :: what == HIDDEN -> hide(true, number)
   :: what == BOOKMARK -> at = number
-  fi
+  fi;
+  forget()
 }
 
 inline close() {
   do :: len(sources) > 0 -> sources ? what, number, rule :: else -> break od;
+  forget();
   state = CLOSED; lacks = false; position = 0; view = false
 }
 
@@ -100,14 +105,22 @@ inline catchUpTo(upTo) {
   do
   :: position < upTo ->
      position++;
-     if :: before[position] != after[position] -> sources ! EVENT, position, view :: else fi
+     if :: was[position] != was[position - 1] -> sources ! EVENT, position, view :: else fi
   :: else -> break
   od;
   skip
 }
 
-/* Broadcaster.#applyPolicyChange and Watcher.onPolicyChange: between two events */
+/*
+ * Broadcaster.#applyPolicyChange, Watcher.beforePolicyChange and onPolicyChange: between two events. A client that has not
+ * read what was made before the change lists again.
+ */
 inline followPolicy() {
+  if
+  :: pendingSince > 0 && state == LIVE && view != NOW && len(sources) > 0 && FAULT != UNREAD_WRITTEN ->
+     close(); lists = true
+  :: else
+  fi;
   if
   :: pendingSince > 0 && state != CLOSED && view != NOW ->
      if :: state == CATCHING_UP -> catchUpTo(revision) :: else -> position = revision fi;
@@ -125,7 +138,8 @@ inline followPolicy() {
   pendingSince = 0
 }
 
-inline changed() { changedAt = revision; if :: pendingSince == 0 -> pendingSince = revision :: else fi }
+inline count() { revision++; was[revision] = cluster }
+inline changed() { count(); changedAt = revision; if :: pendingSince == 0 -> pendingSince = revision :: else fi }
 
 /* An event of the cluster: it becomes `to`. A policy change takes effect before it, also that of another UID. */
 inline put(to) {
@@ -136,8 +150,7 @@ inline put(to) {
   :: else
   fi;
   followPolicy();
-  revision++; before[revision] = cluster; after[revision] = to;
-  cluster = to; modified = revision; states[revision] = to;
+  cluster = to; count(); modified = revision;
   if
   :: state == LIVE -> position = revision; sources ! FRAME, revision, view
   :: else
@@ -158,9 +171,9 @@ active proctype world() {
   :: d_step { ROOM && cluster == 1 -> SAY("the cluster gets the label"); put(2) }
   :: d_step { ROOM && cluster != 0 -> SAY("the cluster is deleted"); put(0) }
   :: d_step { ROOM && !stored && !over -> SAY("the binding is created");
-       stored = true; orphaned = byUid && cluster > 2; revision++; changed() }
+       stored = true; orphaned = byUid && cluster > 2; changed() }
   :: d_step { ROOM && stored -> SAY("the binding is deleted");
-       stored = false; orphaned = false; revision++; changed() }
+       stored = false; orphaned = false; changed() }
   :: d_step { stored && !over -> SAY("the binding ends by its time"); over = true }
   /* All events of a batch were delivered, in one tick: until then nothing is written. */
   :: d_step { pendingSince > 0 -> SAY("watches follow the policy"); followPolicy() }
