@@ -1,12 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
+import { addCluster, grantAllClusters, PUBLIC_LIST, revisionNow, touch } from './support/fleet.ts';
 import { ASK, asUser, create, createObjects, MAY_CREATE_TOKENS, tokenPath } from './support/objects.ts';
 import { RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Answer, type Server, startServer } from './support/server.ts';
+import { type Answer, type Server, startServer, tokenOf } from './support/server.ts';
+import { drain, NOTE_BYTES, stalledWatch, WRITES } from './support/stalled-watch.ts';
+import { Watch } from './support/watch.ts';
 
-/** D6, D7: what one caller may take of what is stored, or kept for ever. */
+/** D6, D7: what one caller may take of what is stored, or kept for ever; FA-3: of watches and of memory. */
 
 const GROUP = 'clusterpass.dev';
 const API = `/apis/${GROUP}/v1alpha1`;
@@ -67,7 +70,9 @@ const mostOf = (name: keyof typeof OPTIONS): number => ({ tokens: 8, passes: 5 }
 
 beforeAll(async () => {
   const args = NAMES.flatMap((name) => [OPTIONS[name], String(mostOf(name))]);
-  server = await startServer({ users: Object.fromEntries([...USERS, 'lister'].map((name) => [name, []])), args });
+  args.push('--max-request-memory-per-caller', '4', '--max-watches-per-caller', '40');
+  const users = [...USERS, 'lister', 'greedy', 'other'];
+  server = await startServer({ users: Object.fromEntries(users.map((name) => [name, []])), args });
   await createObjects(server);
   const rules = [
     MAY_CREATE_TOKENS,
@@ -125,4 +130,43 @@ it('administrators always revoke', async () => {
   for (let count = 0; count < 2 * MOST; count++) {
     expect((await server.call('DELETE', `${API}/issuedtokens/${randomUUID()}`)).code).toBe(200);
   }
+});
+
+describe('FA-3: limits of one caller', () => {
+  beforeAll(async () => {
+    await addCluster(server, 'a');
+    for (const user of ['greedy', 'other']) await grantAllClusters(server, `sees-${user}`, user);
+  });
+
+  it('watches of a caller that does not read end with 410; those of another caller go on', async () => {
+    const start = await revisionNow(server);
+    const path = `${PUBLIC_LIST}?watch=true&resourceVersion=${start}`;
+    const stalled = Array.from({ length: 40 }, () => stalledWatch(server, path, tokenOf('greedy')));
+    const metrics = async (): Promise<string> => (await server.call('GET', '/metrics')).text;
+    await expect
+      .poll(metrics)
+      .toContain('apiserver_flowcontrol_current_executing_requests{priority_level="watches"} 40');
+    expect((await server.call('GET', path, { token: tokenOf('greedy') })).json.message).toBe(
+      'too many requests at once (watches), please try again later',
+    );
+    const good = await Watch.open(server, path, tokenOf('other'));
+    const reading = good.take(WRITES);
+    const versions: number[] = [];
+    for (let count = 0; count < WRITES; count++) {
+      versions.push(await touch(server, 'a', String(count % 10).repeat(NOTE_BYTES)));
+    }
+    expect((await reading).map(({ object }) => Number(object.metadata.resourceVersion))).toEqual(versions);
+    // Not all of them: the others are below the limit, and go on.
+    const drained = stalled.map(async (socket) => {
+      const { ended, tail } = await drain(socket);
+      if (!ended || !tail.includes('"code":410')) throw new Error(tail);
+    });
+    await Promise.any(drained);
+    for (const socket of stalled) socket.destroy();
+    await Promise.allSettled(drained);
+    const ended = /^clusterpass_request_memory_ended_watches_total (\d+)$/m.exec(await metrics())?.[1];
+    expect(Number(ended)).toBeGreaterThan(0);
+    good.close();
+    await expect.poll(metrics).toContain('\nclusterpass_request_memory_bytes 0\n');
+  });
 });
