@@ -1,11 +1,14 @@
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { appendFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { freePorts } from '../conformance/etcd-process.ts';
+import { expectStatus } from './support/expect-status.ts';
 import { createObjects } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { logLines, run } from './support/run.ts';
-import { FAST_INTERVALS, type Server, startServer, tokenOf } from './support/server.ts';
+import { type Answer, FAST_INTERVALS, type Server, startServer, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
 describe('A1: tokens of files', () => {
@@ -31,46 +34,122 @@ describe('A1: tokens of files', () => {
     });
     expect(await readdir(folder)).toEqual(['admin.token']);
   });
+});
 
-  it('are withdrawn with their file: the admin token at once, static tokens after a minute', async () => {
+describe('a server from its start until its files are gone', () => {
+  let dataDir: string;
+  let configuration: string;
+  let port: number;
+  let started: Promise<Server>;
+  let server: Server;
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-e2e-'));
+    configuration = join(dataDir, 'authentication.yaml');
+    // The reader of a named pipe waits for a writer, so a test decides when the start continues.
+    execFileSync('mkfifo', ['-m', '600', configuration]);
+    [port = 0] = await freePorts(1);
     // A minute of the monotonic clock takes two seconds.
     const faster = 'const now = performance.now.bind(performance); performance.now = () => now() * 30;';
-    const server = await startServer({
+    // The program prints its address only when it serves.
+    started = startServer({
+      dataDir,
+      port,
       users: { jane: [] },
-      args: ['--max-clock-skew', '0'],
+      args: ['--max-clock-skew', '0', '--authentication-config', configuration],
       env: {
         NODE_OPTIONS: `${FAST_INTERVALS.NODE_OPTIONS} --import=data:text/javascript,${encodeURIComponent(faster)}`,
       },
     });
-    try {
-      const ask = async (token: string) => (await server.call('GET', '/auth/v1/clusters', { token })).code;
-      const file = join(server.dataDir, 'admin.token');
-      const rotated = await run(['admin-token', 'rotate', '--data-dir', server.dataDir]);
-      expect([rotated.code, rotated.stdout]).toEqual([0, '']);
-      expect(rotated.stderr).toContain('Each other replica has another admin.token, which stays valid');
-      const token = (await readFile(file, 'utf8')).trim();
-      expect(token).not.toBe(server.adminToken);
-      await expect.poll(() => ask(token)).toBe(200);
-      expect(await ask(server.adminToken)).toBe(401);
-      // One line with a mistake refuses its own caller: a replica that starts then serves the others, too.
-      await appendFile(join(server.dataDir, 'users.csv'), 'no-user-name\n');
-      await expect.poll(async () => (await server.call('GET', '/readyz/token-file', { token: null })).code).toBe(503);
-      expect(await ask(tokenOf('jane'))).toBe(200);
-      const metrics = await server.call('GET', '/metrics', { token });
-      expect(metrics.text).toContain('\nclusterpass_caller_lines_refused 1\n');
-      await rm(file);
-      await expect.poll(() => ask(token)).toBe(401);
-      expect([await ask(tokenOf('jane')), (await server.call('GET', '/readyz')).code]).toEqual([200, 200]);
-      await rm(join(server.dataDir, 'users.csv'));
-      await expect.poll(() => ask(tokenOf('jane'))).toBe(401);
-      // The server serves other callers: one bad file that all replicas read must not stop them all.
-      const ready = await server.call('GET', '/readyz?verbose', { token: null });
-      expect([ready.code, ready.text]).toEqual([200, expect.stringContaining('[!]token-file failed: reason withheld')]);
-      expect((await server.call('GET', '/readyz/token-file', { token: null })).code).toBe(503);
-      await expect.poll(() => server.output.stderr).toContain('is gone; its previous content is no longer in force');
-    } finally {
-      await server.destroy();
+    // Awaited below.
+    started.catch(() => {});
+  });
+  afterAll(async () => {
+    // Also when an expectation failed before the start could end, or when the program did.
+    if (server === undefined) await Promise.race([release(), started]).catch(() => {});
+    await (await started.catch(() => undefined))?.destroy();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  /** Lets the start continue. Then the configuration is a file: the server reads it again. */
+  async function release(): Promise<void> {
+    const text = 'apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt: []\n';
+    await writeFile(`${configuration}.next`, text, { mode: 0o600 });
+    await writeFile(configuration, text);
+    await rename(`${configuration}.next`, configuration);
+  }
+
+  it('R-10: until it can serve, paths other than health and version are 503 with Retry-After', async () => {
+    const call = async (path: string, token?: string): Promise<Pick<Answer, 'code' | 'text' | 'headers' | 'json'>> => {
+      const headers = { 'User-Agent': 'test', ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }) };
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+      const text = await response.text();
+      return {
+        code: response.status,
+        text,
+        headers: response.headers,
+        get json() {
+          return JSON.parse(text);
+        },
+      };
+    };
+    await expect
+      .poll(
+        () =>
+          call('/livez').then(
+            ({ code }) => code,
+            () => 0,
+          ),
+        { timeout: 30_000 },
+      )
+      .toBe(200);
+    for (const token of [undefined, 'nobody', tokenOf('jane')]) {
+      for (const path of ['/auth/v1/clusters', '/apis', '/no/such/path', '/auth/v1/clusters?watch=true']) {
+        const answer = await call(path, token);
+        expectStatus(answer as Answer, {
+          code: 503,
+          reason: 'ServiceUnavailable',
+          message: 'the server is starting, please try again',
+          details: { retryAfterSeconds: 1 },
+        });
+        expect(answer.headers.get('retry-after')).toBe('1');
+      }
     }
+    expect((await call('/readyz')).code).toBe(503);
+    expect((await call('/version')).code).toBe(200);
+    await release();
+    server = await started;
+    const list = await server.call('GET', '/auth/v1/clusters', { token: tokenOf('jane') });
+    expect([list.code, list.json.items]).toEqual([200, []]);
+    expect((await call('/readyz')).code).toBe(200);
+  });
+
+  it('A1: tokens are withdrawn with their file: the admin token at once, static tokens after a minute', async () => {
+    const ask = async (token: string) => (await server.call('GET', '/auth/v1/clusters', { token })).code;
+    const file = join(server.dataDir, 'admin.token');
+    const rotated = await run(['admin-token', 'rotate', '--data-dir', server.dataDir]);
+    expect([rotated.code, rotated.stdout]).toEqual([0, '']);
+    expect(rotated.stderr).toContain('Each other replica has another admin.token, which stays valid');
+    const token = (await readFile(file, 'utf8')).trim();
+    expect(token).not.toBe(server.adminToken);
+    await expect.poll(() => ask(token)).toBe(200);
+    expect(await ask(server.adminToken)).toBe(401);
+    // One line with a mistake refuses its own caller: a replica that starts then serves the others, too.
+    await appendFile(join(server.dataDir, 'users.csv'), 'no-user-name\n');
+    await expect.poll(async () => (await server.call('GET', '/readyz/token-file', { token: null })).code).toBe(503);
+    expect(await ask(tokenOf('jane'))).toBe(200);
+    const metrics = await server.call('GET', '/metrics', { token });
+    expect(metrics.text).toContain('\nclusterpass_caller_lines_refused 1\n');
+    await rm(file);
+    await expect.poll(() => ask(token)).toBe(401);
+    expect([await ask(tokenOf('jane')), (await server.call('GET', '/readyz')).code]).toEqual([200, 200]);
+    await rm(join(server.dataDir, 'users.csv'));
+    await expect.poll(() => ask(tokenOf('jane'))).toBe(401);
+    // The server serves other callers: one bad file that all replicas read must not stop them all.
+    const ready = await server.call('GET', '/readyz?verbose', { token: null });
+    expect([ready.code, ready.text]).toEqual([200, expect.stringContaining('[!]token-file failed: reason withheld')]);
+    expect((await server.call('GET', '/readyz/token-file', { token: null })).code).toBe(503);
+    await expect.poll(() => server.output.stderr).toContain('is gone; its previous content is no longer in force');
   });
 });
 
