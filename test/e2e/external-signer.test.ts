@@ -5,12 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventsOf } from './support/audit.ts';
+import { Person } from './support/cli.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { ASK, codeFor, createObjects, issue, post, tokenPath } from './support/objects.ts';
 import { type Server, startServer } from './support/server.ts';
 import { KEY_SET, keySetOf } from './support/signing-keys.ts';
 
-/** A1: the server does not have the key, and requests signatures. */
+/** Other keys than that of ES256: those of other algorithms, and, for A1, one that the server does not have. */
 
 const SIGNER = fileURLToPath(new URL('support/external-signer.mjs', import.meta.url));
 const KEYS = '/apis/clusterpass.dev/v1alpha1/signingkeys';
@@ -20,25 +21,82 @@ let before: string;
 let lie: string;
 
 beforeAll(async () => {
-  server = await startServer();
-  const { dataDir } = server;
-  await createObjects(server);
-  before = await issue(server);
-  await server.stop();
-  const key = join(dataDir, 'elsewhere.pem');
-  lie = join(dataDir, 'lie');
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  await writeFile(key, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
-  const port = Number(new URL(server.url).port);
   server = await startServer({
-    dataDir,
-    port,
-    args: ['--external-signer', `exec:${process.execPath} ${SIGNER} ${key} ${lie}`],
+    args: ['--signing-algorithm-for', 'azure=RS256', '--signing-algorithm-for', 'p=ES384'],
   });
+  await createObjects(server);
 });
 afterAll(() => server.destroy());
 
+describe('algorithms by audience', () => {
+  const headerFor = async (...audiences: string[]) =>
+    decodeProtectedHeader(await issue(server, tokenPath(), { audiences }));
+
+  it('a stock library verifies tokens of each algorithm with the one key set', async () => {
+    const keySet = createRemoteJWKSet(new URL(`${server.url}${KEY_SET}`));
+    for (const [audience, alg] of Object.entries({ azure: 'RS256', p: 'ES384', other: 'ES256' })) {
+      const token = await issue(server, tokenPath(), { audiences: [audience] });
+      const { protectedHeader } = await jwtVerify(token, keySet, { audience, algorithms: [alg] });
+      expect(Object.keys(protectedHeader)).toEqual(['alg', 'kid']);
+    }
+    const both = await issue(server, tokenPath(), { audiences: [`${server.url}/orchestrator/alpha`, 'azure'] });
+    expect(await codeFor(server, both)).toBe(200);
+    const keys = await keySetOf(server);
+    expect(keys.map(({ alg }) => alg).sort()).toEqual(['ES256', 'ES256', 'ES384', 'ES384', 'RS256', 'RS256']);
+    const { json } = await server.call('GET', '/orchestrator/alpha/.well-known/openid-configuration', {
+      token: null,
+    });
+    expect(json.id_token_signing_alg_values_supported).toEqual(['ES256', 'ES384', 'RS256']);
+  });
+
+  it('the keys of one algorithm are rotated and revoked alone', async () => {
+    const person = await Person.as(server);
+    try {
+      const before = [await headerFor('azure'), await headerFor('p'), await headerFor('other')];
+      const [rsa, ...others] = before;
+      expect(await person.fails(['keys', 'rotate', '--algorithm', 'HS256'])).toContain(
+        '--algorithm: Invalid value: "HS256": must be an algorithm that signs here: ES256, RS256, ES384',
+      );
+      await person.ok(['keys', 'rotate', '--force', '--algorithm', 'RS256']);
+      const rotated = await headerFor('azure');
+      expect(rotated).toEqual({ alg: 'RS256', kid: expect.not.stringContaining(rsa?.kid ?? '') });
+      await person.ok(['keys', 'revoke', rotated.kid ?? '']);
+      const replaced = await headerFor('azure');
+      expect([replaced.alg, replaced.kid === rotated.kid]).toEqual(['RS256', false]);
+      expect([await headerFor('p'), await headerFor('other')]).toEqual(others);
+      const rows = (await person.ok(['keys', 'list'])).split('\n').slice(1, -1);
+      const states = rows.map((row) => row.split(/ +/).slice(1, 3).join(' '));
+      expect(states.sort()).toEqual([
+        ...['Current ES256', 'Current ES384', 'Current RS256'],
+        ...['Next ES256', 'Next ES384', 'Next RS256', 'Retired RS256'],
+      ]);
+    } finally {
+      await person.leave();
+    }
+  });
+});
+
 describe('with an external signer', () => {
+  beforeAll(async () => {
+    const { dataDir } = server;
+    before = await issue(server);
+    await server.stop();
+    const key = join(dataDir, 'elsewhere.pem');
+    lie = join(dataDir, 'lie');
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    await writeFile(key, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+    const port = Number(new URL(server.url).port);
+    server = await startServer({
+      dataDir,
+      port,
+      args: ['--external-signer', `exec:${process.execPath} ${SIGNER} ${key} ${lie}`],
+    });
+  });
+
+  /** Without those of the other algorithms. */
+  const publishedKeys = async (): Promise<unknown[]> =>
+    (await keySetOf(server)).filter(({ alg }) => alg === 'ES256').map(({ kid }) => kid);
+
   it('tokens are signed by it, published with its key, and accepted here and elsewhere', async () => {
     const token = await issue(server);
     expect(decodeProtectedHeader(token)).toEqual({ alg: 'ES256', kid: 'hsm/slot 1', typ: 'JWT' });
@@ -50,7 +108,7 @@ describe('with an external signer', () => {
   it('tokens that the server signed before stay valid, and their key stays published', async () => {
     expect(await codeFor(server, before)).toBe(200);
     const { kid } = decodeProtectedHeader(before);
-    expect((await keySetOf(server)).map((key) => key.kid)).toEqual(['hsm/slot 1', kid]);
+    expect(await publishedKeys()).toEqual(['hsm/slot 1', kid]);
     const shown = (await server.call('GET', KEYS)).json.items;
     expect(
       shown.map(({ status }: { status: { state: string; publicKey: { kid: string } } }) => [
@@ -85,7 +143,7 @@ describe('with an external signer', () => {
     const { kid } = decodeProtectedHeader(before);
     expect((await server.call('DELETE', `${KEYS}/${kid}`)).code).toBe(200);
     expect(await codeFor(server, before)).toBe(401);
-    expect((await keySetOf(server)).map((key) => key.kid)).toEqual(['hsm/slot 1']);
+    expect(await publishedKeys()).toEqual(['hsm/slot 1']);
     expect(await codeFor(server, await issue(server))).toBe(200);
   });
 });
