@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { Person } from './support/cli.ts';
 import { ASK } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { logLines } from './support/run.ts';
-import { type Server, startServer } from './support/server.ts';
+import { FAST_INTERVALS, type Server, startServer } from './support/server.ts';
 
 let server: Server;
 let folder: string;
@@ -21,7 +21,8 @@ beforeAll(async () => {
     `${manifest('right', 'kubernetes')}---\n${manifest('wrong', 'orchestrator')}`,
   );
   const lifetime = ['--service-account-max-token-expiration', '2h'];
-  server = await startServer({ args: ['--demo', '--manifests', folder, '--product-name', 'kubernetes', ...lifetime] });
+  const args = ['--demo', '--manifests', folder, '--product-name', 'kubernetes', ...lifetime];
+  server = await startServer({ args, env: FAST_INTERVALS });
 });
 afterAll(async () => {
   await server.destroy();
@@ -66,4 +67,11 @@ it('a folder of manifests is read with the word that is served', async () => {
   const problem = expect.stringContaining('unknown field "spec.orchestratorApiEndpoints"');
   await expect.poll(problems).toMatchObject([{ file: 'a.yaml', document: 2, problem }]);
   expect((await server.call('GET', `${CLUSTERS}/right`)).json.spec).toEqual({ kubernetesApiEndpoints: {} });
+});
+
+it('A40: an object stays when its manifest is removed, unless the server was asked to prune', async () => {
+  await unlink(join(folder, 'a.yaml'));
+  const stayed = 'objects that are no longer in the manifests stay: see --manifests-prune';
+  await expect.poll(() => logLines(server.output.stderr).filter(({ msg }) => msg === stayed)).toHaveLength(1);
+  expect((await server.call('GET', `${CLUSTERS}/right`)).code).toBe(200);
 });
