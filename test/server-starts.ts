@@ -6,7 +6,7 @@ import { ROOT } from '../scripts/setup.mjs';
 /** Counts the servers that a run of the tests starts: a start is most of the CPU time of a short test. */
 
 /** Of the whole suite. A test that needs no options of its own uses a shared server (e2e/support/shared-server.ts). */
-const MOST_STARTS = 80;
+const MOST_STARTS = 66;
 const REPORT = join(ROOT, 'node_modules/.cache/clusterpass/server-starts.txt');
 const NOTES = 'SERVER_STARTS_FILE';
 

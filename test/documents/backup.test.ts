@@ -93,16 +93,13 @@ describeWithEtcd('docs/backup.md', () => {
     await addCluster(server, 'later');
     await server.stop();
     expect(await inPod('Restore SQLite')).toContain(': 0 problems');
-    server = await server.restart();
-    expect((await server.call('GET', `${CLUSTERS}/alpha`)).code).toBe(200);
-    expect((await server.call('GET', `${CLUSTERS}/later`)).code).toBe(404);
   });
 
-  it('moves the objects to a store with other keys', async () => {
-    await server.stop();
+  it('moves what was restored to a store with other keys', async () => {
     await runSection(LOST_KEY);
     server = await server.restart();
     expect((await server.call('GET', `${CLUSTERS}/alpha`)).code).toBe(200);
+    expect((await server.call('GET', `${CLUSTERS}/later`)).code).toBe(404);
     expect((await server.call('GET', '/auth/v1/clusters', { token })).code, 'with an issued token').toBe(401);
   });
 

@@ -40,6 +40,9 @@ async function everything(server: Server): Promise<Map<string, { uid: string; ve
   return found;
 }
 
+/** The numbers of objects by kind that a check prints. */
+const kindsIn = ({ stdout }: CliResult): string[] => stdout.match(/^ *\d+ {2}\S+$/gm) ?? [];
+
 /** Nothing listens there, and no other test gets the port from the system. */
 const CLOSED = '127.0.0.1:1';
 
@@ -163,6 +166,9 @@ describeWithEtcd('B18: clusterpass store', () => {
     token = (await server.call('POST', tokenPath(), { body })).json.status.token;
     objects = await everything(server);
     version = (await server.call('GET', CLUSTERS)).json.metadata.resourceVersion;
+    // The server has the file.
+    const used = await store('export', '--data-dir', inFolder('data'), '-f', inFolder('early'));
+    expect([used.code, used.stderr]).toEqual([1, expect.stringContaining('is in use')]);
     await server.stop();
     await move(['--data-dir', inFolder('data')], inFolder('archive-0'), etcdUrl(), storeProcess);
 
@@ -195,14 +201,13 @@ describeWithEtcd('B18: clusterpass store', () => {
     ]);
   });
 
+  // The versions after an import: test/conformance/import-promises.ts. A server on one: test/documents/backup.test.ts.
   it('moves a fleet from etcd to SQLite', async () => {
-    await move(['--store', etcdUrl()], inFolder('archive-1'), `sqlite:${inFolder('back.db')}`);
-    const server = await serve(`sqlite:${inFolder('back.db')}`);
-    await expectMoved(server);
-    // The server has the file.
-    const used = await store('export', '--store', `sqlite:${inFolder('back.db')}`, '-f', inFolder('early'));
-    expect([used.code, used.stderr]).toEqual([1, expect.stringContaining('is in use')]);
-    await server.stop();
+    const back = `sqlite:${inFolder('back.db')}`;
+    await move(['--store', etcdUrl()], inFolder('archive-1'), back);
+    const [there, here] = await Promise.all([store('check', '--store', etcdUrl()), store('check', '--store', back)]);
+    expect(here.stdout).toMatch(/ 11 {2}clusters\n(.*\n)*.*: 0 problems/);
+    expect(kindsIn(here)).toEqual(kindsIn(there));
   });
 
   it('an import that opens etcd several times says once that it waits for it', async () => {
