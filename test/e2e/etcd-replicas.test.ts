@@ -50,8 +50,8 @@ describeWithEtcd('B8: replicas on one etcd', () => {
   });
 
   it('a write that one has acknowledged is in the next list, and the next get, at the other', async () => {
-    const WRITERS = 20;
-    const ROUNDS = 25;
+    const WRITERS = 10;
+    const ROUNDS = 12;
     let reads = 0;
     await Promise.all(
       Array.from({ length: WRITERS }, async (_, writer) => {

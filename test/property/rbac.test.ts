@@ -438,6 +438,7 @@ describe('compiled policy', () => {
           for (const caller of CALLERS) for (const question of asked) expectAgreement(fleet, caller, question);
         }
       }),
+      propertyRuns(40, 600),
     );
   });
 
