@@ -33,6 +33,7 @@ interface RecordedAnswer {
 
 const recording: { cases: RecordedCase[] } = parse(
   await readFile(new URL('recorded/reviews.yaml', import.meta.url), 'utf8'),
+  { merge: true },
 );
 const cases = recording.cases.map((each) => ({ ...each, answer: whole(each) }));
 
