@@ -687,8 +687,9 @@ describe('clusterpass grant', () => {
 
     expect(await admin.ok([...args, '--for', '8h', '--apply'])).toMatch(/ applied\n$/);
     expect(await visible()).toBe('cluster.clusterregistry.k8s.io/beta\n');
-    const again = await admin.run([...args, '--apply', '-o', 'json']);
-    expect(again.stderr).toContain('without an end in 1 cluster: beta\nIt has that role already in 1 cluster: beta\n');
+    const again = await admin.run([...args, '--agents', '--apply', '-o', 'json']);
+    expect(again.stderr).toMatch(/^User jill, with its agents, gets .* without an end in 1 cluster: beta\n/);
+    expect(again.stderr).toContain('\nIt has that role already in 1 cluster: beta\n');
     const elsewhere = await admin.ok([...args.slice(0, -2), '--cluster', 'alpha']);
     expect(elsewhere).toMatch(/without an end in 1 cluster: alpha\nfleetrolebinding/);
     const { metadata, spec } = JSON.parse(again.stdout);

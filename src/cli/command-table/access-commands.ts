@@ -148,6 +148,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
         doc: 'The longest pass through it, e.g. `15m`.',
         field: /spec\.maxPassSeconds/,
       },
+      { flags: '--agents', doc: 'Agents of the subject get passes through it, too.', field: /spec\.agents/ },
       { flags: '--apply', doc: 'Write the binding.' },
       output('json', 'yaml'),
     ],

@@ -20,14 +20,23 @@ it.each([
     },
   ],
   [
-    'a group, in one namespace of one cluster, with times',
+    'a group with its agents, in one namespace of one cluster, with times',
     [],
-    { group: 'shop', role: 'Role/deployer', cluster: 'prod-eu-1', namespace: 'shop', for: '8h', maxPass: '15m' },
+    {
+      group: 'shop',
+      role: 'Role/deployer',
+      cluster: 'prod-eu-1',
+      namespace: 'shop',
+      for: '8h',
+      maxPass: '15m',
+      agents: true,
+    },
     {
       subjects: [{ kind: 'Group', name: 'shop' }],
       roleRef: { kind: 'Role', name: 'deployer' },
       clusters: { names: ['prod-eu-1'] },
       namespaces: ['shop'],
+      agents: 'Allow',
       expiresAt: '2026-11-20T18:00:00Z',
       maxPassSeconds: 900,
     },
@@ -51,10 +60,11 @@ it.each([
   });
 });
 
-it('has the same name for another time, and another name for another grant', () => {
+it('has the same name for another time and for agents, and another name for another grant', () => {
   const { name } = bound(['jane'], view).metadata;
   expect(name).toMatch(/^jane-clusterpass-viewer-env-dev-/);
-  expect(bound(['jane'], { ...view, for: '8h', maxPass: '15m' }, NOW + 1000).metadata.name).toBe(name);
+  const otherTime = { ...view, for: '8h', maxPass: '15m', agents: true };
+  expect(bound(['jane'], otherTime, NOW + 1000).metadata.name).toBe(name);
   const others = [
     bound(['JANE'], view),
     bound([], { ...view, group: 'jane' }),

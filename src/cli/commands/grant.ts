@@ -63,14 +63,15 @@ export function bindingOf(invocation: Invocation, now: number) {
   const seconds = secondsOf(invocation, 'for');
   const expiresAt = seconds === undefined ? undefined : toTimestamp(now + seconds * 1000);
   const maxPassSeconds = secondsOf(invocation, 'maxPass');
+  const agents = invocation.is('agents') ? 'Allow' : undefined;
   const namespaces = namespace === undefined ? {} : { namespaces: [namespace] };
   const scope = { subjects: [subject] as const, roleRef, clusters, ...namespaces };
   return {
     apiVersion: `${fleetRoleBindingKind.group}/${fleetRoleBindingKind.version}`,
     kind: fleetRoleBindingKind.kind,
-    // Without the times: the same grant for longer is the same object.
+    // Without times and agents: the same grant for longer is the same object.
     metadata: { name: hashedName([subject.name, roleRef.name, clustersText(clusters), namespace], scope) },
-    spec: { ...scope, ...defined({ expiresAt, maxPassSeconds }) },
+    spec: { ...scope, ...defined({ agents, expiresAt, maxPassSeconds }) },
   };
 }
 
@@ -107,12 +108,13 @@ const MAX_NAMES = 12;
 
 /** Who gains what, where and until when: as far as the caller may ask, which does not decide about the grant. */
 async function effectOf(client: Client, { spec }: GrantBinding): Promise<string[]> {
-  const { roleRef, clusters, namespaces, expiresAt } = spec;
+  const { roleRef, clusters, namespaces, agents, expiresAt } = spec;
   const [{ kind, name, namespace }] = spec.subjects;
   const role = `${roleRef.kind} ${roleRef.name}`;
   const where = namespaces === undefined ? '' : ` in the namespace ${namespaces.join(', ')}`;
   const until = expiresAt === undefined ? 'without an end' : `until ${expiresAt}`;
-  const gain = `${kind} ${namespace === undefined ? name : `${namespace}/${name}`} gets ${role}${where} ${until}`;
+  const who = `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}${agents ? ', with its agents,' : ''}`;
+  const gain = `${who} gets ${role}${where} ${until}`;
   try {
     const selected =
       clusters.names ??
