@@ -80,9 +80,8 @@ function flagsText({ flags = [] }: Command, common: readonly string[]): string {
 export function renderCliReference(): string {
   const commands = [...COMMANDS, ...LOCAL_COMMANDS];
   const common = commonItems(commands);
-  const list = commands.map(({ path }) => `[${path.join(' ')}](#${path.join('-')})`).join(',\n');
   return [
-    `${HEAD}${list}.\n\n`,
+    HEAD,
     `${CONNECTION}${flagList(CONNECTION_FLAGS.map(flagItem))}`,
     `## Common flags\n\nSeveral commands have these.\n\n${flagList(common)}`,
     ...commands.map((command) => section(command, common)),
