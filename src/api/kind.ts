@@ -1,46 +1,10 @@
 import type { TSchema } from 'typebox';
 import type { BodyStyle, StructShape } from './codec/shape.ts';
 import type { FieldError } from './field-error.ts';
+import type { ObjectMeta } from './kinds/meta.ts';
 import type { Verb } from './request.ts';
 
-export interface OwnerReference {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  uid: string;
-  controller?: boolean;
-  blockOwnerDeletion?: boolean;
-}
-
-export interface ObjectMeta {
-  name?: string;
-  generateName?: string;
-  namespace?: string;
-  uid?: string;
-  resourceVersion?: string;
-  generation?: number;
-  creationTimestamp?: string;
-  deletionTimestamp?: string;
-  deletionGracePeriodSeconds?: number;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  ownerReferences?: OwnerReference[];
-  finalizers?: string[];
-  selfLink?: string;
-  managedFields?: ManagedFieldsEntry[];
-}
-
-/** What one manager owns of an object. */
-export interface ManagedFieldsEntry {
-  manager?: string;
-  operation?: string;
-  apiVersion?: string;
-  time?: string;
-  fieldsType?: string;
-  /** A tree of field paths. In stored objects it is JSON text: most readers do not need it. */
-  fieldsV1?: unknown;
-  subresource?: string;
-}
+export type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './kinds/meta.ts';
 
 /** Any object of the catalog. Fields beyond these are declared by the kind's schema. */
 export interface ApiObject {

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import { type FieldError, forbiddenField } from '../field-error.ts';
 import { selectorSizeProblem } from '../selector-limits.ts';
 import { list, stringMap, struct, text, texts } from './meta.ts';
@@ -26,14 +27,7 @@ export const labelSelectorSchema = ({ strict = false } = {}) =>
     { mapType: 'atomic', ...(strict ? { strict } : {}) },
   );
 
-export interface LabelSelectorFields {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly {
-    readonly key?: string;
-    readonly operator?: string;
-    readonly values?: readonly string[];
-  }[];
-}
+export type LabelSelectorFields = Static<ReturnType<typeof labelSelectorSchema>>;
 
 export function selectorSizeErrors(selector: LabelSelectorFields, at: string): FieldError[] {
   const { matchLabels = {}, matchExpressions = [] } = selector;

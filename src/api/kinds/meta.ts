@@ -1,7 +1,6 @@
-import { type TProperties, type TSchema, Type } from 'typebox';
+import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { memberOf } from '../../lib/json.ts';
 import { bodySchema, type SchemaNode } from '../codec/shape.ts';
-import type { ApiObject, Kind } from '../kind.ts';
 
 /** What kinds share. The order of properties is the order in which kube-apiserver writes them. */
 
@@ -62,14 +61,14 @@ export const stringMap = (description?: string, limits: { maxProperties?: number
   );
 
 /** The text at a path of names; `""` for none. */
-export const textAt = (object: ApiObject, ...path: string[]): string => {
+export const textAt = (object: object, ...path: string[]): string => {
   const value = memberOf(object, ...path);
   return typeof value === 'string' ? value : '';
 };
 
 /** Fields by which callers can select, each named by its path. */
-export const selectable = (...paths: string[]): Kind['selectableFields'] =>
-  Object.fromEntries(paths.map((path) => [path, (object: ApiObject) => textAt(object, ...path.split('.'))]));
+export const selectable = (...paths: string[]) =>
+  Object.fromEntries(paths.map((path) => [path, (object: object) => textAt(object, ...path.split('.'))]));
 
 const OwnerReferenceSchema = struct(
   'OwnerReference',
@@ -124,6 +123,11 @@ const ObjectMetaSchema = struct('ObjectMeta', 'Standard object metadata.', {
     description: 'Who owns which fields. Maintained by the server; `[{}]` clears it.',
   }),
 });
+
+export type OwnerReference = Static<typeof OwnerReferenceSchema>;
+/** What one manager owns of an object. In stored objects `fieldsV1` is JSON text: most readers do not need it. */
+export type ManagedFieldsEntry = Static<typeof ManagedFieldsEntrySchema>;
+export type ObjectMeta = Static<typeof ObjectMetaSchema>;
 
 /** The first fields of every object, in the order of built-in types. */
 export const typeMeta = {
