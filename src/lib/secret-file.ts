@@ -175,7 +175,7 @@ export async function replaceSecretFile(path: string, content: Uint8Array): Prom
 }
 
 /** A directory entry survives a power cut only after the directory itself was synced. */
-async function syncDirectory(dir: string): Promise<void> {
+export async function syncDirectory(dir: string): Promise<void> {
   const handle = await open(dir, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     await handle.sync();

@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, statfs, 
 import { dirname, join, parse } from 'node:path';
 import { pause } from '../../lib/backoff.ts';
 import { codeOf } from '../../lib/file-problem.ts';
+import { syncDirectory } from '../../lib/secret-file.ts';
 
 export interface AuditFileOptions {
   readonly path: string;
@@ -172,7 +173,7 @@ export class AuditFile {
       // A pipe cannot be read back: for one, `append` keeps this.
       if (this.#isRegular) this.#endsMidLine = stats.size > 0 && (await lastByte(handle, stats.size)) !== NEWLINE;
       // A new file is lost in a power failure if its folder is not synchronized.
-      if (this.#isRegular && stats.size === 0) await syncFolder(dirname(path));
+      if (this.#isRegular && stats.size === 0) await syncDirectory(dirname(path));
     } catch (error) {
       await handle.close();
       // Another process has rotated the file between two of these steps.
@@ -266,13 +267,4 @@ function writeFrom({ fd }: FileHandle, bytes: Uint8Array, offset: number): Promi
 async function lastByte(handle: FileHandle, size: number): Promise<number | undefined> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
   return bytesRead === 1 ? buffer[0] : undefined;
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
