@@ -51,11 +51,7 @@ const TRY_MS = 250;
  * a write stalls, commits are rejected at once, so that requests do not wait for the disk.
  */
 export class AuditLog {
-  readonly #file: AuditLogOptions['file'];
-  readonly #logger: Logger;
-  readonly #consequence: string;
-  readonly #later: NonNullable<AuditLogOptions['later']>;
-  readonly #maxWaitingBytes: number;
+  readonly #options: Required<AuditLogOptions>;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
   /** How many of them are commits. */
@@ -68,18 +64,10 @@ export class AuditLog {
   #lost = 0;
   #lostBefore = 0;
   #failing = false;
-  readonly #stallMs: number;
   #isStalled = false;
 
   constructor(options: AuditLogOptions) {
-    const { file, logger, consequence, later = laterUnref } = options;
-    const { maxWaitingBytes = MAX_WAITING_BYTES, stallMs = STALL_MS } = options;
-    this.#stallMs = stallMs;
-    this.#file = file;
-    this.#logger = logger;
-    this.#consequence = consequence;
-    this.#later = later;
-    this.#maxWaitingBytes = maxWaitingBytes;
+    this.#options = { later: laterUnref, maxWaitingBytes: MAX_WAITING_BYTES, stallMs: STALL_MS, ...options };
   }
 
   get counts(): AuditCounts {
@@ -108,11 +96,11 @@ export class AuditLog {
   /** Writes the rest, if the disk takes it in time. */
   async close(): Promise<void> {
     this.#closed = true;
-    const isWritten = await firstWithin(this.#stallMs, this.#writeRest());
+    const isWritten = await firstWithin(this.#options.stallMs, this.#writeRest());
     const left = this.#waiting.length;
-    if (left > 0) this.#logger.error({ lost: this.#lost + left }, 'audit events were lost');
+    if (left > 0) this.#options.logger.error({ lost: this.#lost + left }, 'audit events were lost');
     // A file with a write that has not returned cannot be closed.
-    if (isWritten) await this.#file.close();
+    if (isWritten) await this.#options.file.close();
   }
 
   async #writeRest(): Promise<true> {
@@ -122,7 +110,7 @@ export class AuditLog {
   }
 
   #take(entry: Waiting): boolean {
-    if (this.#waitingBytes + entry.line.length > this.#maxWaitingBytes) return false;
+    if (this.#waitingBytes + entry.line.length > this.#options.maxWaitingBytes) return false;
     this.#waiting.push(entry);
     this.#waitingBytes += entry.line.length;
     if (entry.durable !== undefined) this.#commits += 1;
@@ -132,7 +120,7 @@ export class AuditLog {
   #schedule(ms: number): void {
     if (this.#scheduled || this.#running !== undefined || this.#closed) return;
     this.#scheduled = true;
-    this.#later(() => {
+    this.#options.later(() => {
       this.#scheduled = false;
       void this.#run();
     }, ms);
@@ -185,7 +173,7 @@ export class AuditLog {
   }
 
   async #append(bytes: Uint8Array, batch: readonly Waiting[]): Promise<void> {
-    const limitMs = this.#failing ? Math.min(TRY_MS, this.#stallMs) : this.#stallMs;
+    const limitMs = this.#failing ? Math.min(TRY_MS, this.#options.stallMs) : this.#options.stallMs;
     let steps = 0;
     // In steps, each of which a timer counts once: while the event loop is blocked, time passes that the disk has not
     // taken, and its answer waits.
@@ -193,7 +181,7 @@ export class AuditLog {
       if (++steps === STALL_STEPS) this.#stall(batch, limitMs);
     });
     try {
-      await this.#file.append(bytes);
+      await this.#options.file.append(bytes);
     } finally {
       stop();
       this.#isStalled = false;
@@ -216,7 +204,7 @@ export class AuditLog {
     if (!this.#failing) {
       this.#failing = true;
       this.#lostBefore = this.#lost;
-      this.#logger.error({ err: error }, `the audit log cannot be written: ${this.#consequence}`);
+      this.#options.logger.error({ err: error }, `the audit log cannot be written: ${this.#options.consequence}`);
     }
     const commits = this.#waiting.filter(({ durable }) => durable !== undefined);
     this.#waiting = this.#waiting.filter(({ durable }) => durable === undefined);
@@ -230,7 +218,7 @@ export class AuditLog {
   #succeeded(): void {
     if (!this.#failing) return;
     this.#failing = false;
-    this.#logger.warn({ lost: this.#lost - this.#lostBefore }, 'the audit log can be written again');
+    this.#options.logger.warn({ lost: this.#lost - this.#lostBefore }, 'the audit log can be written again');
   }
 }
 

@@ -46,7 +46,7 @@ interface EtcdLeadershipOptions {
   /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
   /** Default: a timer. Ends with the signal. */
-  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 interface Term {
@@ -58,33 +58,23 @@ interface Term {
 
 /** Campaigns until it is closed. The leader's key is bound to a lease, so it expires when the leader stops renewing. */
 export class EtcdLeadership implements Leadership {
-  readonly #members: EtcdLeadershipOptions['members'];
-  readonly #space: KeySpace;
+  readonly #options: EtcdLeadershipOptions & Required<Pick<EtcdLeadershipOptions, 'now' | 'sleep'>>;
   readonly #sameStore: EtcdCompare;
-  readonly #isReplaced: () => boolean;
-  readonly #logger: EtcdLeadershipOptions['logger'];
-  readonly #trace: Trace | undefined;
-  readonly #now: () => number;
-  readonly #wait: NonNullable<EtcdLeadershipOptions['sleep']>;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #term: Term | undefined;
 
   constructor(options: EtcdLeadershipOptions) {
-    const { members, space, meta, isReplaced, logger, trace, now = () => performance.now(), sleep = onTimer } = options;
-    this.#members = members;
-    this.#space = space;
+    const { space, meta } = options;
+    this.#options = { now: () => performance.now(), sleep: onTimer, ...options };
     this.#sameStore = { target: MOD_REVISION, key: space.metaKey, modRevision: meta.modRevision };
-    this.#isReplaced = isReplaced;
-    this.#logger = logger;
-    this.#trace = trace;
-    this.#now = now;
-    this.#wait = sleep;
     this.#running = this.#run();
   }
 
   leads(): boolean {
-    return this.#term !== undefined && !this.#isReplaced() && this.#now() < this.#term.validUntil - MARGIN_MS;
+    return (
+      this.#term !== undefined && !this.#options.isReplaced() && this.#options.now() < this.#term.validUntil - MARGIN_MS
+    );
   }
 
   fence(): Guard | undefined {
@@ -100,10 +90,10 @@ export class EtcdLeadership implements Leadership {
   async #run(): Promise<void> {
     while (!this.#closing.signal.aborted) {
       try {
-        this.#term = this.#isReplaced() ? undefined : await this.#campaign();
+        this.#term = this.#options.isReplaced() ? undefined : await this.#campaign();
         if (this.#term !== undefined) await this.#lead(this.#term);
       } catch (error) {
-        this.#logger?.warn({ err: toStorageError(error, 'elect a leader') }, 'the leader election failed');
+        this.#options.logger?.warn({ err: toStorageError(error, 'elect a leader') }, 'the leader election failed');
       }
       await this.#sleep(CAMPAIGN_MS);
     }
@@ -111,17 +101,17 @@ export class EtcdLeadership implements Leadership {
 
   /** The new term, or undefined while another replica leads. */
   async #campaign(): Promise<Term | undefined> {
-    const key = this.#space.key(LEADER_KEY);
-    const members = this.#members;
+    const key = this.#options.space.key(LEADER_KEY);
+    const members = this.#options.members;
     const held = await members.callIdempotent(RANGE, { key, keysOnly: true }, TIMEOUT, { doing: 'read the leader' });
     if (held.kvs.length > 0) return undefined;
-    const requested = this.#now();
+    const requested = this.#options.now();
     const { id, ttl } = await members.callIdempotent(LEASE_GRANT, { ttl: LEASE_SECONDS }, TIMEOUT, {
       doing: 'grant a lease',
     });
     const created = await this.#elect(key, id);
     if (created === undefined) return undefined;
-    this.#logger?.info({}, 'this replica leads');
+    this.#options.logger?.info({}, 'this replica leads');
     const term = { lease: id, created, validUntil: 0 };
     this.#extend(term, requested + ttl * 1_000);
     return term;
@@ -129,14 +119,14 @@ export class EtcdLeadership implements Leadership {
 
   #extend(term: Term, validUntil: number): void {
     term.validUntil = validUntil;
-    this.#trace?.('leads', { epoch: term.created, for: validUntil - MARGIN_MS - this.#now() });
+    this.#options.trace?.('leads', { epoch: term.created, for: validUntil - MARGIN_MS - this.#options.now() });
   }
 
   /** The revision of the leader's key; undefined if another replica was faster, and the lease is given back. */
   async #elect(key: Uint8Array, lease: bigint): Promise<Revision | undefined> {
     let isWon = false;
     try {
-      const { succeeded, header } = await this.#members.callOnce(
+      const { succeeded, header } = await this.#options.members.callOnce(
         TXN,
         TXN.request.encode({
           compare: [this.#sameStore, { target: CREATE_REVISION, key, createRevision: 0 }],
@@ -146,7 +136,7 @@ export class EtcdLeadership implements Leadership {
         { doing: 'elect a leader' },
       );
       isWon = succeeded;
-      return succeeded ? this.#space.fromEtcd(header?.revision ?? 0) : undefined;
+      return succeeded ? this.#options.space.fromEtcd(header?.revision ?? 0) : undefined;
     } finally {
       // An election without an answer may be won: until its lease expires, no replica would lead.
       if (!isWon) await this.#revoke(lease);
@@ -159,24 +149,24 @@ export class EtcdLeadership implements Leadership {
     try {
       for (;;) {
         await this.#sleep(pauseMs);
-        if (this.#closing.signal.aborted || this.#isReplaced()) return;
-        const sent = this.#now();
+        if (this.#closing.signal.aborted || this.#options.isReplaced()) return;
+        const sent = this.#options.now();
         const renewed = await this.#renew(term).catch(() => undefined);
         if (renewed !== undefined && renewed > 0) this.#extend(term, sent + renewed * 1_000);
-        else if (renewed === 0 || this.#now() > term.validUntil) return;
+        else if (renewed === 0 || this.#options.now() > term.validUntil) return;
         pauseMs = renewed === undefined ? RETRY_MS : RENEW_MS;
       }
     } finally {
       this.#term = undefined;
-      this.#logger?.info({}, 'this replica no longer leads');
-      this.#trace?.('resigned', { epoch: term.created });
+      this.#options.logger?.info({}, 'this replica no longer leads');
+      this.#options.trace?.('resigned', { epoch: term.created });
       await this.#revoke(term.lease);
     }
   }
 
   /** The seconds for which the lease is valid; 0 when it has expired, or the key of the term is gone. */
   async #renew({ lease: id, created }: Term): Promise<number> {
-    const { ttl } = await this.#members.callStream(
+    const { ttl } = await this.#options.members.callStream(
       LEASE_KEEP_ALIVE_PATH,
       leaseKeepAliveRequest,
       leaseKeepAliveResponse,
@@ -184,10 +174,15 @@ export class EtcdLeadership implements Leadership {
       TIMEOUT.attemptMs,
     );
     // A lease outlives its key, which an operator removes with the rest of a store.
-    const createRevision = this.#space.toEtcd(created);
-    const { succeeded } = await this.#members.callIdempotent(
+    const createRevision = this.#options.space.toEtcd(created);
+    const { succeeded } = await this.#options.members.callIdempotent(
       TXN,
-      { compare: [this.#sameStore, { target: CREATE_REVISION, key: this.#space.key(LEADER_KEY), createRevision }] },
+      {
+        compare: [
+          this.#sameStore,
+          { target: CREATE_REVISION, key: this.#options.space.key(LEADER_KEY), createRevision },
+        ],
+      },
       TIMEOUT,
       { doing: 'read the leader' },
     );
@@ -196,13 +191,13 @@ export class EtcdLeadership implements Leadership {
 
   /** So that the others need not wait until the lease expires. When this fails, they wait. */
   async #revoke(id: bigint): Promise<void> {
-    await this.#members
+    await this.#options.members
       .callIdempotent(LEASE_REVOKE, { id }, { attemptMs: 1_000, totalMs: 1_000 }, { doing: 'revoke a lease' })
       .catch(() => undefined);
   }
 
   async #sleep(ms: number): Promise<void> {
-    await this.#wait(ms, this.#closing.signal).catch(() => undefined);
+    await this.#options.sleep(ms, this.#closing.signal).catch(() => undefined);
   }
 }
 

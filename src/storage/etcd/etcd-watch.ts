@@ -136,8 +136,7 @@ function reachedBy(response: EtcdWatchResponse, changes: readonly Change[], spac
  */
 class ProgressRequester {
   readonly #open: OpenStream<EtcdWatchRequest, EtcdWatchResponse>;
-  readonly #head: Head;
-  readonly #deadMs: number;
+  readonly #options: Pick<WatchStreamOptions, 'head' | 'deadMs' | 'onAnswer'>;
   #position: Revision = 0;
   /**
    * The member has sent the id of the watch. Before that it holds back events but not progress reports, which belong to
@@ -151,7 +150,6 @@ class ProgressRequester {
   /** How long the member has been silent since the request, without pauses of this process. */
   #silentMs = 0;
   #lastCheck = performance.now();
-  readonly #onAnswer: (ms: number) => void;
   #timer: NodeJS.Timeout | undefined;
   #stopChecking: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -161,14 +159,12 @@ class ProgressRequester {
     options: Pick<WatchStreamOptions, 'head' | 'deadMs' | 'onAnswer'>,
   ) {
     this.#open = open;
-    this.#head = options.head;
-    this.#deadMs = options.deadMs;
-    this.#onAnswer = options.onAnswer;
+    this.#options = options;
   }
 
   start(position: Revision): void {
     this.#position = position;
-    this.#unsubscribe = this.#head.onAdvance(() => this.#schedule(REQUEST_AFTER_MS));
+    this.#unsubscribe = this.#options.head.onAdvance(() => this.#schedule(REQUEST_AFTER_MS));
     this.#stopChecking = every(CHECK_MS, () => this.#check());
     this.#schedule(REQUEST_AFTER_MS);
   }
@@ -182,7 +178,7 @@ class ProgressRequester {
         const { value, done } = await iterator.next();
         this.#waiting = false;
         if (done === true) return;
-        if (this.#requestedAt !== undefined) this.#onAnswer(performance.now() - this.#requestedAt);
+        if (this.#requestedAt !== undefined) this.#options.onAnswer(performance.now() - this.#requestedAt);
         this.#requestedAt = undefined;
         yield value as EtcdWatchResponse;
       }
@@ -208,10 +204,10 @@ class ProgressRequester {
   }
 
   #schedule(ms: number): void {
-    if (this.#timer !== undefined || this.#head.revision <= this.#position) return;
+    if (this.#timer !== undefined || this.#options.head.revision <= this.#position) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#stopChecking === undefined || this.#head.revision <= this.#position) return;
+      if (this.#stopChecking === undefined || this.#options.head.revision <= this.#position) return;
       this.#request();
       this.#schedule(REPEAT_MS);
     }, ms);
@@ -236,7 +232,7 @@ class ProgressRequester {
       return;
     }
     this.#silentMs += elapsed;
-    if (this.#silentMs <= this.#deadMs) return;
+    if (this.#silentMs <= this.#options.deadMs) return;
     this.#open.stream.destroy(
       new StorageError('unavailable', `the member ${this.#open.member.address} does not answer`),
     );
