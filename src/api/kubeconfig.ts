@@ -123,14 +123,6 @@ export interface NamedFields {
   readonly fields: Fields;
 }
 
-export interface ParsedKubeconfig {
-  /** The name of the current context; `""` if there is none. */
-  readonly current: string;
-  readonly contexts: readonly NamedFields[];
-  readonly clusters: readonly NamedFields[];
-  readonly users: readonly NamedFields[];
-}
-
 /** Of one file. The default of the parser is 100, which a file of many contexts with one anchor exceeds. */
 export const MAX_ALIASES = { maxAliasCount: 100_000 };
 
@@ -138,7 +130,7 @@ export const MAX_ALIASES = { maxAliasCount: 100_000 };
  * Reads a kubeconfig as kubectl does: its first document, and the last of two keys. Undefined for anything else: the
  * message of a parser would quote the text. `withoutUsers`: the part with credentials does not become an object.
  */
-export function parseKubeconfig(text: string, { withoutUsers = false } = {}): ParsedKubeconfig | undefined {
+export function parseKubeconfig(text: string, { withoutUsers = false } = {}) {
   const document = parseDocument(text, { uniqueKeys: false });
   if (document.errors.some(({ code }) => code !== 'MULTIPLE_DOCS') || !isMap(document.contents)) return undefined;
   if (withoutUsers) while (document.delete('users'));
@@ -150,6 +142,7 @@ export function parseKubeconfig(text: string, { withoutUsers = false } = {}): Pa
     return undefined;
   }
   return {
+    /** `""` if there is none. */
     current: stringField(root, 'current-context') ?? '',
     contexts: entriesOf(root.contexts, 'context'),
     clusters: entriesOf(root.clusters, 'cluster'),

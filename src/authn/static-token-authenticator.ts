@@ -34,7 +34,7 @@ export class TokenFileError extends Error {
 /** Rejects when nothing in the file can be used. A line with a mistake is left out and reported, as at a reload. */
 export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Promise<StaticTokenAuthenticator> {
   const { file } = parts;
-  const read = async (): Promise<CallerTable | undefined> => {
+  const read = async () => {
     const table = await load(parts);
     const callers = table && Array.from(table.users, ([digest, user]) => [digest, callerOf(digest, user)] as const);
     return callers && { callers: new Map(callers), refused: table.refused };
@@ -55,11 +55,6 @@ export async function openStaticTokenAuthenticator(parts: StaticTokenParts): Pro
     refusedLines: () => followed.current().refused,
     close: followed.close,
   };
-}
-
-interface CallerTable {
-  readonly callers: ReadonlyMap<string, Caller>;
-  readonly refused: number;
 }
 
 interface UserTable {

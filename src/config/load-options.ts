@@ -2,7 +2,7 @@ import { didYouMean } from '../lib/nearest.ts';
 import { readConfigFile } from './config-file.ts';
 import type { Option } from './option.ts';
 import { flagOf, keyOf, OPTION_NAMES, OPTIONS, type OptionName, type OptionValues, variableOf } from './options.ts';
-import { resolveOptions, type ServeOptions } from './serve-options.ts';
+import { resolveOptions } from './serve-options.ts';
 import { resolveStore, type StoreOptions } from './store-options.ts';
 import { ValueError } from './values.ts';
 
@@ -24,12 +24,6 @@ interface OptionSources {
   readonly flags: Flags;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-}
-
-interface LoadedOptions {
-  readonly options: ServeOptions;
-  /** Logged; they do not prevent the start. */
-  readonly warnings: readonly string[];
 }
 
 interface Given {
@@ -100,7 +94,8 @@ const unsafeVariables = (env: OptionSources['env']): string[] =>
     ? ['NODE_TLS_REJECT_UNAUTHORIZED: "0" disables certificate verification: unset it']
     : [];
 
-export function loadServeOptions(sources: OptionSources): LoadedOptions {
+/** The warnings are logged: they do not prevent the start. */
+export function loadServeOptions(sources: OptionSources) {
   // Each value was returned by the parser of its option, which is what OptionValues states.
   const resolved = resolveOptions(loadValues(sources, OPTION_NAMES) as OptionValues);
   if (resolved.problems.length > 0) throw new OptionsError(resolved.problems);

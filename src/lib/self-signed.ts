@@ -3,14 +3,8 @@ import { isIP } from './network.ts';
 
 /** A certificate (RFC 5280) that signs itself, in DER: Node reads certificates, but makes none. */
 
-export interface SelfSigned {
-  /** PEM. */
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** For a server at these names and IPv4 addresses, with a P-256 key. It can sign no other certificate. */
-export function selfSigned(names: readonly string[], from: Date, until: Date): SelfSigned {
+/** PEM, for a server at these names and IPv4 addresses, with a P-256 key. It can sign no other certificate. */
+export function selfSigned(names: readonly string[], from: Date, until: Date) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const serial = randomBytes(16);
   // Positive, and without a leading zero.
@@ -42,7 +36,7 @@ export function selfSigned(names: readonly string[], from: Date, until: Date): S
   const base64 = whole.toString('base64').replaceAll(/.{64}/g, '$&\n').trimEnd();
   return {
     cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
-    key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
   };
 }
 

@@ -13,14 +13,6 @@ import { selfSigned } from '../lib/self-signed.ts';
 import type { Logger } from '../observability/logger.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
-/** The demo over TLS: kubectl sends tokens over TLS only. */
-export interface DemoFront {
-  readonly url: string;
-  /** A context for each caller of the demo, with its token: no program is needed for one. */
-  readonly kubeconfig: string;
-  close(): void;
-}
-
 type FrontOptions = Pick<ServeOptions, 'dataDir' | 'demo' | 'demoTlsListen' | 'listen' | 'tls'>;
 
 const DAY_MS = 86_400_000;
@@ -28,14 +20,15 @@ const VALID_DAYS = 365;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /**
- * Passes connections at `--demo-tls-listen` on to the listener of the server, and writes the kubeconfig. Undefined for
- * a server without the demo or with a certificate, and, with a warning, if another program has the port.
+ * The demo over TLS: kubectl sends tokens over TLS only. Passes connections at `--demo-tls-listen` on to the listener
+ * of the server, and writes the kubeconfig. Undefined for a server without the demo or with a certificate, and, with a
+ * warning, if another program has the port.
  */
 export async function openDemoFront(
   { dataDir, demo, demoTlsListen, listen, tls }: FrontOptions,
   baseUrl: string,
   logger: Logger,
-): Promise<DemoFront | undefined> {
+) {
   if (!demo || demoTlsListen === undefined || tls !== undefined) return undefined;
   // A port that the system has chosen is in the base URL.
   const listener = { host: listen.host, port: listen.port === 0 ? Number(new URL(baseUrl).port) : listen.port };
@@ -68,6 +61,7 @@ export async function openDemoFront(
   const url = `https://${demoTlsListen.host}:${port}`;
   return {
     url,
+    /** A context for each caller of the demo, with its token: no program is needed for one. */
     kubeconfig: await writeKubeconfig(dataDir, url, pair.cert),
     close: () => {
       server.close();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
-import { type Authenticator, createAuthenticator } from '../authn/authenticator.ts';
+import { createAuthenticator } from '../authn/authenticator.ts';
 import { type BootstrapTokenParts, createBootstrapTokenAuthenticator } from '../authn/bootstrap-token-authenticator.ts';
 import { type ConnectorTokenParts, createConnectorAuthenticator } from '../authn/connector-authenticator.ts';
 import {
@@ -33,22 +33,6 @@ interface AuthenticatorParts {
   readonly work: WorkQueue;
 }
 
-interface OpenedAuthenticator {
-  readonly authenticator: Authenticator;
-  /** Origins of the token endpoints of an identity provider, for the console's content security policy. */
-  readonly originsOf: (issuer: string) => readonly string[];
-  /** Whether a file is gone, so that its callers are refused. */
-  readonly isGone: { tokenFile(): boolean; authenticationConfig(): boolean };
-  /** For metrics: the same by option, and whether the keys of an identity provider cannot be fetched, by issuer. */
-  readonly failing: {
-    files(): Readonly<Record<string, boolean>>;
-    /** Lines of `--token-auth-file` that are left out for a mistake. */
-    lines(): number;
-    issuers(): Readonly<Record<string, boolean>>;
-  };
-  close(): void;
-}
-
 /** Opens every source of callers: static tokens, the admin token, issued tokens, identity providers. */
 export async function openAuthenticator({
   options,
@@ -60,7 +44,7 @@ export async function openAuthenticator({
   connectors,
   logger,
   work,
-}: AuthenticatorParts): Promise<OpenedAuthenticator> {
+}: AuthenticatorParts) {
   const mcpAudience = mcpAudienceOf(issuers.baseUrl);
   const closers: (() => void)[] = [];
   const opened = <T extends { close(): void }>(source: T): T => {
@@ -116,6 +100,7 @@ export async function openAuthenticator({
         'the issuer of --console-oidc-issuer is not in --authentication-config with this audience',
       );
     }
+    /** Whether a file is gone, so that its callers are refused. */
     const isGone = {
       tokenFile: () => staticTokens.some((file) => file.isGone()),
       authenticationConfig: () => jwt?.isGone() === true,
@@ -132,9 +117,12 @@ export async function openAuthenticator({
         people: createPeopleAuthenticator({ verifier: peopleVerifier, prefix: options.peoplePrefix }),
         audienceOf: issuers.issuerFor,
       }),
-      originsOf: (issuer) => jwt?.originsOf(issuer) ?? [],
+      /** Origins of the token endpoints of an identity provider, for the console's content security policy. */
+      originsOf: (issuer: string) => jwt?.originsOf(issuer) ?? [],
       isGone,
+      /** For metrics: the same by option, and whether the keys of an identity provider cannot be fetched, by issuer. */
       failing: {
+        /** Lines of `--token-auth-file` that are left out for a mistake. */
         lines: () => staticTokens.reduce((sum, file) => sum + file.refusedLines(), 0),
         files: () => ({
           'token-auth-file': isGone.tokenFile(),

@@ -19,13 +19,6 @@ type Deliveries = Readonly<
   Record<string, { readonly sent: number; readonly failed: number; readonly waiting: number }>
 >;
 
-interface OpenedNotifier {
-  deliveries(): Deliveries;
-  /** Whether the file cannot be used, and how many receivers have failed for long. */
-  problems(): number;
-  stop(): Promise<void>;
-}
-
 /** A receiver that fails for longer is a problem. */
 const FAILING_MS = 300_000;
 
@@ -39,10 +32,10 @@ export const signingKeyEnds = ({ keyRing }: State['signing'], rotationMs: number
   });
 
 /** Tells receivers of events, as `--notify-config` says. A part of `compose`. */
-export async function openNotifier(parts: NotifierParts): Promise<OpenedNotifier> {
+export async function openNotifier(parts: NotifierParts) {
   const { options, version, catalog, issuers, store, objects, leadership, logger, work, certificateEnd } = parts;
   const { notifyConfig: file, productName } = options;
-  if (file === undefined) return { deliveries: () => ({}), problems: () => 0, stop: async () => {} };
+  if (file === undefined) return { deliveries: (): Deliveries => ({}), problems: () => 0, stop: async () => {} };
   let problem = '';
   const followed = await followFiles({
     what: `--notify-config ${file}`,
@@ -78,7 +71,8 @@ export async function openNotifier(parts: NotifierParts): Promise<OpenedNotifier
     work: work.job('notifications'),
   });
   return {
-    deliveries: notifier.deliveries,
+    deliveries: (): Deliveries => notifier.deliveries(),
+    /** Whether the file cannot be used, and how many receivers have failed for long. */
     problems: () => {
       const failing = Object.values(notifier.deliveries()).filter(
         ({ failingSince = Date.now() }) => Date.now() - failingSince > FAILING_MS,

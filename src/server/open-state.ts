@@ -21,8 +21,8 @@ import { measuredStore } from '../storage/measured-store.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
 import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
-import { openSigning, type Signing } from '../tokens/open-signing.ts';
-import { openTokenRecords, type TokenRecords } from '../tokens/revocations/token-records.ts';
+import { openSigning } from '../tokens/open-signing.ts';
+import { openTokenRecords } from '../tokens/revocations/token-records.ts';
 import { createObjects, type Objects } from './create-objects.ts';
 import type { OpenedStore } from './open-store.ts';
 import type { Siblings } from './workers/worker-catch-up.ts';
@@ -64,8 +64,8 @@ export interface State {
   /** A writer that records each change in the audit log, under the name of the part that makes it. */
   readonly auditedWriterOf: (part: string) => ReturnType<typeof auditedWriter>;
   readonly grants: GrantStore;
-  readonly signing: Signing;
-  readonly tokenRecords: TokenRecords;
+  readonly signing: Awaited<ReturnType<typeof openSigning>>;
+  readonly tokenRecords: Awaited<ReturnType<typeof openTokenRecords>>;
 }
 
 /** Opens the store, fills the caches, and reads the signing keys and the records of tokens. A part of `compose`. */

@@ -2,14 +2,13 @@ import { relative } from 'node:path';
 import { ADMIN_TOKEN_FILE } from '../authn/fixed-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { shellWord } from '../lib/shell-word.ts';
-import type { DemoFront } from './demo-front.ts';
 import { DEMO_USERS } from './demo-users.ts';
 
 /** Printed after the start: the next commands, ready to copy. */
 export function welcome(
   { dataDir, productName, demo, tls }: Pick<ServeOptions, 'dataDir' | 'productName' | 'demo' | 'tls'>,
   baseUrl: string,
-  front?: Pick<DemoFront, 'url' | 'kubeconfig'>,
+  front?: { readonly url: string; readonly kubeconfig: string },
 ): string {
   const folder = fromHere(dataDir);
   // Trusts the certificate itself, so the command works with any CA and with a self-signed certificate.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compactedRevision } from '../../test/conformance/harness.ts';
-import { type Compactor, type CompactorClock, startCompactor } from './compactor.ts';
+import { type CompactorClock, startCompactor } from './compactor.ts';
 import type { Store } from './contract.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
@@ -39,7 +39,7 @@ class FakeClock implements CompactorClock {
 let directory: string;
 let store: Store;
 let clock: FakeClock;
-let compactor: Compactor | undefined;
+let compactor: ReturnType<typeof startCompactor> | undefined;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'clusterpass-compactor-'));

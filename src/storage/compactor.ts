@@ -28,11 +28,6 @@ interface CompactorOptions {
   readonly logger?: { warn(fields: object, message: string): void };
 }
 
-export interface Compactor {
-  /** Resolves when a running compaction has ended. */
-  stop(): Promise<void>;
-}
-
 /**
  * Compacts any store at an interval. A store does not know when a revision was written, so this samples the revision at
  * each interval with the time of the sample, which is never earlier than the write.
@@ -45,7 +40,7 @@ export function startCompactor({
   retainRevisions,
   intervalMs,
   logger,
-}: CompactorOptions): Compactor {
+}: CompactorOptions) {
   const stopping = new AbortController();
   /** By this process. There are no states before the first revision. */
   let compacted: Revision = 1;
@@ -82,6 +77,7 @@ export function startCompactor({
 
   const running = run();
   return {
+    /** Resolves when a running compaction has ended. */
     async stop() {
       stopping.abort();
       await running;

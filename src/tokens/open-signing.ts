@@ -6,28 +6,13 @@ import type { AudienceAlgorithms } from './audience-algorithms.ts';
 import type { Issuers } from './claims.ts';
 import { openExternalSigner, withExternalKeys } from './external/external-signer.ts';
 import { connectSigner, createSignerClient } from './external/signer-client.ts';
-import { createIssuerDocuments, type IssuerDocuments } from './issuer-documents.ts';
+import { createIssuerDocuments } from './issuer-documents.ts';
 import type { Algorithm } from './keys/algorithms.ts';
 import { loadEncryptionKey } from './keys/encryption-key.ts';
-import { type KeyRingOptions, openKeyRing, type StoredKeyRing } from './keys/key-ring.ts';
+import { type KeyRingOptions, openKeyRing } from './keys/key-ring.ts';
 import { RING_KEY } from './keys/ring-store.ts';
-import {
-  createSigningKeyPublisher,
-  type SigningKeyPublisher,
-  type SigningKeyPublisherParts,
-} from './keys/signing-key-publisher.ts';
-import { createSigner, type Signer } from './signer.ts';
-
-/** The keys, the signer, and the documents that verifiers read. */
-export interface Signing {
-  readonly keyRing: StoredKeyRing;
-  readonly signer: Signer;
-  /** Encrypts continue tokens. The same in every replica and after a restart, so that any replica continues a list. */
-  readonly sealKey: Uint8Array;
-  readonly documents: IssuerDocuments;
-  readonly publisher: SigningKeyPublisher;
-  close(): Promise<void>;
-}
+import { createSigningKeyPublisher, type SigningKeyPublisherParts } from './keys/signing-key-publisher.ts';
+import { createSigner } from './signer.ts';
 
 interface SigningOptions extends Pick<KeyRingOptions, 'store' | 'leadership' | 'now' | 'removalTime'> {
   readonly issuers: Issuers;
@@ -46,7 +31,8 @@ interface SigningOptions extends Pick<KeyRingOptions, 'store' | 'leadership' | '
 /** How often the SigningKey objects are compared with the ring, in memory. */
 const PUBLISH_MS = 5_000;
 
-export async function openSigning(options: SigningOptions): Promise<Signing> {
+/** The keys, the signer, and the documents that verifiers read. */
+export async function openSigning(options: SigningOptions) {
   const { store, issuers, dataDir, algorithm, algorithmFor, leadership, logger } = options;
   const dir = join(dataDir, 'keys');
   const hasSigningKeys = async (): Promise<boolean> => (await store.get(RING_KEY)) !== undefined;
@@ -104,6 +90,7 @@ export async function openSigning(options: SigningOptions): Promise<Signing> {
     keyRing,
     signer,
     publisher,
+    /** Encrypts continue tokens. The same everywhere and after a restart: any replica continues a list. */
     sealKey: encryptionKey.derive('continue tokens'),
     documents: createIssuerDocuments({ keyRing, issuers, peoplePrefix: options.peoplePrefix, onChange }),
     close: async () => {

@@ -8,17 +8,10 @@ import type { KeyValue, Revision, Store } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
 import { ArchiveError, type ArchiveItem } from './archive.ts';
 
-interface CheckReport {
-  readonly revision: Revision;
-  /** By resource; keys that are not objects count as `internal`. */
-  readonly counts: ReadonlyMap<string, number>;
-  /** One sentence each. */
-  readonly problems: readonly string[];
-}
-
-/** Reads all keys at one revision, and reports inconsistencies. */
-export async function checkStore(store: Store, catalog: Catalog): Promise<CheckReport> {
+/** Reads all keys at one revision, and reports inconsistencies: one sentence each. */
+export async function checkStore(store: Store, catalog: Catalog) {
   const revision = await store.revision();
+  /** By resource; keys that are not objects count as `internal`. */
   const counts = new Map<string, number>();
   const problems: string[] = [];
   const created = new Map<string, Revision>();

@@ -1,4 +1,6 @@
-import { type EtcdStoreOptions, type OpenedEtcd, openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
+import { type EtcdStoreOptions, openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
+
+type OpenedEtcd = Awaited<ReturnType<typeof openEtcdStore>>;
 
 /** Opens stores, and closes all of them. */
 export function opener() {

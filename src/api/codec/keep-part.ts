@@ -12,11 +12,6 @@ import { MAX_VIOLATIONS, type Path, pathText } from './violations.ts';
  * data. The manifest of a whole object is accepted. The fields that are not kept are dropped with a warning, whatever
  * `fieldValidation` says. Other unknown fields stay in the tree, where the schema reader reports them.
  */
-interface KeptPart {
-  readonly root: JsonNode;
-  /** Paths of the dropped fields that had a value, in document order. */
-  readonly dropped: readonly string[];
-}
 
 /** kubectl stores the whole manifest in it, with the fields that are not kept. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -37,8 +32,11 @@ interface Walk {
   undeclared: number;
 }
 
-/** Drops the fields that the kind does not keep from a body, or with `isPatch` from a strategic merge patch. */
-export function keepPart(root: JsonNode, shape: StructShape, { isPatch = false } = {}): KeptPart {
+/**
+ * Drops the fields that the kind does not keep from a body, or with `isPatch` from a strategic merge patch. `dropped`:
+ * the paths of those that had a value, in document order.
+ */
+export function keepPart(root: JsonNode, shape: StructShape, { isPatch = false } = {}) {
   if (!shape.keepsPart) return { root, dropped: [] };
   const dropped = new Set<string>();
   const kept = keep({ isPatch, dropped, undeclared: 0 }, root, shape, undefined);

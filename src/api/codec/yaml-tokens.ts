@@ -25,16 +25,11 @@ const MAX_STACK = MAX_DEPTH + 4;
 
 const CORE_TAGS: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
 
-interface YamlTokens {
-  readonly tokens: CST.Token[];
-  readonly lines: LineCounter;
-}
-
 /**
  * The first stage of parsing YAML: tokens, so that hostile text is refused at the first offending token. Anchors and
  * aliases (a few lines of them can expand to gigabytes), directives and tags beyond the core schema are refused.
  */
-export function readYamlTokens(text: string, maxTokens: number): YamlTokens {
+export function readYamlTokens(text: string, maxTokens: number) {
   const lines = new LineCounter();
   lines.addNewLine(0);
   const parser = new Parser(lines.addNewLine);

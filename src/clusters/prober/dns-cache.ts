@@ -1,12 +1,6 @@
 import { Cache } from '../../lib/cache.ts';
 import type { Resolve } from '../upstream/dial.ts';
 
-interface DnsCache {
-  readonly resolve: Resolve;
-  /** The next lookup of this name asks the resolver. */
-  forget(hostname: string): void;
-}
-
 /** More names than a fleet has. */
 const MAX_NAMES = 20_000;
 
@@ -15,20 +9,21 @@ const MAX_NAMES = 20_000;
  * every interval would be more than a slow resolver answers. Owned by the probe worker. An entry dies after `ttlMs`,
  * and at once when a probe of its cluster fails.
  */
-export function createDnsCache(resolve: Resolve, ttlMs: number, now?: () => number): DnsCache {
+export function createDnsCache(resolve: Resolve, ttlMs: number, now?: () => number) {
   const addresses = new Cache<string, readonly string[]>({
     maxEntries: MAX_NAMES,
     ttlMs,
     ...(now === undefined ? {} : { now }),
   });
   return {
-    resolve: async (hostname) => {
+    resolve: async (hostname: string): Promise<readonly string[]> => {
       const cached = addresses.get(hostname);
       if (cached !== undefined) return cached;
       const resolved = await resolve(hostname);
       addresses.set(hostname, resolved);
       return resolved;
     },
-    forget: (hostname) => addresses.delete(hostname),
+    /** The next lookup of this name asks the resolver. */
+    forget: (hostname: string) => addresses.delete(hostname),
   };
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { UpstreamCluster } from '../upstream/upstream-contract.ts';
-import { openProbeWorker, type ProbeWorker } from './probe-worker-client.ts';
+import { openProbeWorker } from './probe-worker-client.ts';
 
 /** A worker that answers by the name of the cluster. */
 const SCRIPT = `
@@ -13,7 +13,7 @@ const SCRIPT = `
   };
   serveStarter(() => ({ probe }), {});`;
 
-let worker: ProbeWorker;
+let worker: ReturnType<typeof openProbeWorker>;
 let time = 0;
 const open = (): void => {
   time = 0;

@@ -28,11 +28,6 @@ export interface ProbeWorkerOptions {
   readonly now: () => number;
 }
 
-export interface ProbeWorker {
-  probe(cluster: UpstreamCluster, signal: AbortSignal, refreshToken?: string): Promise<Outcome>;
-  close(): Promise<void>;
-}
-
 /** A worker that exits is not restarted sooner, in case it cannot start at all. */
 const RESTART_MS = 10_000;
 /** The memory of a probe is freed with its connection; a worker that needs more has a leak. */
@@ -42,7 +37,7 @@ const MAX_HEAP_MB = 512;
  * Runs probes in a worker thread. A TLS handshake blocks a thread for some milliseconds; on the main thread hundreds of
  * them in a second would delay every request.
  */
-export function openProbeWorker({ entry, settings, now }: ProbeWorkerOptions): ProbeWorker {
+export function openProbeWorker({ entry, settings, now }: ProbeWorkerOptions) {
   let worker: { readonly thread: Thread; readonly rpc: Rpc<ProbeMethods> } | undefined;
   let startedAt = Number.NEGATIVE_INFINITY;
   let isClosed = false;
@@ -58,7 +53,7 @@ export function openProbeWorker({ entry, settings, now }: ProbeWorkerOptions): P
   };
 
   return {
-    probe: async (cluster, signal, refreshToken) => {
+    probe: async (cluster: UpstreamCluster, signal: AbortSignal, refreshToken?: string): Promise<Outcome> => {
       if (isClosed) throw new Error('the prober is closed');
       if (worker === undefined || worker.rpc.lost !== undefined) {
         if (now() - startedAt < RESTART_MS) throw new Error('the probe thread exited; it is started again soon');

@@ -1,7 +1,6 @@
 import type { Logger } from '../../observability/logger.ts';
 import type { Trace } from '../../observability/protocol-trace.ts';
-import { StorageError, type Store } from '../contract.ts';
-import type { Leadership } from '../leadership.ts';
+import { StorageError } from '../contract.ts';
 import type { StoreTime } from '../store-time.ts';
 import { toStorageError } from './etcd-errors.ts';
 import { EtcdLeadership } from './etcd-leadership.ts';
@@ -24,17 +23,8 @@ export interface EtcdStoreOptions extends EtcdAccess {
   readonly followCredentials?: (use: (credentials: EtcdCredentials) => void) => () => void;
 }
 
-export interface OpenedEtcd {
-  readonly store: Store;
-  readonly time: StoreTime;
-  /** When the client certificate in use expires, in milliseconds; undefined without one. */
-  readonly certificateExpiry: () => number | undefined;
-  /** Takes part in the leader election from now on. Close it before the store. */
-  campaign(): Leadership;
-}
-
 /** Opens the store in etcd. Rejects with `unavailable` or `unreadable`. */
-export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEtcd> {
+export async function openEtcdStore(options: EtcdStoreOptions) {
   const { prefix, logger, trace, existing = false, openWithinMs = 10_000, followCredentials, ...access } = options;
   const timeout: CallTimeout = { attemptMs: 3_000, totalMs: openWithinMs, hedgeMs: 500 };
   const members = new Members(access);
@@ -55,8 +45,10 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedEt
     });
     return {
       store,
-      time: { ask: (monotonic) => members.times(monotonic) },
+      time: { ask: (monotonic) => members.times(monotonic) } satisfies StoreTime,
+      /** When the client certificate in use expires, in milliseconds; undefined without one. */
       certificateExpiry: () => members.certificateExpiry,
+      /** Takes part in the leader election from now on. Close it before the store. */
       campaign: () => new EtcdLeadership({ members, space, meta, isReplaced: () => store.isReplaced, logger, trace }),
     };
   } catch (error) {

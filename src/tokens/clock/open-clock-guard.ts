@@ -24,11 +24,6 @@ export interface OpenClockGuardOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
-interface OpenedClockGuard {
-  readonly guard: ClockGuard;
-  close(): void;
-}
-
 const READ_MS = 10_000;
 /** While the clock is wrong: it may be set at any moment, or the machine may just have resumed. */
 const READ_WHEN_WRONG_MS = 1_000;
@@ -37,7 +32,7 @@ const WRITE_MS = 60_000;
 const CHECK_MS = 1_000;
 
 /** Resolves after the first reading of the other source of time. */
-export async function openClockGuard(options: OpenClockGuardOptions): Promise<OpenedClockGuard> {
+export async function openClockGuard(options: OpenClockGuardOptions) {
   const { time, every, now, logger } = options;
   const limitMs = options.limitMs === 0 ? Number.POSITIVE_INFINITY : options.limitMs;
   const source = time === undefined ? await openStoredTime(options, limitMs) : await openMemberClocks(options, time);

@@ -65,14 +65,7 @@ function readKid(kid: unknown, where: string): string {
   return kid;
 }
 
-interface SignatureResponse {
-  readonly header: string;
-  readonly alg: string;
-  readonly kid: string;
-  readonly signature: Buffer;
-}
-
-export function readSignature(response: JsonObject): SignatureResponse {
+export function readSignature(response: JsonObject) {
   requireSuccess(response);
   checkMembers(response, ['id', 'header', 'signature'], 'the response');
   const { header, signature } = response;

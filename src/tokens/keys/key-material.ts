@@ -98,21 +98,11 @@ export async function readSigningKey(record: KeyRecord, verification: Verificati
   };
 }
 
-/** A public key in the key set (RFC 7517), members in the order of O-02. */
-interface PublicJwk {
-  readonly use: 'sig';
-  readonly kty: string;
-  readonly kid: string;
-  readonly crv?: string;
-  readonly alg: string;
-  readonly x?: string;
-  readonly y?: string;
-  readonly n?: string;
-  readonly e?: string;
-}
-
-/** Member by member: the export of a private key has members that must not be published. */
-export function publicJwk({ publicKey, kid, alg }: Pick<VerificationKey, 'publicKey' | 'kid' | 'alg'>): PublicJwk {
+/**
+ * A public key in the key set (RFC 7517), members in the order of O-02. Member by member: the export of a private key
+ * has members that must not be published.
+ */
+export function publicJwk({ publicKey, kid, alg }: Pick<VerificationKey, 'publicKey' | 'kid' | 'alg'>) {
   const { kty, crv, x, y, n, e } = publicKey.export({ format: 'jwk' });
   if (publicKey.type !== 'public' || kty === undefined) throw new TypeError('not a public key');
   return kty === 'EC' && crv !== undefined && x !== undefined && y !== undefined

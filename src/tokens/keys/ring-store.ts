@@ -23,18 +23,6 @@ export interface StoredRing {
   readonly revision: number;
 }
 
-/** The ring in the store: encrypted, and rejected unless it was encrypted with our key. */
-export interface RingStore {
-  read(): Promise<StoredRing | undefined>;
-  /**
-   * Replaces the ring at this revision; undefined when another writer was faster. With guards it is a write of the
-   * leader, and throws when another replica leads.
-   */
-  write(state: RingState, over: StoredRing | undefined, guards?: readonly Guard[]): Promise<StoredRing | undefined>;
-  /** Calls `use` with the ring, and with it after every change, until the signal. What cannot be read is reported. */
-  follow(options: FollowOptions): Promise<void>;
-}
-
 interface FollowOptions {
   readonly signal: AbortSignal;
   readonly use: (stored: StoredRing) => Promise<void>;
@@ -43,10 +31,10 @@ interface FollowOptions {
   readonly report: (error: unknown) => void;
 }
 
-export function createRingStore(
-  store: Pick<Store, 'get' | 'write' | 'watch' | 'revision'>,
-  key: EncryptionKey,
-): RingStore {
+export type RingStore = ReturnType<typeof createRingStore>;
+
+/** The ring in the store: encrypted, and rejected unless it was encrypted with our key. */
+export function createRingStore(store: Pick<Store, 'get' | 'write' | 'watch' | 'revision'>, key: EncryptionKey) {
   const decode = ({ value, modRevision }: Pick<KeyValue, 'value' | 'modRevision'>): StoredRing => ({
     state: unseal(value, key),
     revision: modRevision,
@@ -60,7 +48,15 @@ export function createRingStore(
   return {
     read,
 
-    async write(state, over, guards = []) {
+    /**
+     * Replaces the ring at this revision; undefined when another writer was faster. With guards it is a write of the
+     * leader, and throws when another replica leads.
+     */
+    async write(
+      state: RingState,
+      over: StoredRing | undefined,
+      guards: readonly Guard[] = [],
+    ): Promise<StoredRing | undefined> {
       const result = await store.write({
         key: RING_KEY,
         value: seal(state, key),
@@ -72,7 +68,8 @@ export function createRingStore(
       return undefined;
     },
 
-    async follow({ signal, use, reached, report }) {
+    /** Calls `use` with the ring, and with it after every change, until the signal. What cannot be read is reported. */
+    async follow({ signal, use, reached, report }: FollowOptions): Promise<void> {
       while (!signal.aborted) {
         try {
           // The revision first: a watch from the revision of the last change would need history that is compacted.

@@ -10,17 +10,6 @@ import type { Leadership } from '../../storage/leadership.ts';
 import { publicJwk } from './key-material.ts';
 import type { KeyEntry, StoredKeyRing } from './key-ring.ts';
 
-/** Publishes the keys as SigningKey objects, for list and watch. The program does not read them. */
-export interface SigningKeyPublisher {
-  /**
-   * Writes the state of the ring to the objects. Never rejects: a change of the ring is in force without them, and its
-   * caller must not repeat it. A failure is logged.
-   */
-  publish(): Promise<void>;
-  /** Publishes at the leader if the objects differ from the ring, e.g. after a failure or the death of a leader. */
-  maintain(): Promise<void>;
-}
-
 export interface SigningKeyPublisherParts {
   readonly kind: Kind;
   readonly keyRing: Pick<StoredKeyRing, 'entries'>;
@@ -30,7 +19,10 @@ export interface SigningKeyPublisherParts {
   readonly logger: Pick<Logger, 'error'>;
 }
 
-export function createSigningKeyPublisher(parts: SigningKeyPublisherParts): SigningKeyPublisher {
+export type SigningKeyPublisher = ReturnType<typeof createSigningKeyPublisher>;
+
+/** Publishes the keys as SigningKey objects, for list and watch. The program does not read them. */
+export function createSigningKeyPublisher(parts: SigningKeyPublisherParts) {
   let last: Promise<void> = Promise.resolve();
   let reported = '';
   const publishOnce = async (isNeeded: () => boolean): Promise<void> => {
@@ -51,7 +43,12 @@ export function createSigningKeyPublisher(parts: SigningKeyPublisherParts): Sign
     return last;
   };
   return {
+    /**
+     * Writes the state of the ring to the objects. Never rejects: a change of the ring is in force without them, and
+     * its caller must not repeat it. A failure is logged.
+     */
     publish: () => publishIf(() => true),
+    /** Publishes at the leader if the objects differ from the ring, e.g. after a failure or another leader's death. */
     maintain: () => publishIf(() => parts.leadership.leads() && isBehind(parts)),
   };
 }

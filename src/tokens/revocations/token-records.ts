@@ -10,7 +10,7 @@ import type { Store } from '../../storage/contract.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { createRevocations, type Revocations, recordLongestLifetime } from './revocations.ts';
 import { createSweep } from './sweep-expired.ts';
-import { createTrackedTokens, type TrackedTokens } from './tracked-tokens.ts';
+import { createTrackedTokens } from './tracked-tokens.ts';
 
 interface TokenRecordParts extends SweepTimer {
   readonly catalog: Catalog;
@@ -27,12 +27,6 @@ interface TokenRecordParts extends SweepTimer {
   readonly removalTime: () => number;
 }
 
-export interface TokenRecords {
-  readonly revocations: Revocations;
-  readonly tracked: TrackedTokens;
-  close(): Promise<void>;
-}
-
 /** A crash between the revocation of a token and the removal of its record leaves the record behind. */
 export const obsoleteRecords =
   (catalog: Pick<Catalog, 'issuedTokens'>, revocations: Pick<Revocations, 'isRevoked'>) =>
@@ -42,7 +36,7 @@ export const obsoleteRecords =
 const SWEEPER: User = { name: 'system:clusterpass:issuedtokens', uid: '', groups: [], extra: {} };
 
 /** The records of tokens that were issued: of tracked tokens, and of revoked ones. */
-export async function openTokenRecords(parts: TokenRecordParts): Promise<TokenRecords> {
+export async function openTokenRecords(parts: TokenRecordParts) {
   const { catalog, reader, writer, store, now } = parts;
   const longestLifetime = await recordLongestLifetime(store, parts.maxExpirationSeconds);
   const maxPerCaller = parts.maxRevocationsPerCaller;

@@ -59,13 +59,6 @@ export const requesterId = ({ name, uid }: User): string => digestOf([name, uid]
 export const digestOf = (parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
 
-/** For whom a record counts, as the value of a label, and in the words of a refusal. */
-export interface CountedFor {
-  readonly id: string;
-  /** With the verb: `User "jane" has`. */
-  readonly who: string;
-}
-
 type TokenReader = Pick<ObjectReader, 'find'>;
 
 /** The record of the token that a caller uses, if it is a tracked one. */
@@ -74,8 +67,11 @@ export function ownRecord(reader: TokenReader, kind: Kind, user: User): StoredOb
   return reader.find(kind, fleetKey(jti));
 }
 
-/** A person who can create tokens for many accounts must not have the quota of each. `kind`: that of issued tokens. */
-export function countedFor(reader: TokenReader, kind: Kind, caller: Requester): CountedFor {
+/**
+ * For whom a record counts, as the value of a label and, with the verb, in the words of a refusal: `User "jane" has`. A
+ * person who can create tokens for many accounts must not have the quota of each. `kind`: that of issued tokens.
+ */
+export function countedFor(reader: TokenReader, kind: Kind, caller: Requester) {
   const { home } = caller;
   const user = caller.as(undefined);
   const own = `User ${JSON.stringify(user.name)}`;

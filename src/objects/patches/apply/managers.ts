@@ -127,15 +127,11 @@ export function capUpdaters(managers: Managers): Managers {
   return capped;
 }
 
-/** A limit that the managers of an object exceed. */
-interface ManagersExcess {
-  readonly count: number;
-  /** What is counted, with the limit. */
-  readonly limit: string;
-}
-
-/** Undefined for managers within the limits. kube-apiserver bounds neither the number of appliers nor their sets. */
-export function excessOf(managers: Managers): ManagersExcess | undefined {
+/**
+ * How many of what exceed which limit; undefined for managers within the limits. kube-apiserver bounds neither the
+ * number of appliers nor their sets.
+ */
+export function excessOf(managers: Managers) {
   if (managers.size > MAX_MANAGERS) return { count: managers.size, limit: `at most ${MAX_MANAGERS} managers` };
   let [paths, text] = [0, 0];
   for (const { set } of managers.values()) {
