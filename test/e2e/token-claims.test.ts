@@ -7,11 +7,7 @@ import {
   bind,
   codeFor,
   createAccount,
-  createCluster,
-  createNamespace,
   createObjects,
-  createPod,
-  createSecret,
   inNamespace,
   issue,
   remove,
@@ -194,8 +190,6 @@ describe('the documents of an issuer', () => {
 });
 
 describe('how long a token is accepted', () => {
-  /** K-16 to K-24: a token is accepted as long as every object exists that it depends on, and no longer. */
-
   /** A token that is not accepted gets the same 401 at every path. */
   async function expectRefused(token: string): Promise<void> {
     expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
@@ -204,102 +198,21 @@ describe('how long a token is accepted', () => {
     expectUnauthorized(await server.call('GET', '/no/such/path', { token }));
   }
 
-  interface Dependency {
-    readonly token: () => Promise<string>;
-    readonly remove: () => Promise<void>;
-    /** Creates the removed objects again, with the same names. */
-    readonly again: () => Promise<unknown>;
-  }
-
-  const NAMESPACES = '/orchestrator/alpha/api/v1/namespaces';
   const bound = (kind: string, name: string) => ({ audiences: [], boundObjectRef: { kind, name } });
 
-  const DEPENDENCIES: readonly (readonly [string, Dependency])[] = [
-    [
-      'K-16, K-17: the account',
-      {
-        token: async () => {
-          await createAccount(server, 'brief');
-          return issue(server, tokenPath('brief'));
-        },
-        remove: () => remove(server, inNamespace('serviceaccounts/brief')),
-        again: () => createAccount(server, 'brief'),
-      },
-    ],
-    [
-      'K-18, K-19: the pod',
-      {
-        token: async () => {
-          await createPod(server, 'brief', { serviceAccountName: 'builder' });
-          return issue(server, tokenPath(), bound('Pod', 'brief'));
-        },
-        remove: () => remove(server, inNamespace('pods/brief')),
-        again: () => createPod(server, 'brief', { serviceAccountName: 'builder' }),
-      },
-    ],
-    [
-      'K-18, K-19: the secret',
-      {
-        token: async () => {
-          await createSecret(server, 'brief');
-          return issue(server, tokenPath(), bound('Secret', 'brief'));
-        },
-        remove: () => remove(server, inNamespace('secrets/brief')),
-        again: () => createSecret(server, 'brief'),
-      },
-    ],
-    [
-      'the namespace',
-      {
-        token: async () => {
-          await createNamespace(server, 'brief');
-          await createAccount(server, 'builder', 'brief');
-          return issue(server, tokenPath('builder', 'brief'));
-        },
-        remove: () => remove(server, `${NAMESPACES}/brief`),
-        again: async () => {
-          await createNamespace(server, 'brief');
-          await createAccount(server, 'builder', 'brief');
-        },
-      },
-    ],
-    [
-      'the cluster',
-      {
-        token: async () => {
-          await createCluster(server, 'brief');
-          await createNamespace(server, 'ci', 'brief');
-          await createAccount(server, 'builder', 'ci', 'brief');
-          return issue(server, tokenPath('builder', 'ci', 'brief'));
-        },
-        remove: () => remove(server, `${CLUSTERS}/brief`),
-        again: async () => {
-          await createCluster(server, 'brief');
-          await createNamespace(server, 'ci', 'brief');
-          await createAccount(server, 'builder', 'ci', 'brief');
-        },
-      },
-    ],
-  ];
-
   describe('the objects that a token depends on', () => {
-    it.each(DEPENDENCIES)(
-      '%s: its deletion ends the token at once, and a namesake does not revive it',
-      async (_, it) => {
-        const token = await it.token();
-        const other = await issue(server);
-        // Used before, so that it is in the cache of verified tokens (K-24).
-        expect(await codeFor(server, token)).toBe(200);
-        await it.remove();
-        await expectRefused(token);
-        await it.again();
-        await expectRefused(token);
-        expect(await codeFor(server, other), 'tokens of others are not touched').toBe(200);
-      },
-    );
-
-    it('K-21: the node of a bound pod need not exist', async () => {
-      expect(await codeFor(server, await issue(server, tokenPath(), bound('Pod', 'web-0')))).toBe(200);
+    // Each object that a token depends on, and a node, which need not exist: src/tokens/dependencies.test.ts.
+    it('K-17: the deletion of the account ends the token at once, and a namesake does not revive it', async () => {
+      await createAccount(server, 'brief');
+      const token = await issue(server, tokenPath('brief'));
+      const other = await issue(server);
+      // Used before, so that it is in the cache of verified tokens (K-24).
+      expect(await codeFor(server, token)).toBe(200);
+      await remove(server, inNamespace('serviceaccounts/brief'));
+      await expectRefused(token);
+      await createAccount(server, 'brief');
+      await expectRefused(token);
+      expect(await codeFor(server, other), 'tokens of others are not touched').toBe(200);
     });
 
     it('decision 13: an open watch ends with a 401 when the account is deleted', async () => {
