@@ -63,6 +63,28 @@ it('reads YAML as the API does: no aliases, no duplicate keys, no `yes` for bool
   ]);
 });
 
+it('reports each bad document with its line, and reads the others', async () => {
+  const account = 'apiVersion: v1\nkind: ServiceAccount\nmetadata: { name: homeless, namespace: ci }\n';
+  const documents = [
+    cluster('one'),
+    cluster('odd').replace('metadata', 'colour: red\nmetadata'),
+    'kind: [unclosed\n',
+    '# nothing but a remark\n',
+    account,
+    'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\n',
+    cluster('two'),
+  ];
+  await write('mixed.yaml', documents.join('---\n'));
+  const read = await readManifests(folder, { catalog, work });
+  expect(namesIn(read)).toEqual(['one', 'two']);
+  expect(read.problems.map(({ document, line, message }) => [document, line, message])).toEqual([
+    [2, 4, expect.stringContaining('strict decoding error: unknown field "colour"')],
+    [3, 9, expect.stringContaining('yaml: line 10')],
+    [4, 13, expect.stringContaining('metadata.annotations[clusterpass.dev/in-cluster]: Required value')],
+    [5, 17, expect.stringContaining('kind: Deployment in apps/v1 is not served here')],
+  ]);
+});
+
 it('reads JSON as JSON', async () => {
   const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n', annotations: {} as object } };
   await write(

@@ -197,49 +197,6 @@ it('an object that existed before is updated, and stays when its file is removed
   expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
 });
 
-it('a bad document is reported with its file, line and field, and the others are applied', async () => {
-  const before = logged(UNREAD, UNWRITTEN).length;
-  const address = '\nspec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: "http://h" }] } }\n';
-  await afterChange(() =>
-    write(
-      'mixed.yaml',
-      cluster('good-1'),
-      cluster('odd-field').replace('metadata', 'colour: red\nmetadata'),
-      cluster('odd-value').trimEnd() + address,
-      'kind: [unclosed\n',
-      '# nothing but a remark\n',
-      account('homeless').replace(/ {2}annotations.*\n/, ''),
-      'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\n',
-      cluster('twice').replace('}', ', labels: { a: b, a: c } }'),
-      cluster('good-1'),
-      cluster('good-2'),
-    ),
-  );
-  expect([await clusterIs('good-1'), await clusterIs('good-2')]).toEqual([true, true]);
-  const problems = logged(UNREAD, UNWRITTEN).slice(before);
-  expect(problems.filter(({ msg }) => msg === UNWRITTEN)).toMatchObject([{ document: 3 }]);
-  expect(
-    problems.every(({ level, file, path }) => level === 'error' && file === 'mixed.yaml' && path === followed.folder),
-  ).toBe(true);
-  const found = problems.map(({ document, line, problem }) => [document, line, String(problem)] as const);
-  expect(found.toSorted(([a], [b]) => Number(a) - Number(b))).toEqual([
-    [2, 4, expect.stringContaining('strict decoding error: unknown field "colour"')],
-    [
-      3,
-      9,
-      expect.stringContaining(
-        'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress: Invalid value: "http://h"',
-      ),
-    ],
-    [4, 14, expect.stringContaining('yaml: line 15')],
-    [5, 18, expect.stringContaining('metadata.annotations[clusterpass.dev/in-cluster]: Required value')],
-    [6, 24, expect.stringContaining('kind: Deployment in apps/v1 is not served here')],
-    [7, 28, expect.stringContaining('key "a" already set in map')],
-    [8, 32, 'already defined in mixed.yaml, document 1'],
-  ]);
-  await afterChange(() => unlink(join(followed.folder, 'mixed.yaml')));
-});
-
 it('an object whose cluster is missing is retried until the cluster exists', async () => {
   const left = logged(UNREAD).length;
   const report = await afterChange(() => write('later.yaml', account('early', 'someday')));
