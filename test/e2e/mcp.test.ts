@@ -170,10 +170,6 @@ describe('A35: tokens, MC-42, MC-43', () => {
   it('without a token, the challenge names the metadata of the resource', async () => {
     const metadata = `resource_metadata="${server.url}${METADATA}/mcp"`;
     expect(challengeOf(await post({ token: null }))).toEqual([401, `Bearer ${metadata}, scope="clusterpass:read"`]);
-    expect(challengeOf(await post({ token: 'wrong' }))).toEqual([
-      401,
-      `Bearer error="invalid_token", ${metadata}, scope="clusterpass:read"`,
-    ]);
   });
 
   it('only tokens that were issued for /mcp are accepted there', async () => {

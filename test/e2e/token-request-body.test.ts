@@ -52,21 +52,6 @@ describe('protobuf', () => {
       expect((await post(ask({ 1: { 3: 'elsewhere' }, 2: {} }))).code).toBe(400);
       expect((await post(ask({ 2: { 3: { 1: 'Node', 3: 'n' } } }))).code).toBe(400);
     });
-
-    it.each<[string, Uint8Array, string]>([
-      ['D-11: empty', new Uint8Array(), 'empty data (<empty>)'],
-      [
-        'D-11: no protobuf',
-        Buffer.from('abc'),
-        'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (616263)',
-      ],
-    ])('%s', async (_, body, why) => {
-      expectStatus(await post(body), {
-        code: 400,
-        reason: 'BadRequest',
-        message: `the object provided is unrecognized (must be of type TokenRequest): ${why}`,
-      });
-    });
   });
 
   describe('other objects in protobuf', () => {

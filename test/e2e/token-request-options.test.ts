@@ -123,15 +123,6 @@ describe('the contract of kube-apiserver', () => {
       const created = Date.parse(json.metadata.creationTimestamp);
       expect(Date.parse(json.status.expirationTimestamp)).toBe(created + 700_000);
     });
-
-    it.each([
-      ['by name', { kind: 'Node', apiVersion: 'v1', name: 'node-1' }],
-      ['by name and uid', { kind: 'Node', apiVersion: 'v1', name: 'node-1', uid: 'x' }],
-      ['without a name', { kind: 'Node', apiVersion: 'v1' }],
-    ])('T-33, decision 5: a binding to a node, %s', async (_, boundObjectRef) => {
-      const answer = await post(server, { spec: { audiences: [], boundObjectRef } });
-      expectStatus(answer, badRequest('cannot bind token to object of type /v1, Kind=Node'));
-    });
   });
 
   describe('T-12: the order of the checks around the parsing of the body', () => {

@@ -255,7 +255,7 @@ describe('C-A: the bound object', () => {
     ['T-17: a kind of 1.37', { kind: 'Node', apiVersion: 'v1', name: 'x' }, unbindable('/v1, Kind=Node')],
     ['T-17: an empty reference', {}, unbindable('/, Kind=')],
     ['T-17: a group', { kind: 'Pod', apiVersion: 'apps/v1', name: 'web-0' }, unbindable('apps/v1, Kind=Pod')],
-    ['decision 5: Node', { kind: 'Node', apiVersion: 'v1', name: 'node-1' }, unbindable('/v1, Kind=Node')],
+    ['T-33, decision 5: Node', { kind: 'Node', apiVersion: 'v1', name: 'node-1' }, unbindable('/v1, Kind=Node')],
     ['T-30: case counts', { kind: 'pod', apiVersion: 'v1', name: 'web-0' }, unbindable('/v1, Kind=pod')],
     ['T-18: a pod without a name', { kind: 'Pod', apiVersion: 'v1' }, badRequest('Name parameter required.')],
     ['T-18: a secret without a name', { kind: 'Secret', name: '' }, badRequest('Name parameter required.')],
