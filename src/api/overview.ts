@@ -20,10 +20,12 @@ export type FleetHour = readonly [
   refused: number,
 ];
 
-/** What the server knows about the fleet as a whole. */
-export interface Overview {
+/** Counts over the whole fleet. */
+export interface FleetCounts {
   readonly clusters: Readonly<Record<ConditionStatus, number>>;
-  /** By status and reason of the condition `Ready`, the most frequent first; at most twenty. */
+  /** The status of `CredentialUsable`, of the clusters that name a credential. */
+  readonly credentials: Readonly<Record<string, number>>;
+  /** By status and reason of the condition `Ready`. */
   readonly reasons: readonly { readonly status: ConditionStatus; readonly reason: string; readonly count: number }[];
   /** Clusters by minor version of Kubernetes, e.g. `1.36`; `""` if it is not known. */
   readonly versions: Readonly<Record<string, number>>;
@@ -32,6 +34,10 @@ export interface Overview {
   >;
   /** Access requests and passes that wait for a decision. */
   readonly waiting: Readonly<Record<'accessrequests' | 'passes', number>>;
+}
+
+/** What the console shows of the fleet as a whole. Of the reasons, the twenty most frequent. */
+export interface Overview extends Omit<FleetCounts, 'credentials'> {
   /** The oldest first. */
   readonly hours: readonly FleetHour[];
 }

@@ -10,7 +10,7 @@ interface HistoryParts {
   readonly store: Pick<Store, 'get' | 'write'>;
   /** The leader records the readiness of clusters, for all replicas. */
   readonly leadership: Pick<Leadership, 'leads'>;
-  readonly readiness: () => Readonly<Record<string, number>>;
+  readonly readiness: () => Promise<Readonly<Record<string, number>>>;
   /** What this process has issued and refused since it started. Each process records its own. */
   readonly tokens: () => Promise<Readonly<Record<'issued' | 'refused', number>>>;
   readonly every: (ms: number, act: () => void) => () => void;
@@ -29,14 +29,14 @@ const STOP_MS = 1_000;
  */
 export function startFleetHistory({ store, leadership, readiness, tokens, every, now, logger }: HistoryParts) {
   let told = { issued: 0, refused: 0 };
-  const present = (total: typeof told): FleetHour => {
-    const { True: ready = 0, False: notReady = 0, Unknown: unknown = 0 } = leadership.leads() ? readiness() : {};
+  const present = async (total: typeof told): Promise<FleetHour> => {
+    const { True: ready = 0, False: notReady = 0, Unknown: unknown = 0 } = leadership.leads() ? await readiness() : {};
     const hour = Math.floor(now() / 3_600_000);
     return [hour, ready, notReady, unknown, total.issued - told.issued, total.refused - told.refused];
   };
   async function record(): Promise<void> {
     const total = await tokens();
-    const row = present(total);
+    const row = await present(total);
     if (row.slice(1).every((count) => count === 0)) return;
     await updateKey(store, KEY, (before) => Buffer.from(JSON.stringify(withRow(decode(before), row))));
     told = total;
@@ -45,7 +45,7 @@ export function startFleetHistory({ store, leadership, readiness, tokens, every,
   const stop = every(RECORD_MS, rounds.start);
   return {
     /** The recorded hours, and the present one as far as this process knows it. */
-    hours: async () => withRow(decode((await store.get(KEY))?.value), present(await tokens())),
+    hours: async () => withRow(decode((await store.get(KEY))?.value), await present(await tokens())),
     /** Records once more, so that an upgrade loses nothing. */
     stop: async (): Promise<void> => {
       stop();

@@ -10,7 +10,7 @@ import type { createDispatcher } from '../handlers/dispatch.ts';
 import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { IssueToken } from '../handlers/token/token-input.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
-import type { Work, WorkQueue } from '../lib/work-queue.ts';
+import type { WorkQueue } from '../lib/work-queue.ts';
 import { isLow } from '../observability/audit/audit-file.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
@@ -59,7 +59,7 @@ interface ApiParts {
   readonly refusedLines: () => number;
   readonly manifestProblems: () => number;
   readonly notifyProblems: () => number;
-  readonly overview: (work: Work) => Promise<Overview>;
+  readonly overview: () => Promise<Overview>;
   readonly isCluster: (name: string) => boolean;
   /** Origins of the token endpoints of an identity provider. */
   readonly tokenOriginsOf: (issuer: string) => readonly string[];
@@ -174,7 +174,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         index: (caller, request) => parts().issuerIndex(caller, request),
         productName,
       }),
-      metricsRoutes(metrics, (work) => parts().overview(work)),
+      metricsRoutes(metrics, () => parts().overview()),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),
       consoleRoutes(consoleOptions),

@@ -211,12 +211,12 @@ export async function compose(
       store,
       leadership: { leads },
       tokens: metrics.tokenTotals,
-      readiness: () => overview.clusters(),
+      readiness: async () => (await overview.counts()).clusters,
     };
     const history = startFleetHistory({ ...recorded, every, now: Date.now, logger });
     closers.push(() => history.stop());
     const ends = { keyEnds, certificateEnd };
-    const overview = createFleetOverview({ ...base, reader, productName, ...ends, ...history, now: Date.now });
+    const overview = createFleetOverview({ ...base, reader, work, productName, ...ends, ...history, now: Date.now });
 
     observeParts(metrics, {
       audit,
@@ -225,8 +225,7 @@ export async function compose(
       catchUp: (timeoutMs) => freshness.catchUp(timeoutMs),
       cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
-      ...overview,
-      ends: () => overview.ends(work.job('metrics')),
+      fleet: overview.counts,
       connectors: () => connectorCounts(reader.cache(catalog.connectors), Date.now()),
       clock,
       keys: () => keyRing.entries(),

@@ -4,7 +4,7 @@ import { SUPPORT_ENDS, SUPPORT_READ, supportEnd } from '../../src/api/kubernetes
 import { startFleetHistory } from '../../src/clusters/fleet-history.ts';
 import { createFleetOverview } from '../../src/clusters/fleet-overview.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
-import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
+import { WorkQueue } from '../../src/lib/work-queue.ts';
 import { at, catalog, inFolder, type Objects, object, openObjects } from './object-store.ts';
 
 /** The overview and its history, over a real store, with the clock of the test. */
@@ -43,7 +43,7 @@ const inWorld = (test: (world: World) => Promise<void>): Promise<void> =>
       const history = startFleetHistory({
         store: objects.store,
         leadership: { leads: () => state.leads },
-        readiness: () => readiness,
+        readiness: async () => readiness,
         tokens: async () => ({ ...state.tokens }),
         every: (_, task) => {
           act = task;
@@ -143,12 +143,12 @@ it('counts reasons, versions, what ends within 30 days and what waits', () =>
     };
     const keys: [string, number][] = [];
     const overview = createFleetOverview({
-      ...{ catalog, reader, productName: 'orchestrator', now: () => clock.now },
+      ...{ catalog, reader, work: new WorkQueue(), productName: 'orchestrator', now: () => clock.now },
       keyEnds: () => keys,
       certificateEnd: () => keys[0]?.[1],
       hours: async () => [],
     });
-    const nothing = await overview.read(lonelyWork());
+    const nothing = await overview.read();
     expect(nothing).toEqual({
       clusters: { True: 0, False: 0, Unknown: 0 },
       reasons: [],
@@ -177,7 +177,7 @@ it('counts reasons, versions, what ends within 30 days and what waits', () =>
     await put(catalog.accessRequests, 'asked', { spec: { ...asked, reason: 'why' }, status: { phase: 'Pending' } });
     keys.push(['a', clock.now + DAY], ['b', clock.now + 60 * DAY]);
     await reader.catchUp();
-    expect(await overview.read(lonelyWork())).toEqual({
+    expect(await overview.read()).toEqual({
       clusters: { True: 1, False: 2, Unknown: 1 },
       reasons: [
         { status: 'False', reason: 'two words', count: 2 },
@@ -189,6 +189,11 @@ it('counts reasons, versions, what ends within 30 days and what waits', () =>
       waiting: { accessrequests: 1, passes: 0 },
       hours: [],
     });
+    // All metrics of a scrape have the counts of one walk; the next scrape has those of another.
+    const [walk, same] = [overview.counts(), overview.counts()];
+    expect(same).toBe(walk);
+    await walk;
+    expect(overview.counts()).not.toBe(walk);
   }));
 
 it('knows when the support of a version ends, but not of one that is newer than the table', () => {

@@ -1,12 +1,11 @@
 import { OVERVIEW_PATH, type Overview } from '../../api/overview.ts';
-import type { Work } from '../../lib/work-queue.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
 import { type PathRoutes, pathTable } from './routes.ts';
 
 /** Counts over all clusters, for those who may `get` these paths (the role `system:monitoring`). */
 export const metricsRoutes = (
   { contentType, text }: Pick<Metrics, 'contentType' | 'text'>,
-  overview: (work: Work) => Promise<Overview>,
+  overview: () => Promise<Overview>,
 ): PathRoutes =>
   pathTable({
     '/metrics': {
@@ -20,7 +19,7 @@ export const metricsRoutes = (
       public: false,
       handle: async ({ work }) => {
         await work.turn();
-        return { type: 'value', code: 200, value: await overview(work) };
+        return { type: 'value', code: 200, value: await overview() };
       },
     },
   });

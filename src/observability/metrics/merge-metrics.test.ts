@@ -21,7 +21,14 @@ async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'rea
   return registry.getMetricsAsJSON();
 }
 
-const ENDS = { clusterCAs: 0, certificates: 0, signingKeys: 0, bindings: 0, bootstrapTokens: 0 };
+const FLEET = {
+  clusters: { True: 0, False: 0, Unknown: 0 },
+  credentials: {},
+  reasons: [],
+  versions: {},
+  ends: { clusterCAs: 0, certificates: 0, signingKeys: 0, bindings: 0, bootstrapTokens: 0 },
+  waiting: { accessrequests: 0, passes: 0 },
+};
 
 const valuesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
@@ -66,15 +73,10 @@ it('sums no gauges of ours but those of requests, and leaders', async () => {
     catchUp: async () => true,
     cacheCapacity: 0,
     objects: () => [],
-    clusters: () => ({}),
-    reasons: () => [],
-    versions: () => ({}),
-    ends: async () => ENDS,
+    fleet: async () => FLEET,
     keys: () => [],
     keyRotationMs: 0,
-    credentials: () => ({}),
     connectors: () => ({}),
-    waiting: () => ({}),
     manifestProblems: () => 0,
     notifications: { deliveries: () => ({}), problems: () => 0 },
     clock: { skewSeconds: 0, isRight: () => true },

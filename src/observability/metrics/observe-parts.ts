@@ -1,6 +1,6 @@
 import { Counter, Gauge } from '@prometheus-io/client';
 import { CLUSTER_CONDITIONS } from '../../api/clusters/conditions.ts';
-import type { Overview } from '../../api/overview.ts';
+import type { FleetCounts } from '../../api/overview.ts';
 import { firstWithin } from '../../lib/first-within.ts';
 import type { MemoryUsage } from '../../lib/memory-account.ts';
 import type { VolumeSpace } from '../audit/audit-file.ts';
@@ -17,11 +17,7 @@ interface ObservedParts {
   /** How many events of each kind a watch can resume over. */
   readonly cacheCapacity: number;
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
-  /** The number of clusters, by the status of their condition `Ready`. */
-  readonly clusters: () => Readonly<Record<string, number>>;
-  readonly reasons: () => Overview['reasons'];
-  readonly versions: () => Overview['versions'];
-  readonly ends: () => Promise<Overview['ends']>;
+  readonly fleet: () => Promise<FleetCounts>;
   readonly keys: () => readonly {
     readonly kid: string;
     readonly state: string;
@@ -37,10 +33,7 @@ interface ObservedParts {
     /** False while nothing is signed. */
     isRight(): boolean;
   };
-  /** How many clusters have each status of `CredentialUsable`. */
-  readonly credentials: () => Readonly<Record<string, number>>;
   readonly connectors: () => Readonly<Record<string, number>>;
-  readonly waiting: () => Readonly<Record<string, number>>;
   readonly manifestProblems: () => number;
   readonly notifications: {
     /** By receiver; at the leader. */
@@ -146,10 +139,12 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
       .map(({ algorithm, created, signsFrom = created }) => [{ algorithm }, (signsFrom + keyRotationMs) / 1000]);
   const ages = (): Samples =>
     keys().map(({ kid, state, algorithm, created }) => [{ kid, state, algorithm }, (now() - created) / 1000]);
+  const fleet = (name: 'clusters' | 'credentials' | 'versions' | 'ends' | 'waiting') => async () =>
+    (await parts.fleet())[name];
   const known = (reason: string): string =>
     Object.hasOwn(CLUSTER_CONDITIONS.Ready.reasons, reason) ? reason : 'other';
-  const reasons = (): Samples =>
-    parts.reasons().map(({ status, reason, count }) => [{ ready: status, reason: known(reason) }, count]);
+  const reasons = async (): Promise<Samples> =>
+    (await parts.fleet()).reasons.map(({ status, reason, count }) => [{ ready: status, reason: known(reason) }, count]);
   const deliveries = (): Samples =>
     Object.entries(notifications.deliveries()).flatMap(([receiver, { sent, failed }]) => [
       [{ receiver, result: 'sent' }, sent],
@@ -179,17 +174,17 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   gauge('watch_cache_capacity', 'How many events a watch can resume over.', capacity, 'min');
   const counts = byResource(({ count }) => count);
   gauge('apiserver_resource_objects', 'Stored objects, by resource.', counts);
-  gauge('clusterpass_clusters', 'Clusters, by the status of their condition Ready.', by('ready', parts.clusters));
+  gauge('clusterpass_clusters', 'Clusters, by the status of their condition Ready.', by('ready', fleet('clusters')));
   gauge(
     'clusterpass_clusters_by_reason',
     'Clusters by status and reason of their condition Ready; reasons of other writers are "other".',
     labels(['ready', 'reason'], reasons),
   );
-  gauge('clusterpass_clusters_by_version', 'Clusters by minor version of Kubernetes.', by('minor', parts.versions));
+  gauge('clusterpass_clusters_by_version', 'Clusters by minor version of Kubernetes.', by('minor', fleet('versions')));
   gauge(
     'clusterpass_ending_within_30_days',
     'CAs of clusters, certificates, signing keys, bindings and bootstrap tokens that end within 30 days or have ended.',
-    by('what', parts.ends),
+    by('what', fleet('ends')),
   );
   gauge(
     'clusterpass_signing_key_age_seconds',
@@ -222,7 +217,7 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   gauge(
     'clusterpass_cluster_credentials',
     'Clusters that name a credential, by the status of their condition CredentialUsable.',
-    by('usable', parts.credentials),
+    by('usable', fleet('credentials')),
   );
   gauge(
     'clusterpass_connectors',
@@ -232,7 +227,7 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   gauge(
     'clusterpass_waiting_approvals',
     'Access requests and passes that wait for a decision, by resource.',
-    by('resource', parts.waiting),
+    by('resource', fleet('waiting')),
   );
   const manifests = 'Manifests that are left out or could not be written.';
   gauge('clusterpass_manifest_problems', manifests, parts.manifestProblems);
