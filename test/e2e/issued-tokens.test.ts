@@ -119,31 +119,29 @@ describe('a tracked token', () => {
   });
 });
 
-describe('who sees and revokes what', () => {
-  it('a caller sees its own tokens without a rule and others with one; without, it does not learn what exists', async () => {
-    const [kates, joes] = [await track('kate'), await track('joe')];
-    expect(await namesFor('kate')).toEqual([kates.jti]);
-    expect(await namesFor('joe')).toEqual([joes.jti]);
-    expect(await namesFor('auditor')).toEqual(expect.arrayContaining([kates.jti, joes.jti]));
-    const field = `?fieldSelector=spec.requestedBy.username%3Dkate,spec.cluster%3Dalpha`;
-    expect(await namesFor('auditor', field)).toEqual([kates.jti]);
-    expect(await namesFor('joe', field)).toEqual([]);
+it('who sees and revokes what: a caller sees its own tokens without a rule and others with one; without, it does not learn what exists', async () => {
+  const [kates, joes] = [await track('kate'), await track('joe')];
+  expect(await namesFor('kate')).toEqual([kates.jti]);
+  expect(await namesFor('joe')).toEqual([joes.jti]);
+  expect(await namesFor('auditor')).toEqual(expect.arrayContaining([kates.jti, joes.jti]));
+  const field = `?fieldSelector=spec.requestedBy.username%3Dkate,spec.cluster%3Dalpha`;
+  expect(await namesFor('auditor', field)).toEqual([kates.jti]);
+  expect(await namesFor('joe', field)).toEqual([]);
 
-    for (const jti of [kates.jti, UNKNOWN, 'not-a-jti']) {
-      expectStatus(await server.call('GET', `${PATH}/${jti}`, asUser('joe')), forbidden('joe', 'get', jti));
-      expectStatus(await revoke(jti, 'joe'), forbidden('joe', 'delete', jti));
-      expectStatus(await revoke(jti, 'auditor'), forbidden('auditor', 'delete', jti));
-    }
-    expect(await codeFor(server, kates.token)).toBe(200);
+  for (const jti of [kates.jti, UNKNOWN, 'not-a-jti']) {
+    expectStatus(await server.call('GET', `${PATH}/${jti}`, asUser('joe')), forbidden('joe', 'get', jti));
+    expectStatus(await revoke(jti, 'joe'), forbidden('joe', 'delete', jti));
+    expectStatus(await revoke(jti, 'auditor'), forbidden('auditor', 'delete', jti));
+  }
+  expect(await codeFor(server, kates.token)).toBe(200);
 
-    const uid = (await server.call('GET', `${PATH}/${kates.jti}`, asUser('kate'))).json.metadata.uid;
-    expect((await revoke(kates.jti, 'kate')).json).toEqual(success(kates.jti, uid));
-    expect((await revoke(joes.jti)).code).toBe(200);
-    for (const method of ['GET', 'DELETE'] as const) {
-      expect((await server.call(method, `${PATH}/${kates.jti}`, asUser('kate'))).code, method).toBe(404);
-    }
-    expectStatus(await revoke(kates.jti, 'joe'), forbidden('joe', 'delete', kates.jti));
-  });
+  const uid = (await server.call('GET', `${PATH}/${kates.jti}`, asUser('kate'))).json.metadata.uid;
+  expect((await revoke(kates.jti, 'kate')).json).toEqual(success(kates.jti, uid));
+  expect((await revoke(joes.jti)).code).toBe(200);
+  for (const method of ['GET', 'DELETE'] as const) {
+    expect((await server.call(method, `${PATH}/${kates.jti}`, asUser('kate'))).code, method).toBe(404);
+  }
+  expectStatus(await revoke(kates.jti, 'joe'), forbidden('joe', 'delete', kates.jti));
 });
 
 describe('a revoked token', () => {
@@ -206,24 +204,22 @@ describe('a revoked token', () => {
   });
 });
 
-describe('a watch of them', () => {
-  it('shows each caller the tokens that it may see, and follows changes of permissions', async () => {
-    const before = await track('joe');
-    const own = await Watch.open(server, `${PATH}?watch=true`, tokenOf('kate'));
-    const kates = await track('kate');
-    expect((await own.take(1)).map(brief)).toEqual([`ADDED ${kates.jti}`]);
-    const takeBack = await grant(server, { to: 'kate', rules: [may('watch', 'issuedtokens', GROUP)] });
-    expect((await own.until((event) => brief(event) === `ADDED ${before.jti}`)).length).toBeGreaterThan(0);
-    await takeBack();
-    const gone = await own.until((event) => brief(event) === `DELETED ${before.jti}`);
-    expect(Object.keys(gone.at(-1)?.object.metadata ?? {}).sort()).toEqual(['name', 'resourceVersion']);
-    expect(gone.map(brief)).not.toContain(`DELETED ${kates.jti}`);
-    await revoke(before.jti);
-    await revoke(kates.jti);
-    const last = (await own.until((event) => brief(event) === `DELETED ${kates.jti}`)).map(brief);
-    expect(last).not.toContain(`DELETED ${before.jti}`);
-    own.close();
-  });
+it('a watch of them: shows each caller the tokens that it may see, and follows changes of permissions', async () => {
+  const before = await track('joe');
+  const own = await Watch.open(server, `${PATH}?watch=true`, tokenOf('kate'));
+  const kates = await track('kate');
+  expect((await own.take(1)).map(brief)).toEqual([`ADDED ${kates.jti}`]);
+  const takeBack = await grant(server, { to: 'kate', rules: [may('watch', 'issuedtokens', GROUP)] });
+  expect((await own.until((event) => brief(event) === `ADDED ${before.jti}`)).length).toBeGreaterThan(0);
+  await takeBack();
+  const gone = await own.until((event) => brief(event) === `DELETED ${before.jti}`);
+  expect(Object.keys(gone.at(-1)?.object.metadata ?? {}).sort()).toEqual(['name', 'resourceVersion']);
+  expect(gone.map(brief)).not.toContain(`DELETED ${kates.jti}`);
+  await revoke(before.jti);
+  await revoke(kates.jti);
+  const last = (await own.until((event) => brief(event) === `DELETED ${kates.jti}`)).map(brief);
+  expect(last).not.toContain(`DELETED ${before.jti}`);
+  own.close();
 });
 
 describeWithKubectl('kubectl', () => {

@@ -140,19 +140,17 @@ describe('forms', () => {
     });
   });
 
-  describe('metadata alone', () => {
-    it('B-06: a list', async () => {
-      const plain = await server.call('GET', PUBLIC_LIST);
-      const { text, json } = await get(PUBLIC_LIST, 'PartialObjectMetadataList');
-      expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'items']);
-      expect(json).toEqual({
-        kind: 'PartialObjectMetadataList',
-        apiVersion: 'meta.k8s.io/v1',
-        metadata: { resourceVersion: notBefore(plain) },
-        items: plain.json.items.map(partialOf),
-      });
-      expect(text).toMatch(/\}\n$/);
+  it('B-06: metadata alone: a list', async () => {
+    const plain = await server.call('GET', PUBLIC_LIST);
+    const { text, json } = await get(PUBLIC_LIST, 'PartialObjectMetadataList');
+    expect(Object.keys(json)).toEqual(['kind', 'apiVersion', 'metadata', 'items']);
+    expect(json).toEqual({
+      kind: 'PartialObjectMetadataList',
+      apiVersion: 'meta.k8s.io/v1',
+      metadata: { resourceVersion: notBefore(plain) },
+      items: plain.json.items.map(partialOf),
     });
+    expect(text).toMatch(/\}\n$/);
   });
 
   describe('watches in other forms', () => {
@@ -229,29 +227,27 @@ describe('the resource and its schema', () => {
   const patch = (path: string, body: object): Promise<Answer> =>
     server.call('PATCH', `${CLUSTERS}/${path}`, { body, headers: MERGE });
 
-  describe('the resource', () => {
-    it('L-01, decision 1: its group, version, kinds and scope, with a status', async () => {
-      const { json } = await server.call('GET', GROUP);
-      expect(json.groupVersion).toBe('clusterregistry.k8s.io/v1alpha1');
-      const shown = json.resources.map(
-        ({ name, kind, namespaced, singularName, shortNames }: Record<string, unknown>) => ({
-          name,
-          kind,
-          namespaced,
-          singularName,
-          shortNames,
-        }),
-      );
-      expect(shown).toEqual([
-        { name: 'clusters', kind: 'Cluster', namespaced: false, singularName: 'cluster', shortNames: undefined },
-        { name: 'clusters/status', kind: 'Cluster', namespaced: false, singularName: '', shortNames: undefined },
-        { name: 'clusters/userpass', kind: 'TokenRequest', namespaced: false, singularName: '', shortNames: undefined },
-      ]);
-      const list = (await server.call('GET', CLUSTERS)).json;
-      expect([list.apiVersion, list.kind]).toEqual(['clusterregistry.k8s.io/v1alpha1', 'ClusterList']);
-      const token = (await server.call('GET', '/orchestrator/a/api/v1')).json.resources.at(-1);
-      expect([token.group, token.version, token.kind]).toEqual(['authentication.k8s.io', 'v1', 'TokenRequest']);
-    });
+  it('L-01, decision 1: the resource: its group, version, kinds and scope, with a status', async () => {
+    const { json } = await server.call('GET', GROUP);
+    expect(json.groupVersion).toBe('clusterregistry.k8s.io/v1alpha1');
+    const shown = json.resources.map(
+      ({ name, kind, namespaced, singularName, shortNames }: Record<string, unknown>) => ({
+        name,
+        kind,
+        namespaced,
+        singularName,
+        shortNames,
+      }),
+    );
+    expect(shown).toEqual([
+      { name: 'clusters', kind: 'Cluster', namespaced: false, singularName: 'cluster', shortNames: undefined },
+      { name: 'clusters/status', kind: 'Cluster', namespaced: false, singularName: '', shortNames: undefined },
+      { name: 'clusters/userpass', kind: 'TokenRequest', namespaced: false, singularName: '', shortNames: undefined },
+    ]);
+    const list = (await server.call('GET', CLUSTERS)).json;
+    expect([list.apiVersion, list.kind]).toEqual(['clusterregistry.k8s.io/v1alpha1', 'ClusterList']);
+    const token = (await server.call('GET', '/orchestrator/a/api/v1')).json.resources.at(-1);
+    expect([token.group, token.version, token.kind]).toEqual(['authentication.k8s.io', 'v1', 'TokenRequest']);
   });
 
   describe('L-04: the schema', () => {
@@ -303,20 +299,18 @@ describe('the resource and its schema', () => {
     });
   });
 
-  describe('lists', () => {
-    it('L-13, decision 10: selfLink is the path that was asked, on lists alone', async () => {
-      const metadata = { name: 'linked', selfLink: '/somewhere/else' };
-      const created = await server.call('POST', CLUSTERS, {
-        body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata },
-      });
-      expect([created.code, created.json.metadata.selfLink]).toEqual([201, undefined]);
-      for (const path of [PUBLIC_LIST, CLUSTERS]) {
-        const { json } = await server.call('GET', `${path}?limit=100&labelSelector=`);
-        expect(json.metadata.selfLink).toBe(path);
-        expect(JSON.stringify(json.items)).not.toContain('selfLink');
-      }
-      expect((await server.call('GET', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
-      expect((await server.call('DELETE', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
+  it('L-13, decision 10: lists: selfLink is the path that was asked, on lists alone', async () => {
+    const metadata = { name: 'linked', selfLink: '/somewhere/else' };
+    const created = await server.call('POST', CLUSTERS, {
+      body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata },
     });
+    expect([created.code, created.json.metadata.selfLink]).toEqual([201, undefined]);
+    for (const path of [PUBLIC_LIST, CLUSTERS]) {
+      const { json } = await server.call('GET', `${path}?limit=100&labelSelector=`);
+      expect(json.metadata.selfLink).toBe(path);
+      expect(JSON.stringify(json.items)).not.toContain('selfLink');
+    }
+    expect((await server.call('GET', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
+    expect((await server.call('DELETE', `${CLUSTERS}/linked`)).text).not.toContain('selfLink');
   });
 });

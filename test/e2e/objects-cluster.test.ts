@@ -124,22 +124,20 @@ describe('the fields of a Cluster', () => {
     });
   });
 
-  describe('generation', () => {
-    it('counts changes of the spec, and no others', async () => {
-      const generations: number[] = [];
-      const note = ({ metadata }: { metadata: { generation: number } }) => generations.push(metadata.generation);
-      note(await create(server, of.path, objectOf(of, { name: 'counted' })));
-      for (const [path, body] of [
-        [named('counted'), { metadata: { labels: { a: 'b' }, generation: 40 } }],
-        [`${named('counted')}/status`, { status: STATUS }],
-        [named('counted'), of.changed],
-        [named('counted'), { spec: { authInfo: { user: { name: 'x' } } } }],
-        [named('counted'), { spec: null }],
-      ] as const) {
-        note((await server.call('PATCH', path, { body, headers: PATCH })).json);
-      }
-      expect(generations).toEqual([1, 1, 1, 2, 3, 4]);
-    });
+  it('generation: counts changes of the spec, and no others', async () => {
+    const generations: number[] = [];
+    const note = ({ metadata }: { metadata: { generation: number } }) => generations.push(metadata.generation);
+    note(await create(server, of.path, objectOf(of, { name: 'counted' })));
+    for (const [path, body] of [
+      [named('counted'), { metadata: { labels: { a: 'b' }, generation: 40 } }],
+      [`${named('counted')}/status`, { status: STATUS }],
+      [named('counted'), of.changed],
+      [named('counted'), { spec: { authInfo: { user: { name: 'x' } } } }],
+      [named('counted'), { spec: null }],
+    ] as const) {
+      note((await server.call('PATCH', path, { body, headers: PATCH })).json);
+    }
+    expect(generations).toEqual([1, 1, 1, 2, 3, 4]);
   });
 
   describe('a hidden field', () => {
@@ -365,44 +363,42 @@ describe('deletion propagation', () => {
     });
   });
 
-  describe('a cluster', () => {
-    it('waits for finalizers inside it, accepts no new objects, and is deleted after the last of them', async () => {
-      await createCluster(server, 'c');
-      await furnish('ci', 'c');
-      await furnish('shop', 'c');
-      const pod = `${inNamespace('pods', 'ci', 'c')}/web`;
-      await patch(pod, { metadata: { finalizers: HELD } });
-      await patch(namespacePath('shop', 'c'), { metadata: { finalizers: HELD } });
-      const answer = await server.call('DELETE', `${CLUSTERS}/c`);
-      expect(answer.json).toMatchObject({ kind: 'Cluster', metadata: { name: 'c' } });
-      const { json } = await server.call('GET', '/orchestrator/c/api/v1/namespaces');
-      expect(json.items.map((item: { status: object }) => item.status)).toEqual([
-        { phase: 'Terminating' },
-        { phase: 'Terminating' },
-      ]);
-      expectStatus(
-        await server.call('POST', '/orchestrator/c/api/v1/namespaces', { body: { metadata: { name: 'new' } } }),
-        {
-          code: 403,
-          reason: 'Forbidden',
-          message:
-            'namespaces "new" is forbidden: unable to create new content in cluster c because it is being terminated',
-          details: {
-            name: 'new',
-            kind: 'namespaces',
-            causes: [
-              { reason: 'ClusterTerminating', message: 'cluster c is being terminated', field: 'metadata.cluster' },
-            ],
-          },
+  it('a cluster: waits for finalizers inside it, accepts no new objects, and is deleted after the last of them', async () => {
+    await createCluster(server, 'c');
+    await furnish('ci', 'c');
+    await furnish('shop', 'c');
+    const pod = `${inNamespace('pods', 'ci', 'c')}/web`;
+    await patch(pod, { metadata: { finalizers: HELD } });
+    await patch(namespacePath('shop', 'c'), { metadata: { finalizers: HELD } });
+    const answer = await server.call('DELETE', `${CLUSTERS}/c`);
+    expect(answer.json).toMatchObject({ kind: 'Cluster', metadata: { name: 'c' } });
+    const { json } = await server.call('GET', '/orchestrator/c/api/v1/namespaces');
+    expect(json.items.map((item: { status: object }) => item.status)).toEqual([
+      { phase: 'Terminating' },
+      { phase: 'Terminating' },
+    ]);
+    expectStatus(
+      await server.call('POST', '/orchestrator/c/api/v1/namespaces', { body: { metadata: { name: 'new' } } }),
+      {
+        code: 403,
+        reason: 'Forbidden',
+        message:
+          'namespaces "new" is forbidden: unable to create new content in cluster c because it is being terminated',
+        details: {
+          name: 'new',
+          kind: 'namespaces',
+          causes: [
+            { reason: 'ClusterTerminating', message: 'cluster c is being terminated', field: 'metadata.cluster' },
+          ],
         },
-      );
-      await patch(namespacePath('shop', 'c'), { metadata: { finalizers: null } });
-      expect((await server.call('GET', namespacePath('shop', 'c'))).code).toBe(404);
-      expect((await server.call('GET', `${CLUSTERS}/c`)).code).toBe(200);
-      await patch(pod, { metadata: { finalizers: null } });
-      expect((await server.call('GET', `${CLUSTERS}/c`)).code).toBe(404);
-      expect((await server.call('GET', namespacePath('ci', 'c'))).code).toBe(404);
-    });
+      },
+    );
+    await patch(namespacePath('shop', 'c'), { metadata: { finalizers: null } });
+    expect((await server.call('GET', namespacePath('shop', 'c'))).code).toBe(404);
+    expect((await server.call('GET', `${CLUSTERS}/c`)).code).toBe(200);
+    await patch(pod, { metadata: { finalizers: null } });
+    expect((await server.call('GET', `${CLUSTERS}/c`)).code).toBe(404);
+    expect((await server.call('GET', namespacePath('ci', 'c'))).code).toBe(404);
   });
 
   describe('a secret', () => {

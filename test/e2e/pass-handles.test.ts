@@ -239,27 +239,25 @@ const exchange = (user: string, parameters: Record<string, string>, path = '/oau
     headers: FORM,
   });
 
-describe('RFC 8693: a handle is redeemed by token exchange', () => {
-  it('with the credential of its requester only', async () => {
-    const name = await asked('ann', { ...AGENT, audiences: ['vault'] });
-    const scope = `pass:${name}`;
-    const { code, json } = await exchange('ann', { scope });
-    expect([code, json.scope, json.token_type]).toEqual([200, 'serviceaccount:ci:builder aud:vault', 'Bearer']);
-    expect(decodeJwt(json.access_token)).toMatchObject({ aud: ['vault'], sub: 'system:serviceaccount:ci:builder' });
-    const errorOf = async (...args: Parameters<typeof exchange>) => {
-      const answer = await exchange(...args);
-      return [answer.code, answer.json.error];
-    };
-    expect(await errorOf('eve', { scope })).toEqual([400, 'invalid_scope']);
-    expect(await errorOf('ann', { scope: `${scope} aud:other` })).toEqual([400, 'invalid_scope']);
-    expect(await errorOf('ann', { scope: 'pass:../../x' })).toEqual([400, 'invalid_scope']);
-    expect(await errorOf('ann', { scope, audience: 'alpha' })).toEqual([400, 'invalid_request']);
-    expect(await errorOf('ann', { scope, expiration_seconds: '900' })).toEqual([400, 'invalid_request']);
-    expect(await errorOf('ann', { scope }, '/orchestrator/alpha/oauth/token')).toEqual([400, 'invalid_target']);
-    expect(await errorOf('ann', { scope, subject_token: 'wrong' })).toEqual([400, 'invalid_request']);
-    expect(await revoke('ann', name)).toBe(200);
-    expect(await errorOf('ann', { scope })).toEqual([400, 'invalid_scope']);
-  });
+it('RFC 8693: a handle is redeemed by token exchange: with the credential of its requester only', async () => {
+  const name = await asked('ann', { ...AGENT, audiences: ['vault'] });
+  const scope = `pass:${name}`;
+  const { code, json } = await exchange('ann', { scope });
+  expect([code, json.scope, json.token_type]).toEqual([200, 'serviceaccount:ci:builder aud:vault', 'Bearer']);
+  expect(decodeJwt(json.access_token)).toMatchObject({ aud: ['vault'], sub: 'system:serviceaccount:ci:builder' });
+  const errorOf = async (...args: Parameters<typeof exchange>) => {
+    const answer = await exchange(...args);
+    return [answer.code, answer.json.error];
+  };
+  expect(await errorOf('eve', { scope })).toEqual([400, 'invalid_scope']);
+  expect(await errorOf('ann', { scope: `${scope} aud:other` })).toEqual([400, 'invalid_scope']);
+  expect(await errorOf('ann', { scope: 'pass:../../x' })).toEqual([400, 'invalid_scope']);
+  expect(await errorOf('ann', { scope, audience: 'alpha' })).toEqual([400, 'invalid_request']);
+  expect(await errorOf('ann', { scope, expiration_seconds: '900' })).toEqual([400, 'invalid_request']);
+  expect(await errorOf('ann', { scope }, '/orchestrator/alpha/oauth/token')).toEqual([400, 'invalid_target']);
+  expect(await errorOf('ann', { scope, subject_token: 'wrong' })).toEqual([400, 'invalid_request']);
+  expect(await revoke('ann', name)).toBe(200);
+  expect(await errorOf('ann', { scope })).toEqual([400, 'invalid_scope']);
 });
 
 it('RFC 8693: redemptions of one handle at the same time all succeed', async () => {
@@ -269,33 +267,31 @@ it('RFC 8693: redemptions of one handle at the same time all succeed', async () 
   expect(await revoke('ann', name)).toBe(200);
 });
 
-describe('A48: a handle with a code challenge (RFC 7636)', () => {
-  it('is redeemed with the code verifier only', async () => {
-    const codeVerifier = 'v'.repeat(43);
-    const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url');
-    const name = await asked('ann', { ...AGENT, codeChallenge });
-    const by = (verifier: string) =>
-      redeem('ann', name, { metadata: { annotations: { 'clusterpass.dev/code-verifier': verifier } } });
-    for (const refused of [await redeem('ann', name), await by(''), await by(codeChallenge)]) {
-      expect([refused.code, refused.json.message]).toEqual([
-        403,
-        expect.stringContaining('on the machine that requested it'),
-      ]);
-    }
-    const scope = `pass:${name}`;
-    const unproven = await exchange('ann', { scope });
-    expect([unproven.code, unproven.json.error]).toEqual([400, 'invalid_scope']);
-    const redeemed = [await by(codeVerifier), await exchange('ann', { scope, code_verifier: codeVerifier })];
-    expect(redeemed.map(({ code }) => code)).toEqual([201, 200]);
-    expect(redeemed.map(({ text }) => text.includes(codeVerifier))).toEqual([false, false]);
-    // The code verifier is for a pass only. Other requests with it are refused.
-    const annotations = { 'clusterpass.dev/code-verifier': codeVerifier };
-    const other = { metadata: { annotations }, spec: { audiences: [] } };
-    expect((await server.call('POST', tokenPath(), { ...asUser('ann'), body: other })).code).toBe(422);
-    expect(await revoke('ann', name)).toBe(200);
-    const logged = `${await allAuditBytes(auditLogOf(server))}${server.output.stdout}${server.output.stderr}`;
-    expect([logged.includes(name), logged.includes(codeVerifier)]).toEqual([true, false]);
-  });
+it('A48: a handle with a code challenge (RFC 7636): is redeemed with the code verifier only', async () => {
+  const codeVerifier = 'v'.repeat(43);
+  const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url');
+  const name = await asked('ann', { ...AGENT, codeChallenge });
+  const by = (verifier: string) =>
+    redeem('ann', name, { metadata: { annotations: { 'clusterpass.dev/code-verifier': verifier } } });
+  for (const refused of [await redeem('ann', name), await by(''), await by(codeChallenge)]) {
+    expect([refused.code, refused.json.message]).toEqual([
+      403,
+      expect.stringContaining('on the machine that requested it'),
+    ]);
+  }
+  const scope = `pass:${name}`;
+  const unproven = await exchange('ann', { scope });
+  expect([unproven.code, unproven.json.error]).toEqual([400, 'invalid_scope']);
+  const redeemed = [await by(codeVerifier), await exchange('ann', { scope, code_verifier: codeVerifier })];
+  expect(redeemed.map(({ code }) => code)).toEqual([201, 200]);
+  expect(redeemed.map(({ text }) => text.includes(codeVerifier))).toEqual([false, false]);
+  // The code verifier is for a pass only. Other requests with it are refused.
+  const annotations = { 'clusterpass.dev/code-verifier': codeVerifier };
+  const other = { metadata: { annotations }, spec: { audiences: [] } };
+  expect((await server.call('POST', tokenPath(), { ...asUser('ann'), body: other })).code).toBe(422);
+  expect(await revoke('ann', name)).toBe(200);
+  const logged = `${await allAuditBytes(auditLogOf(server))}${server.output.stdout}${server.output.stderr}`;
+  expect([logged.includes(name), logged.includes(codeVerifier)]).toEqual([true, false]);
 });
 
 describe('A48, MC-90: an approval', () => {

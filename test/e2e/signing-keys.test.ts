@@ -114,37 +114,33 @@ describe('rotation', () => {
   });
 });
 
-describe('revoking', () => {
-  it('C-D: the current key: its tokens end at once, also in open watches, and the next key signs', async () => {
-    const [current, next] = [await named('Current'), await named('Next')];
-    const token = await issue(server);
-    expect(await codeFor(server, token)).toBe(200);
-    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', token);
-    expect(watch.code).toBe(200);
-    const { code, json } = await revoke(current);
-    expect([code, json.status, json.details.name]).toEqual([200, 'Success', current]);
-    expect(await codeFor(server, token)).toBe(401);
-    expect(await reviewed(token)).toEqual({ user: {}, error: expect.stringContaining('no keys found') });
-    const events = await watch.until(() => false);
-    expect(events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 401 } });
-    expect(kidOf(await issue(server))).toBe(next);
-    expect((await keySetOf(server)).map(({ kid }) => kid)).not.toContain(current);
-    expect((await server.call('GET', `${KEYS}/${current}`)).code).toBe(404);
-    expect((await revoke(current)).code).toBe(404);
-  });
+it('revoking: C-D: the current key: its tokens end at once, also in open watches, and the next key signs', async () => {
+  const [current, next] = [await named('Current'), await named('Next')];
+  const token = await issue(server);
+  expect(await codeFor(server, token)).toBe(200);
+  const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', token);
+  expect(watch.code).toBe(200);
+  const { code, json } = await revoke(current);
+  expect([code, json.status, json.details.name]).toEqual([200, 'Success', current]);
+  expect(await codeFor(server, token)).toBe(401);
+  expect(await reviewed(token)).toEqual({ user: {}, error: expect.stringContaining('no keys found') });
+  const events = await watch.until(() => false);
+  expect(events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 401 } });
+  expect(kidOf(await issue(server))).toBe(next);
+  expect((await keySetOf(server)).map(({ kid }) => kid)).not.toContain(current);
+  expect((await server.call('GET', `${KEYS}/${current}`)).code).toBe(404);
+  expect((await revoke(current)).code).toBe(404);
 });
 
-describe('watching', () => {
-  it('shows a rotation as it happens', async () => {
-    const version = (await server.call('GET', KEYS)).json.metadata.resourceVersion;
-    const watch = await Watch.open(server, `${KEYS}?watch=true&resourceVersion=${version}`, tokenOf('viewer'));
-    const next = await named('Next');
-    await rotate(FORCE);
-    const events = await watch.until(({ type }) => type === 'ADDED');
-    const seen = events.map(({ type, object }) => [type, object.metadata.name, object.status.state]);
-    expect(seen).toContainEqual(['MODIFIED', next, 'Current']);
-    watch.close();
-  });
+it('watching: shows a rotation as it happens', async () => {
+  const version = (await server.call('GET', KEYS)).json.metadata.resourceVersion;
+  const watch = await Watch.open(server, `${KEYS}?watch=true&resourceVersion=${version}`, tokenOf('viewer'));
+  const next = await named('Next');
+  await rotate(FORCE);
+  const events = await watch.until(({ type }) => type === 'ADDED');
+  const seen = events.map(({ type, object }) => [type, object.metadata.name, object.status.state]);
+  expect(seen).toContainEqual(['MODIFIED', next, 'Current']);
+  watch.close();
 });
 
 describeWithKubectl('kubectl', () => {
@@ -167,32 +163,30 @@ describeWithKubectl('kubectl', () => {
   });
 });
 
-describe('the command line', () => {
-  it('A43: lists, rotates and revokes', async () => {
-    const person = await Person.at({
-      CLUSTERPASS_SERVER: server.url,
-      CLUSTERPASS_TOKEN: server.adminToken,
-      NODE_EXTRA_CA_CERTS: join(import.meta.dirname, 'support/tls/ca.crt'),
-    });
-    try {
-      const current = await named('Current');
-      const [header, first, second] = (await person.ok(['keys', 'list'])).split('\n');
-      expect(header).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE$/);
-      expect(first).toMatch(new RegExp(`^${current} +Current +ES256 +20\\S+Z +<none> +\\d+s$`));
-      expect(second).toMatch(/ Next +ES256 +<none> /);
-      expect(await person.ok(['keys', 'rotate', '--dry-run', 'server'])).toMatch(
-        / signs from 20\S+Z on \(server dry run\)\n$/,
-      );
-      expect(await person.ok(['keys', 'rotate', '--force'])).toBe(`${await named('Current')} signs from now on\n`);
-      const { code, stdout, stderr } = await person.run(['keys', 'revoke', current]);
-      expect([code, stdout]).toEqual([0, `${current} revoked\n`]);
-      // A cluster does not notice, so the command says what to do.
-      expect(stderr).toContain('Clusters do not notice');
-      expect(stderr).toContain('clusterpass trust --refresh --file FILE');
-      expect(await person.fails(['keys', 'revoke', current])).toContain('not found');
-      expect(await person.fails(['keys', 'revoke', '../ring'])).toContain('is not the ID of a key');
-    } finally {
-      await person.leave();
-    }
+it('A43: the command line: lists, rotates and revokes', async () => {
+  const person = await Person.at({
+    CLUSTERPASS_SERVER: server.url,
+    CLUSTERPASS_TOKEN: server.adminToken,
+    NODE_EXTRA_CA_CERTS: join(import.meta.dirname, 'support/tls/ca.crt'),
   });
+  try {
+    const current = await named('Current');
+    const [header, first, second] = (await person.ok(['keys', 'list'])).split('\n');
+    expect(header).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE$/);
+    expect(first).toMatch(new RegExp(`^${current} +Current +ES256 +20\\S+Z +<none> +\\d+s$`));
+    expect(second).toMatch(/ Next +ES256 +<none> /);
+    expect(await person.ok(['keys', 'rotate', '--dry-run', 'server'])).toMatch(
+      / signs from 20\S+Z on \(server dry run\)\n$/,
+    );
+    expect(await person.ok(['keys', 'rotate', '--force'])).toBe(`${await named('Current')} signs from now on\n`);
+    const { code, stdout, stderr } = await person.run(['keys', 'revoke', current]);
+    expect([code, stdout]).toEqual([0, `${current} revoked\n`]);
+    // A cluster does not notice, so the command says what to do.
+    expect(stderr).toContain('Clusters do not notice');
+    expect(stderr).toContain('clusterpass trust --refresh --file FILE');
+    expect(await person.fails(['keys', 'revoke', current])).toContain('not found');
+    expect(await person.fails(['keys', 'revoke', '../ring'])).toContain('is not the ID of a key');
+  } finally {
+    await person.leave();
+  }
 });

@@ -99,18 +99,16 @@ describe('credentials', () => {
     });
   });
 
-  describe('a token as credentials for the next one', () => {
-    it('section 5: status.token is a bearer token', async () => {
-      await createAccount(server, 'renewer');
-      await bind(server, 'renewer', { kind: 'User', name: 'system:serviceaccount:ci:renewer' });
-      let token = await issue(server, tokenPath('renewer'));
-      for (let round = 0; round < 3; round++) {
-        const answer = await post(server, ASK, { token, path: tokenPath('renewer') });
-        expect(answer.code).toBe(201);
-        expect(answer.json.status.token).not.toBe(token);
-        token = answer.json.status.token;
-      }
-    });
+  it('section 5: a token as credentials for the next one: status.token is a bearer token', async () => {
+    await createAccount(server, 'renewer');
+    await bind(server, 'renewer', { kind: 'User', name: 'system:serviceaccount:ci:renewer' });
+    let token = await issue(server, tokenPath('renewer'));
+    for (let round = 0; round < 3; round++) {
+      const answer = await post(server, ASK, { token, path: tokenPath('renewer') });
+      expect(answer.code).toBe(201);
+      expect(answer.json.status.token).not.toBe(token);
+      token = answer.json.status.token;
+    }
   });
 });
 
@@ -172,14 +170,12 @@ describe('permissions and identity', () => {
     });
   });
 
-  describe('A6, A7, decision 12: a refusal says nothing about what exists', () => {
-    it('has the same headers', async () => {
-      const here = await post(server, ASK, asUser('nora'));
-      const gone = await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone'), ...asUser('nora') });
-      const comparable = (headers: Headers) => [...headers].filter(([name]) => name !== 'audit-id' && name !== 'date');
-      expect(comparable(gone.headers)).toEqual(comparable(here.headers));
-      expect(gone.text).toBe(here.text);
-    });
+  it('A6, A7, decision 12: a refusal says nothing about what exists: has the same headers', async () => {
+    const here = await post(server, ASK, asUser('nora'));
+    const gone = await post(server, ASK, { path: tokenPath('builder', 'ci', 'gone'), ...asUser('nora') });
+    const comparable = (headers: Headers) => [...headers].filter(([name]) => name !== 'audit-id' && name !== 'date');
+    expect(comparable(gone.headers)).toEqual(comparable(here.headers));
+    expect(gone.text).toBe(here.text);
   });
 
   describe('the user of the bearer (K-30), with another name outside of its cluster', () => {

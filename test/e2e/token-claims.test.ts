@@ -41,18 +41,16 @@ describe('claims and keys', () => {
   const textOf = (token: string, part: 0 | 1): string =>
     Buffer.from(token.split('.')[part] ?? '', 'base64url').toString();
 
-  describe('ES256, the default', () => {
-    it('K-03, K-04, K-05, K-06, K-07, K-09: every claim, in order, under a signature that holds', async () => {
-      const token = await issue(server, tokenPath(), { audiences: ['vault', 'registry'], expirationSeconds: 1200 });
-      const key = await publicKeyOf(server, decodeProtectedHeader(token).kid);
-      const { payload } = await jwtVerify(token, key, { issuer, audience: 'vault', algorithms: ['ES256'] });
-      const { iat = 0, jti = '' } = payload;
-      expect(textOf(token, 1)).toBe(
-        `{"aud":["vault","registry"],"exp":${iat + 1200},"iat":${iat},"iss":"${issuer}","jti":"${jti}","kubernetes.io":{"namespace":"ci","serviceaccount":{"name":"builder","uid":"${uids.builder}"}},"nbf":${iat},"sub":"system:serviceaccount:ci:builder"}`,
-      );
-      expect(jti).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-      expect(Math.abs(iat - Date.now() / 1000)).toBeLessThan(60);
-    });
+  it('K-03, K-04, K-05, K-06, K-07, K-09: ES256, the default: every claim, in order, under a signature that holds', async () => {
+    const token = await issue(server, tokenPath(), { audiences: ['vault', 'registry'], expirationSeconds: 1200 });
+    const key = await publicKeyOf(server, decodeProtectedHeader(token).kid);
+    const { payload } = await jwtVerify(token, key, { issuer, audience: 'vault', algorithms: ['ES256'] });
+    const { iat = 0, jti = '' } = payload;
+    expect(textOf(token, 1)).toBe(
+      `{"aud":["vault","registry"],"exp":${iat + 1200},"iat":${iat},"iss":"${issuer}","jti":"${jti}","kubernetes.io":{"namespace":"ci","serviceaccount":{"name":"builder","uid":"${uids.builder}"}},"nbf":${iat},"sub":"system:serviceaccount:ci:builder"}`,
+    );
+    expect(jti).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(Math.abs(iat - Date.now() / 1000)).toBeLessThan(60);
   });
 });
 
@@ -63,34 +61,30 @@ describe('the documents of an issuer', () => {
   const open = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     server.call(method, path, { token: null, headers });
 
-  describe('the configuration', () => {
-    it('O-01, O-03, O-07: exactly these members, compact, and cacheable for an hour', async () => {
-      const issuer = `${server.url}/orchestrator/alpha`;
-      const { code, headers, text } = await open(CONFIGURATION);
-      expect(code).toBe(200);
-      expect(text).toBe(
-        `{"issuer":"${issuer}","jwks_uri":"${issuer}/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"],"token_endpoint":"${issuer}/oauth/token","grant_types_supported":["urn:ietf:params:oauth:grant-type:token-exchange"],"token_endpoint_auth_methods_supported":["none"]}`,
-      );
-      expect(headers.get('content-type')).toBe('application/json');
-      expect(headers.get('cache-control')).toBe('public, max-age=3600');
-      expect(headers.get('etag')).toBeNull();
-    });
+  it('O-01, O-03, O-07: the configuration: exactly these members, compact, and cacheable for an hour', async () => {
+    const issuer = `${server.url}/orchestrator/alpha`;
+    const { code, headers, text } = await open(CONFIGURATION);
+    expect(code).toBe(200);
+    expect(text).toBe(
+      `{"issuer":"${issuer}","jwks_uri":"${issuer}/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"],"token_endpoint":"${issuer}/oauth/token","grant_types_supported":["urn:ietf:params:oauth:grant-type:token-exchange"],"token_endpoint_auth_methods_supported":["none"]}`,
+    );
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(headers.get('cache-control')).toBe('public, max-age=3600');
+    expect(headers.get('etag')).toBeNull();
   });
 
-  describe('the key set', () => {
-    it('O-02, O-03: public keys only, members in order', async () => {
-      const { code, headers, text, json } = await open(KEY_SET);
-      expect(code).toBe(200);
-      expect(headers.get('content-type')).toBe('application/jwk-set+json');
-      expect(headers.get('cache-control')).toBe('public, max-age=3600');
-      expect(text).toMatch(/^\{"keys":\[\{.*\}\]\}$/);
-      expect(json.keys.length).toBe(2);
-      for (const key of json.keys) {
-        expect(Object.keys(key)).toEqual(['use', 'kty', 'kid', 'crv', 'alg', 'x', 'y']);
-        expect(key).toMatchObject({ use: 'sig', kty: 'EC', crv: 'P-256', alg: 'ES256' });
-      }
-      expect(json.keys[0].kid).toBe(decodeProtectedHeader(await issue(server)).kid);
-    });
+  it('O-02, O-03: the key set: public keys only, members in order', async () => {
+    const { code, headers, text, json } = await open(KEY_SET);
+    expect(code).toBe(200);
+    expect(headers.get('content-type')).toBe('application/jwk-set+json');
+    expect(headers.get('cache-control')).toBe('public, max-age=3600');
+    expect(text).toMatch(/^\{"keys":\[\{.*\}\]\}$/);
+    expect(json.keys.length).toBe(2);
+    for (const key of json.keys) {
+      expect(Object.keys(key)).toEqual(['use', 'kty', 'kid', 'crv', 'alg', 'x', 'y']);
+      expect(key).toMatchObject({ use: 'sig', kty: 'EC', crv: 'P-256', alg: 'ES256' });
+    }
+    expect(json.keys[0].kid).toBe(decodeProtectedHeader(await issue(server)).kid);
   });
 
   describe('who may read them', () => {
@@ -124,20 +118,18 @@ describe('the documents of an issuer', () => {
     });
   });
 
-  describe('how they are asked for', () => {
-    it.each([
-      [CONFIGURATION, 'application/json', 'application/json'],
-      [CONFIGURATION, '*/*', 'application/json'],
-      [KEY_SET, 'application/json', 'application/json'],
-      [KEY_SET, 'application/jwk-set+json, application/json;q=0.5', 'application/jwk-set+json'],
-      [KEY_SET, 'application/json, application/jwk-set+json;q=0.5', 'application/json'],
-      [KEY_SET, '*/*', 'application/jwk-set+json'],
-      [KEY_SET, 'application/*', 'application/jwk-set+json'],
-    ])('O-04: %s as %s', async (path, Accept, type) => {
-      const { code, headers, json } = await open(path, { Accept });
-      expect([code, headers.get('content-type')]).toEqual([200, type]);
-      expect(json).toBeTypeOf('object');
-    });
+  it.each([
+    [CONFIGURATION, 'application/json', 'application/json'],
+    [CONFIGURATION, '*/*', 'application/json'],
+    [KEY_SET, 'application/json', 'application/json'],
+    [KEY_SET, 'application/jwk-set+json, application/json;q=0.5', 'application/jwk-set+json'],
+    [KEY_SET, 'application/json, application/jwk-set+json;q=0.5', 'application/json'],
+    [KEY_SET, '*/*', 'application/jwk-set+json'],
+    [KEY_SET, 'application/*', 'application/jwk-set+json'],
+  ])('O-04: how they are asked for: %s as %s', async (path, Accept, type) => {
+    const { code, headers, json } = await open(path, { Accept });
+    expect([code, headers.get('content-type')]).toEqual([200, type]);
+    expect(json).toBeTypeOf('object');
   });
 
   describe('the index of issuers', () => {
@@ -174,18 +166,16 @@ describe('the documents of an issuer', () => {
     });
   });
 
-  describe('clusterpass trust', () => {
-    it('O-06: warns that kube-apiserver accepts no issuer with plain HTTP', async () => {
-      const person = await Person.as(server);
-      try {
-        const { code, stdout, stderr } = await person.run(['trust', 'alpha']);
-        expect(code).toBe(0);
-        expect(stderr).toMatch(/^Warning: http:\S+ is plain HTTP, but kube-apiserver accepts https issuers only/);
-        expect(stdout).toContain('# No certificateAuthority: the issuer has no certificate.');
-      } finally {
-        await person.leave();
-      }
-    });
+  it('O-06: clusterpass trust: warns that kube-apiserver accepts no issuer with plain HTTP', async () => {
+    const person = await Person.as(server);
+    try {
+      const { code, stdout, stderr } = await person.run(['trust', 'alpha']);
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/^Warning: http:\S+ is plain HTTP, but kube-apiserver accepts https issuers only/);
+      expect(stdout).toContain('# No certificateAuthority: the issuer has no certificate.');
+    } finally {
+      await person.leave();
+    }
   });
 });
 
@@ -228,18 +218,16 @@ describe('how long a token is accepted', () => {
     });
   });
 
-  describe('the server itself', () => {
-    it('A5: after a crash, the keys are the same, tokens are valid, and revoked ones are revoked', async () => {
-      const keySet = await keySetOf(server);
-      await createAccount(server, 'revoked');
-      const revoked = await issue(server, tokenPath('revoked'));
-      await remove(server, inNamespace('serviceaccounts/revoked'));
-      const tokens = [await issue(server), await issue(server, tokenPath(), bound('Pod', 'web-0'))];
-      await server.kill();
-      server = await server.restart();
-      for (const token of tokens) expect(await codeFor(server, token)).toBe(200);
-      expect(await codeFor(server, revoked)).toBe(401);
-      expect(await keySetOf(server)).toEqual(keySet);
-    });
+  it('A5: the server itself: after a crash, the keys are the same, tokens are valid, and revoked ones are revoked', async () => {
+    const keySet = await keySetOf(server);
+    await createAccount(server, 'revoked');
+    const revoked = await issue(server, tokenPath('revoked'));
+    await remove(server, inNamespace('serviceaccounts/revoked'));
+    const tokens = [await issue(server), await issue(server, tokenPath(), bound('Pod', 'web-0'))];
+    await server.kill();
+    server = await server.restart();
+    for (const token of tokens) expect(await codeFor(server, token)).toBe(200);
+    expect(await codeFor(server, revoked)).toBe(401);
+    expect(await keySetOf(server)).toEqual(keySet);
   });
 });

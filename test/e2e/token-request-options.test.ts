@@ -29,14 +29,9 @@ describe('query parameters and unknown fields', () => {
   const ask = (query: string, body: unknown = ASK, headers: Record<string, string> = {}): Promise<Answer> =>
     post(server, body, { path: `${tokenPath()}?${query}`, headers });
 
-  describe('warnings', () => {
-    it('W-06: decoding first, then the clamp', async () => {
-      const { warnings } = await ask('', { spec: { audiences: [], expirationSeconds: 99999 }, x: 1 });
-      expect(warnings).toEqual([
-        'unknown field "x"',
-        'requested expiration of 99999 seconds shortened to 86400 seconds',
-      ]);
-    });
+  it('W-06: warnings: decoding first, then the clamp', async () => {
+    const { warnings } = await ask('', { spec: { audiences: [], expirationSeconds: 99999 }, x: 1 });
+    expect(warnings).toEqual(['unknown field "x"', 'requested expiration of 99999 seconds shortened to 86400 seconds']);
   });
 });
 
@@ -186,16 +181,14 @@ describe('values that a caller can know before a request, and require', () => {
   const ask = (annotations: Record<string, string>, spec: object = {}, path = tokenPath()) =>
     post(server, { metadata: { annotations }, spec: { audiences: [], ...spec } }, { path });
 
-  describe('the published values of a cluster', () => {
-    it('are those of its tokens: the issuer, the audience and the longest lifetime', async () => {
-      const { json, warnings } = await ask({}, { expirationSeconds: 100_000 });
-      const claims = decodeJwt(json.status.token);
-      expect(claims.iss).toBe(published['clusterpass.dev/issuer']);
-      expect(claims.aud).toEqual([published['clusterpass.dev/audience']]);
-      const longest = Number(published['clusterpass.dev/max-expiration-seconds']);
-      expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(longest);
-      expect(warnings).toEqual([`requested expiration of 100000 seconds shortened to ${longest} seconds`]);
-    });
+  it('the published values of a cluster: are those of its tokens: the issuer, the audience and the longest lifetime', async () => {
+    const { json, warnings } = await ask({}, { expirationSeconds: 100_000 });
+    const claims = decodeJwt(json.status.token);
+    expect(claims.iss).toBe(published['clusterpass.dev/issuer']);
+    expect(claims.aud).toEqual([published['clusterpass.dev/audience']]);
+    const longest = Number(published['clusterpass.dev/max-expiration-seconds']);
+    expect((claims.exp ?? 0) - (claims.iat ?? 0)).toBe(longest);
+    expect(warnings).toEqual([`requested expiration of 100000 seconds shortened to ${longest} seconds`]);
   });
 
   describe('a token for the cluster', () => {

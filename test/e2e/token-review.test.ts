@@ -159,13 +159,11 @@ describe('TokenReview', () => {
     });
   });
 
-  describe('A3, C-E: the audience', () => {
-    it('C-E: no audiences and an empty list of them both mean the API', async () => {
-      for (const audiences of [undefined, []]) {
-        expect(await ask(genuine, audiences)).toMatchObject({ authenticated: true, audiences: [api] });
-      }
-      expect((await ask(genuine, ['x'])).authenticated).toBeUndefined();
-    });
+  it('A3, C-E: the audience: C-E: no audiences and an empty list of them both mean the API', async () => {
+    for (const audiences of [undefined, []]) {
+      expect(await ask(genuine, audiences)).toMatchObject({ authenticated: true, audiences: [api] });
+    }
+    expect((await ask(genuine, ['x'])).authenticated).toBeUndefined();
   });
 
   describe('C-E: other encodings', () => {

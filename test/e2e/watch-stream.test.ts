@@ -198,26 +198,24 @@ describe('events', () => {
     });
   });
 
-  describe('V-13: selections', () => {
-    it('entering, staying, leaving, and going for good', async () => {
-      const watch = await open('&labelSelector=env%3Dtest', 'vera');
-      await addCluster(server, 'w', { labels: { env: 'other' }, annotations: { note: 'before' } });
-      const entered = await relabel(server, 'w', { env: 'test' });
-      const stayed = await touch(server, 'w', 'inside');
-      const left = await relabel(server, 'w', { env: 'other' });
-      await touch(server, 'w', 'outside');
-      await relabel(server, 'w', { env: 'test' });
-      await removeCluster(server, 'w');
-      const events = await watch.take(6);
-      expect(events.map(brief)).toEqual(['ADDED w', 'MODIFIED w', 'DELETED w', 'ADDED w', 'MODIFIED w', 'DELETED w']);
-      expect(events.slice(0, 3).map(versionOf)).toEqual([entered, stayed, left]);
-      // The old content, with the version of the change.
-      expect(events[2]?.object.metadata.labels).toEqual({ env: 'test' });
-      expect(events[2]?.object.metadata.annotations.note).toBe('inside');
-      expect(events[5]?.object.metadata.annotations.note).toBe('outside');
-      expect(versionOf(events[5] as never)).toBeGreaterThan(versionOf(events[4] as never));
-      watch.close();
-    });
+  it('V-13: selections: entering, staying, leaving, and going for good', async () => {
+    const watch = await open('&labelSelector=env%3Dtest', 'vera');
+    await addCluster(server, 'w', { labels: { env: 'other' }, annotations: { note: 'before' } });
+    const entered = await relabel(server, 'w', { env: 'test' });
+    const stayed = await touch(server, 'w', 'inside');
+    const left = await relabel(server, 'w', { env: 'other' });
+    await touch(server, 'w', 'outside');
+    await relabel(server, 'w', { env: 'test' });
+    await removeCluster(server, 'w');
+    const events = await watch.take(6);
+    expect(events.map(brief)).toEqual(['ADDED w', 'MODIFIED w', 'DELETED w', 'ADDED w', 'MODIFIED w', 'DELETED w']);
+    expect(events.slice(0, 3).map(versionOf)).toEqual([entered, stayed, left]);
+    // The old content, with the version of the change.
+    expect(events[2]?.object.metadata.labels).toEqual({ env: 'test' });
+    expect(events[2]?.object.metadata.annotations.note).toBe('inside');
+    expect(events[5]?.object.metadata.annotations.note).toBe('outside');
+    expect(versionOf(events[5] as never)).toBeGreaterThan(versionOf(events[4] as never));
+    watch.close();
   });
 
   describe.concurrent('who may watch', () => {
