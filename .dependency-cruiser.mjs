@@ -86,7 +86,7 @@ const FOLDERS = {
     why: 'cli/ talks to a server over HTTP, by client/, sync/ and connector/; it shares only mcp/, api/, config/, observability/ and lib/ with it.',
   },
   connector: {
-    imports: ['client', 'api', 'lib'],
+    imports: ['sync', 'client', 'api', 'lib'],
     why: 'connector/ is a client of Clusterpass and of one cluster: cli/ hands it both, and what it may do.',
   },
   sync: {

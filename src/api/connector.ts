@@ -19,14 +19,12 @@ export interface ConnectorClaim {
   readonly orders?: boolean;
 }
 
-const CONNECTORS_PATH = '/connectors/';
-
 /** The one audience of the tokens of a connector; of the orders for it, too. */
-export const connectorAudience = (baseUrl: string, cluster: string): string => `${baseUrl}${CONNECTORS_PATH}${cluster}`;
+export const connectorAudience = (baseUrl: string, cluster: string): string => `${baseUrl}/connectors/${cluster}`;
 
 /** The cluster of such an audience; undefined for another audience. */
 export function clusterOfConnector(baseUrl: string, audience: unknown): string | undefined {
-  const prefix = `${baseUrl}${CONNECTORS_PATH}`;
+  const prefix = connectorAudience(baseUrl, '');
   return typeof audience === 'string' && audience.startsWith(prefix) ? audience.slice(prefix.length) : undefined;
 }
 

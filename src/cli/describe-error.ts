@@ -1,4 +1,5 @@
 import { ConnectionError, StatusError } from '../client/errors.ts';
+import { UnsafeFile } from '../lib/secret-file.ts';
 import { terminalSafe, terminalSafeLines } from '../lib/text.ts';
 import { NotServedError } from '../sync/api-version.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
@@ -6,7 +7,8 @@ import { CliError, type Context, type Invocation } from './command.ts';
 /** The message for an error, in kubectl's words; undefined for a bug of this program. */
 export function describeError(error: unknown): string | undefined {
   // It may quote what others wrote: an annotation, the answer of a hub, a certificate.
-  if (error instanceof CliError || error instanceof NotServedError) return `error: ${terminalSafeLines(error.message)}`;
+  const isTold = [CliError, NotServedError, UnsafeFile].some((type) => error instanceof type);
+  if (isTold) return `error: ${terminalSafeLines((error as Error).message)}`;
   if (error instanceof ConnectionError) {
     const hint = error.isUntrusted ? '; if you trust it, pass its CA with --certificate-authority FILE' : '';
     return `Unable to connect to the server: ${terminalSafe(error.message)}${hint}`;

@@ -9,7 +9,7 @@ const MAX_EMPTY_PAGES = 100;
 type Requester = Pick<Transport, 'request'>;
 
 export interface Page<T> {
-  readonly metadata: { readonly continue?: string };
+  readonly metadata: { readonly continue?: string; readonly resourceVersion?: string };
   readonly items: readonly T[];
 }
 

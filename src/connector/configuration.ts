@@ -1,34 +1,37 @@
-import type { Static } from 'typebox';
+import type { TSchema } from 'typebox';
 import { decodeBody } from '../api/codec/decode.ts';
-import { bodySchema } from '../api/codec/shape.ts';
+import { bodySchema, type SchemaNode } from '../api/codec/shape.ts';
 import { peopleNamespace } from '../api/connector.ts';
 import { checkEach, errorText, type FieldError, forbiddenField, invalidValue, required } from '../api/field-error.ts';
 import type { BodyType } from '../api/kind.ts';
-import { AllowanceSchema } from '../api/kinds/connector.ts';
-import { CLUSTERPASS_GROUP, CLUSTERPASS_VERSION, flag, int64, list, part, struct, text } from '../api/kinds/meta.ts';
+import type { ConnectorStatus } from '../api/kinds/connector.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 
 /** The file in which the owner of a cluster says what its connector may do, whatever Clusterpass orders. */
 
-const MAX_ENTRIES = { maxItems: 1_000 };
 /** kube-apiserver grants no shorter lifetime. */
 const LEAST_SECONDS = 600;
 const MOST_SECONDS = 7 * 86_400;
 const DEFAULT_SECONDS = 3_600;
 
-const PeopleSchema = struct('ConnectorPeople', '', { group: text(), maxSeconds: int64() });
-const SCHEMA = struct('ConnectorConfiguration', '', {
-  kind: text(),
-  apiVersion: text(),
-  orders: flag(),
-  revocable: flag(),
-  mirror: part('ConnectorMirror', '', { accounts: flag(), pods: flag() }),
-  allow: list(AllowanceSchema, MAX_ENTRIES),
-  people: list(PeopleSchema, MAX_ENTRIES),
+/** A schema as TypeBox writes it, which takes 12 MB of memory. */
+const struct = (goType: string, properties: Record<string, SchemaNode>): SchemaNode => ({
+  ...{ type: 'object', goType, properties },
+});
+const list = (items: SchemaNode): SchemaNode => ({ type: 'array', items, maxItems: 1_000 });
+const TEXT: SchemaNode = { type: 'string', goType: 'string', maxLength: 1_024 };
+const FLAG: SchemaNode = { type: 'boolean' };
+const SECONDS: SchemaNode = { type: 'integer' };
+
+const SCHEMA = struct('ConnectorConfiguration', {
+  ...{ kind: TEXT, apiVersion: TEXT, orders: FLAG, revocable: FLAG },
+  mirror: struct('ConnectorMirror', { accounts: FLAG, pods: FLAG }),
+  allow: list(struct('ConnectorAllowance', { namespace: TEXT, accounts: list(TEXT), maxSeconds: SECONDS })),
+  people: list(struct('ConnectorPeople', { group: TEXT, maxSeconds: SECONDS })),
 });
 const CONFIGURATION: BodyType = {
-  ...{ group: CLUSTERPASS_GROUP, version: CLUSTERPASS_VERSION, kind: 'ConnectorConfiguration', style: 'custom' },
-  ...bodySchema(SCHEMA),
+  ...{ group: 'clusterpass.dev', version: 'v1alpha1', kind: 'ConnectorConfiguration', style: 'custom' },
+  ...bodySchema(SCHEMA as TSchema),
 };
 
 export interface ConnectorRules {
@@ -38,9 +41,11 @@ export interface ConnectorRules {
   readonly revocable: boolean;
   /** Which objects are copied to Clusterpass, beside namespaces. */
   readonly mirror: { readonly accounts: boolean; readonly pods: boolean };
-  readonly allow: readonly Required<Static<typeof AllowanceSchema>>[];
-  readonly people: readonly Required<Static<typeof PeopleSchema>>[];
+  readonly allow: readonly Required<NonNullable<ConnectorStatus['allow']>[number]>[];
+  readonly people: readonly { readonly group: string; readonly maxSeconds: number }[];
 }
+
+type Sent<T> = { readonly [K in keyof T]?: T[K] extends readonly (infer E)[] ? readonly Partial<E>[] : Partial<T[K]> };
 
 /** In force while the file cannot be used. */
 export const NOTHING_ALLOWED: ConnectorRules = {
@@ -55,7 +60,7 @@ export const NOTHING_ALLOWED: ConnectorRules = {
  */
 export function readRules(bytes: Uint8Array, ownNamespace: string): ConnectorRules {
   const body = { bytes, mediaType: 'application/yaml' };
-  const { value } = decodeBody<Static<typeof SCHEMA>>(body, CONFIGURATION, 'Strict');
+  const { value } = decodeBody<Sent<ConnectorRules>>(body, CONFIGURATION, 'Strict');
   const { orders = true, revocable = true, mirror = {}, allow = [], people = [] } = value;
   const rules = {
     ...{ orders, revocable, mirror: { accounts: true, pods: mirror.accounts ?? true, ...mirror } },

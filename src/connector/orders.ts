@@ -1,13 +1,12 @@
 import { CompactEncrypt, importJWK, type JWK } from 'jose';
 import { ANSWER_ALGORITHMS, type OrderAnswer, type OrderClaims } from '../api/connector.ts';
 import type { ApiObject } from '../api/kind.ts';
-import { orderSpec, orderStatus } from '../api/kinds/token-order.ts';
+import type { TokenOrderSpec, TokenOrderStatus } from '../api/kinds/token-order.ts';
 import { isStatus } from '../client/errors.ts';
-import { type Page, readPages } from '../client/list-pages.ts';
-import { listWatch } from '../client/list-watch.ts';
 import { problemLog } from '../lib/problem-log.ts';
 import { Slots } from '../lib/slots.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
+import { Informer } from '../sync/informer.ts';
 import { isRefusal, judgeOrder } from './judge-order.ts';
 import { issueToken } from './made-objects.ts';
 import type { ConnectorParts } from './parts.ts';
@@ -25,20 +24,21 @@ type OrdersParts = Pick<ConnectorParts, 'server' | 'api' | 'rules' | 'holder' | 
 const CONCURRENCY = 16;
 /** Bookmarks come every minute. */
 const IDLE_MS = 150_000;
-const WATCH_SECONDS = 1_800;
 /** No order is done for longer, whatever it says. */
 const MOST_MS = 60_000;
 /** Longer than an order is valid, and clocks differ. */
 const FORGET_MS = 300_000;
 
-type OrderList = Page<ApiObject> & { readonly metadata: { readonly resourceVersion?: string } };
+type Order = ApiObject & { readonly spec?: TokenOrderSpec; readonly status?: TokenOrderStatus };
+
+const isOpen = ({ status: { claimedBy, phase } = {} }: Order): boolean =>
+  claimedBy === undefined && phase === undefined;
 
 /** The orders for this cluster. Each is verified, judged, claimed, done and answered, once. */
 export class Orders {
   readonly #parts: OrdersParts;
   readonly #slots = new Slots(CONCURRENCY);
-  /** Names, as of the last list or event; undefined before the first complete list. */
-  #known: Set<string> | undefined;
+  readonly #informer: Informer;
   /** Those that were begun here, and when. */
   readonly #begun = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
@@ -47,46 +47,36 @@ export class Orders {
 
   constructor(parts: OrdersParts) {
     this.#parts = parts;
+    const { server: transport, path, timing, log } = parts;
+    this.#informer = new Informer({
+      ...{ transport, path, timing, idleMs: IDLE_MS },
+      // Those of live tokens are many, and only their names are needed.
+      transform: (order) => (isOpen(order) ? order : { ...order, spec: {}, status: { phase: 'Claimed' } }),
+      onConnection: problemLog(log, 'the watch of orders'),
+      onChange: () => this.#look(),
+    });
   }
 
   /** Whether the order has ended, as far as is known: nothing made for it is needed any more. */
   isGone(order: string): boolean {
-    return this.#known?.has(order) === false && !this.#running.has(order);
+    const { isSynced, objects } = this.#informer;
+    return isSynced && !objects.has(order) && !this.#running.has(order);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { server: transport, path, timing, log, onChange } = this.#parts;
-    const tell = problemLog(log, 'the watch of orders');
-    const events = listWatch({
-      ...{ transport, path, timing, signal, idleMs: IDLE_MS, timeoutSeconds: WATCH_SECONDS },
-      fields: transport.answerFields,
-      list: async () => {
-        const pages = await readPages<OrderList>(transport, path, { signal });
-        this.#known = new Set();
-        for (const order of pages.flatMap(({ items }) => items)) this.#see(order);
-        onChange();
-        return pages.at(-1)?.metadata.resourceVersion;
-      },
-      retries: () => true,
-      onConnected: () => tell(),
-      onInterruption: (cause) => cause !== undefined && !isStatus(cause, 410) && tell(cause),
-    });
-    for await (const { type, object } of events) {
-      const order = object as ApiObject;
-      if (type === 'DELETED') {
-        this.#known?.delete(order.metadata.name ?? '');
-        onChange();
-      } else if (type !== 'BOOKMARK') this.#see(order);
-    }
+    await this.#informer.run(signal);
     await Promise.all(this.#running.values());
   }
 
-  #see(order: ApiObject): void {
+  #look(): void {
+    for (const order of this.#informer.objects.values()) if (isOpen(order)) this.#begin(order);
+    this.#parts.onChange();
+  }
+
+  #begin(order: Order): void {
     const { log, onChange } = this.#parts;
     const { name = '' } = order.metadata;
-    this.#known?.add(name);
-    const { claimedBy, phase } = orderStatus(order);
-    if (claimedBy !== undefined || phase !== undefined || this.#begun.has(name)) return;
+    if (this.#begun.has(name)) return;
     const now = this.#parts.timing.now();
     for (const [begun, since] of this.#begun) if (since + FORGET_MS < now) this.#begun.delete(begun);
     this.#begun.set(name, now);
@@ -101,10 +91,10 @@ export class Orders {
     this.#running.set(name, running);
   }
 
-  async #do(order: ApiObject): Promise<void> {
+  async #do(order: Order): Promise<void> {
     const { verify, rules, records, holder, timing, log } = this.#parts;
     const { name = '', resourceVersion } = order.metadata;
-    const claims = await verify(name, orderSpec(order).order ?? '');
+    const claims = await verify(name, order.spec?.order ?? '');
     // By a process before this one: the answer was lost, perhaps not the token.
     if (records.all.has(name)) throw new Error('it was done before');
     const signal = AbortSignal.timeout(Math.min(MOST_MS, Math.max(0, claims.exp * 1000 - timing.now())));

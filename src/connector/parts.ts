@@ -1,4 +1,4 @@
-import type { Transport } from '../client/transport.ts';
+import type { TokenProvider, Transport } from '../client/transport.ts';
 import type { Timing } from '../lib/backoff.ts';
 import type { ConnectorRules } from './configuration.ts';
 
@@ -16,6 +16,8 @@ export interface ConnectorParts {
   readonly register: (id: string, signal: AbortSignal) => Promise<void>;
   /** The projected token of the connector. */
   readonly token: () => Promise<string>;
+  /** Its token for the API server, if it has no certificate. */
+  readonly apiToken?: TokenProvider | undefined;
   /** Of the connector. */
   readonly namespace: string;
   /** This process, different from every other one. */

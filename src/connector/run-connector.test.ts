@@ -99,7 +99,7 @@ it('A55: nine days of renewals: of its token, the keys of the cluster and the to
       api: transport(cluster.url, createNodeFetch({}), () => HUB_TOKEN),
       identity: async () => CLUSTER.id,
       register: () => Promise.reject(new Error('it is registered')),
-      token: async () => token,
+      ...{ token: async () => token, apiToken: () => token },
       rules: () => ({
         ...{ orders: true, revocable: true, mirror: { accounts: false, pods: false }, allow: [] },
         people: [{ group: 'devs', maxSeconds: 3600 }],
@@ -161,6 +161,7 @@ it('A55: nine days of renewals: of its token, the keys of the cluster and the to
       if (name !== `order-${hour}`) clusterpass.remove(ORDERS, name);
     }
   }
+  expect(connectorStatus(stored()).audiences).toEqual([`${BASE}/connectors/alpha`]);
   const jane = personAccountName('Jane');
   const people = 'clusterpass-people-devs';
   await expect.poll(() => cluster.secrets).toEqual([`${people}/clusterpass-pass-order-210`]);

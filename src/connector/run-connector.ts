@@ -1,7 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, type JSONWebKeySet } from 'jose';
 import { CONNECTOR_CONTRACT, connectorAudience, LOST_SECONDS, RENEW_SECONDS } from '../api/connector.ts';
-import type { ApiObject } from '../api/kind.ts';
-import { connectorSpec, connectorStatus } from '../api/kinds/connector.ts';
+import type { Connector } from '../api/kinds/connector.ts';
 import { isStatus } from '../client/errors.ts';
 import { reconnectMs, type Timing } from '../lib/backoff.ts';
 import { problemLog } from '../lib/problem-log.ts';
@@ -57,7 +56,7 @@ async function lead(parts: ConnectorParts, signal: AbortSignal, onUnknown: () =>
     verify: createOrderVerifier({
       issuer: `${baseUrl}/${productName}/${cluster}`,
       audience: connectorAudience(baseUrl, cluster),
-      cluster: { name: cluster, uid: connectorSpec(connector).clusterUID ?? '', id },
+      cluster: { name: cluster, uid: connector.spec?.clusterUID ?? '', id },
       readKeys: async () =>
         (await server.request<JSONWebKeySet>('GET', `${root}/openid/v1/jwks`, { expects: 'unchecked' })).value,
       now: timing.now,
@@ -68,15 +67,15 @@ async function lead(parts: ConnectorParts, signal: AbortSignal, onUnknown: () =>
   await Promise.all([
     report({ ...parts, connector, orders, onUnknown }, signal),
     repeat(timing, signal, sweep),
-    parts.rules().orders ? orders.run(signal) : undefined,
+    parts.rules().orders ? untilDone(parts, 'the orders', signal, () => orders.run(signal)) : undefined,
     untilDone(parts, 'the copies', signal, () => parts.mirror(id, signal)),
   ]);
 }
 
 /** The Connector at Clusterpass, which is registered first if Clusterpass does not know it. */
-async function ensureRegistered(parts: ConnectorParts, id: string, signal: AbortSignal): Promise<ApiObject> {
+async function ensureRegistered(parts: ConnectorParts, id: string, signal: AbortSignal): Promise<Connector> {
   const find = async () =>
-    (await parts.server.request<ApiObject>('GET', pathOf(parts), { expects: 'object', signal })).value;
+    (await parts.server.request<Connector>('GET', pathOf(parts), { expects: 'object', signal })).value;
   try {
     return await find();
   } catch (error) {
@@ -104,6 +103,15 @@ async function untilDone<T>(parts: ConnectorParts, what: string, signal: AbortSi
   return undefined;
 }
 
+/** Its token for the API server was asked for without an audience, as kubelet does. */
+async function audiencesOf({ apiToken }: ConnectorParts): Promise<string[] | undefined> {
+  try {
+    return [decodeJwt((await apiToken?.()) ?? '').aud ?? []].flat();
+  } catch {
+    return undefined;
+  }
+}
+
 async function repeat(timing: Timing, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     await task();
@@ -112,7 +120,7 @@ async function repeat(timing: Timing, signal: AbortSignal, task: () => Promise<v
 }
 
 type ReportParts = ConnectorParts & {
-  readonly connector: ApiObject;
+  readonly connector: Connector;
   readonly orders: Orders;
   readonly onUnknown: () => void;
 };
@@ -120,9 +128,9 @@ type ReportParts = ConnectorParts & {
 /** Writes the status of the Connector at its interval. */
 async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
   const { api, server, timing, version, rules, token, connector, orders, onUnknown } = parts;
-  const before = connectorStatus(connector);
-  let { connectedSince, keys = connectorSpec(connector).keys } = before;
-  let reportedAt = Date.parse(before.renewTime ?? '') || 0;
+  const { spec, status: before } = connector;
+  let { connectedSince, keys = spec?.keys } = before ?? {};
+  let reportedAt = Date.parse(before?.renewTime ?? '') || 0;
   const tell = problemLog(parts.log, 'the report');
   await repeat(timing, signal, async () => {
     const { keys: found = '', ...findings } = await readFindings(api);
@@ -135,7 +143,8 @@ async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
       const times = { renewTime: toTimestamp(now), connectedSince };
       const answered = orders.lastAnswer === undefined ? {} : { lastOrderTime: toTimestamp(orders.lastAnswer) };
       const rule = { revocable, people: people.map(({ group }) => group), allow };
-      const status = { version, contract: CONNECTOR_CONTRACT, ...times, ...answered, ...findings, ...rule, keys };
+      const about = { version, contract: CONNECTOR_CONTRACT, audiences: await audiencesOf(parts) };
+      const status = { ...about, ...times, ...answered, ...findings, ...rule, keys };
       const options = { body: { status }, contentType: 'application/merge-patch+json', signal };
       await server.request('PATCH', `${pathOf(parts)}/status`, options);
       reportedAt = now;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
-import { IN_CLUSTER_ANNOTATION, validateDomainKeys } from '../api/domain-keys.ts';
+import { IN_CLUSTER_ANNOTATION } from '../api/domain-keys.ts';
 import {
   checkEach,
   type FieldError,
@@ -18,6 +18,7 @@ import {
   validateAnnotations,
   validateLabels,
 } from '../api/names.ts';
+import { validateDomainKeys } from '../api/reserved-keys.ts';
 import { hasControl } from '../lib/text.ts';
 
 const NAME_RULES = {

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api/kind.ts';
 import { isStatus } from '../client/errors.ts';
 import { isLater } from '../client/known-clusters.ts';
-import { readPages } from '../client/list-pages.ts';
+import { type Page, readPages } from '../client/list-pages.ts';
 import { listWatch } from '../client/list-watch.ts';
 import type { Transport } from '../client/transport.ts';
 import type { WatchEvent } from '../client/watch-events.ts';
@@ -17,17 +17,14 @@ export interface InformerOptions {
   readonly path: string;
   readonly labelSelector?: string | undefined;
   readonly timing: Timing;
+  /** After this time without data, the connection is closed. Default: when the watch should have ended. */
+  readonly idleMs?: number;
   /** What is kept of an object. Default: all of it. */
   readonly transform?: (object: ApiObject) => ApiObject;
   /** Called after every change of the objects, and when a connection is open: they are up to date again. */
   readonly onChange: () => void;
   /** Called when a connection is open (undefined) or was lost, with the reason. */
   readonly onConnection?: (problem: Error | undefined) => void;
-}
-
-interface ObjectList {
-  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly items: readonly ApiObject[];
 }
 
 /** The objects of a collection, kept up to date by list and watch. */
@@ -52,9 +49,8 @@ export class Informer {
   }
 
   async list(signal?: AbortSignal): Promise<void> {
-    const { transport, path, labelSelector, onChange } = this.#options;
-    const pages = await readPages<ObjectList>(transport, path, { labelSelector, signal });
-    const { transform = (object) => object } = this.#options;
+    const { transport, path, labelSelector, transform = (object) => object, onChange } = this.#options;
+    const pages = await readPages<Page<ApiObject>>(transport, path, { labelSelector, signal });
     this.#objects = new Map(pages.flatMap(({ items }) => items).map((item) => [keyOf(item), transform(item)]));
     this.#resourceVersion = pages.at(-1)?.metadata.resourceVersion;
     this.#isSynced = true;
@@ -63,12 +59,11 @@ export class Informer {
 
   /** Lists and watches until the signal is aborted. Errors are reported and retried, except a bad request. */
   async run(signal: AbortSignal): Promise<void> {
-    const { transport, path, labelSelector, timing, onConnection, onChange } = this.#options;
+    const { transport, path, labelSelector, timing, idleMs = IDLE_MS, onConnection, onChange } = this.#options;
     const events = listWatch({
-      ...{ transport, path, timing, signal },
+      ...{ transport, path, timing, signal, idleMs },
       selection: { labelSelector },
       fields: transport.answerFields,
-      idleMs: IDLE_MS,
       timeoutSeconds: WATCH_SECONDS,
       list: async () => {
         await this.list(signal);

@@ -22,6 +22,7 @@ import { Informer } from './informer.ts';
 import { keyOf } from './plan.ts';
 import { type DesiredState, Reconciler, type ReconcilerOptions, type SyncTarget } from './reconciler.ts';
 import { Reporter, type SourceProblem } from './reporter.ts';
+import { createSyncMetrics } from './sync-metrics.ts';
 import { Wakeup } from './wakeup.ts';
 
 const PROFILES = `${PROFILE_GROUP}/clusterprofiles`;
@@ -77,6 +78,7 @@ function newExport(options: Options = {}) {
   });
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
+  const metrics = createSyncMetrics();
   const reporter = new Reporter({
     resource: 'profile',
     note: '',
@@ -84,6 +86,7 @@ function newExport(options: Options = {}) {
     err: write,
     pruneWindow: '10m',
     now: timing.now,
+    metrics,
   });
   const path = profilesPath('v1alpha2', settings.namespace);
   const wakeup = new Wakeup();
@@ -109,7 +112,7 @@ function newExport(options: Options = {}) {
     return reconciler.reconcile();
   };
   return {
-    ...{ transport, source, problems, informer, reconciler, reporter, wakeup, lines, reconcile },
+    ...{ transport, source, problems, informer, reconciler, reporter, metrics, wakeup, lines, reconcile },
     options: reconcilerOptions,
   };
 }
@@ -271,9 +274,9 @@ describe('an export into a hub', () => {
     'is not synchronized, and writes nothing, while %s is false',
     async (side) => {
       let now = 1_000_000;
-      const { source, reconcile, reporter, lines } = newExport({ timing: { ...realTiming, now: () => now } });
+      const { source, reconcile, reporter, metrics, lines } = newExport({ timing: { ...realTiming, now: () => now } });
       const lastSync = async (): Promise<string | undefined> =>
-        /^clusterpass_sync_last_success_timestamp_seconds (.*)$/m.exec(await reporter.registry.metrics())?.[1];
+        /^clusterpass_sync_last_success_timestamp_seconds (.*)$/m.exec(await metrics.registry.metrics())?.[1];
       source.put(cluster('a'));
       await reconcile();
       expect([reporter.isSynced, await lastSync()]).toEqual([true, '1000']);
@@ -292,7 +295,7 @@ describe('an export into a hub', () => {
   );
 
   it('is not synchronized while an object of the source fails; one that is skipped does not count', async () => {
-    const { source, problems, reconcile, reporter, lines } = newExport();
+    const { source, problems, reconcile, reporter, metrics, lines } = newExport();
     source.put(cluster('a'));
     problems.set('b', { problem: 'it is not ready yet', state: 'skipped' });
     problems.set('c', { problem: 'a field is not used', state: 'synced' });
@@ -304,9 +307,9 @@ describe('an export into a hub', () => {
       false,
       'Synced=False: 1 object of the source cannot be synchronized',
     ]);
-    const metrics = await reporter.registry.metrics();
-    expect(metrics).toContain('clusterpass_sync_objects{state="skipped"} 1');
-    expect(metrics).toContain('clusterpass_sync_objects{state="failed"} 1');
+    const text = await metrics.registry.metrics();
+    expect(text).toContain('clusterpass_sync_objects{state="skipped"} 1');
+    expect(text).toContain('clusterpass_sync_objects{state="failed"} 1');
   });
 
   it('takes over nothing that another client creates at the same time', async () => {

@@ -1,6 +1,6 @@
-import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import { quantity } from '../lib/quantity.ts';
 import type { Plan } from './plan.ts';
+import type { SyncMetrics } from './sync-metrics.ts';
 
 export interface WriteResult {
   readonly failed: number;
@@ -31,6 +31,8 @@ interface ReporterOptions {
   readonly pruneWindow: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
+  /** Absent where nothing reads them: their library takes 8 MB of memory. */
+  readonly metrics?: SyncMetrics | undefined;
 }
 
 const SIDES: readonly ConditionType[] = ['SourceConnected', 'TargetConnected'];
@@ -41,44 +43,15 @@ const PAST = { create: 'created', update: 'updated', delete: 'deleted' } as cons
  * metrics. A loop that meets the same problem every minute does not repeat it.
  */
 export class Reporter {
-  readonly registry = new Registry();
   readonly #options: ReporterOptions;
   readonly #conditions = new Map<ConditionType, { readonly isTrue: boolean; readonly message: string }>();
   #problems: ReadonlyMap<string, string> = new Map();
   #failedAtSource = 0;
   /** By object. Bound: the objects that the last plan writes. */
   readonly #refusals = new Map<string, string>();
-  readonly #writes: Counter<'operation' | 'result'>;
-  readonly #objects: Gauge<'state'>;
-  readonly #condition: Gauge<'type'>;
-  readonly #lastSync: Gauge;
 
   constructor(options: ReporterOptions) {
     this.#options = options;
-    const registers = [this.registry];
-    this.#writes = new Counter({
-      name: 'clusterpass_sync_writes_total',
-      help: 'Objects written to the target, by operation and result.',
-      labelNames: ['operation', 'result'],
-      registers,
-    });
-    this.#objects = new Gauge({
-      name: 'clusterpass_sync_objects',
-      help: 'Objects of the last reconciliation: synced, pending, taken by others, held back from removal, skipped or failed at the source.',
-      labelNames: ['state'],
-      registers,
-    });
-    this.#condition = new Gauge({
-      name: 'clusterpass_sync_condition',
-      help: '1 if the condition is true: SourceConnected, TargetConnected, PruneAllowed, Synced.',
-      labelNames: ['type'],
-      registers,
-    });
-    this.#lastSync = new Gauge({
-      name: 'clusterpass_sync_last_success_timestamp_seconds',
-      help: 'When the target last had everything that the source has.',
-      registers,
-    });
   }
 
   /** Whether everything is as it should be. */
@@ -98,7 +71,7 @@ export class Reporter {
   setCondition(type: ConditionType, isTrue: boolean, message = ''): void {
     const before = this.#conditions.get(type);
     this.#conditions.set(type, { isTrue, message });
-    this.#condition.set({ type }, isTrue ? 1 : 0);
+    this.#options.metrics?.condition.set({ type }, isTrue ? 1 : 0);
     if (before?.isTrue === isTrue && before.message === message) return;
     this.#options.err(`${type}=${isTrue ? 'True' : 'False'}${message === '' ? '' : `: ${message}`}`);
     // It is true again after the next reconciliation: what changed during the interruption is not known before.
@@ -128,13 +101,13 @@ export class Reporter {
     for (const key of plan.taken) all.set(key, `${resource}/${key} exists and is not of this synchronization`);
     for (const [key, text] of all) if (this.#problems.get(key) !== text) this.#options.err(`${key}: ${text}`);
     this.#problems = all;
-    this.#objects.set({ state: 'pending' }, pending.size);
-    this.#objects.set({ state: 'taken' }, plan.taken.length);
-    this.#objects.set({ state: 'held' }, plan.held.length);
+    this.#options.metrics?.objects.set({ state: 'pending' }, pending.size);
+    this.#options.metrics?.objects.set({ state: 'taken' }, plan.taken.length);
+    this.#options.metrics?.objects.set({ state: 'held' }, plan.held.length);
     const states = Map.groupBy(problems.values(), ({ state }) => state);
     this.#failedAtSource = states.get('failed')?.length ?? 0;
-    this.#objects.set({ state: 'skipped' }, states.get('skipped')?.length ?? 0);
-    this.#objects.set({ state: 'failed' }, this.#failedAtSource);
+    this.#options.metrics?.objects.set({ state: 'skipped' }, states.get('skipped')?.length ?? 0);
+    this.#options.metrics?.objects.set({ state: 'failed' }, this.#failedAtSource);
     const window = this.#options.pruneWindow;
     const recent = removedRecently === 0 ? '' : `, after ${removedRecently} in the last ${window}`;
     const why =
@@ -150,13 +123,13 @@ export class Reporter {
   }
 
   wrote(operation: keyof typeof PAST, key: string): void {
-    this.#writes.inc({ operation, result: 'success' });
+    this.#options.metrics?.writes.inc({ operation, result: 'success' });
     this.#refusals.delete(key);
     this.#options.out(`${this.#options.resource}/${key} ${PAST[operation]}${this.#options.note}`);
   }
 
   refused(operation: keyof typeof PAST, key: string, error: Error): void {
-    this.#writes.inc({ operation, result: 'error' });
+    this.#options.metrics?.writes.inc({ operation, result: 'error' });
     const text = `cannot ${operation}: ${error.message}`;
     if (this.#refusals.get(key) !== text) this.#options.err(`${key}: ${text}`);
     this.#refusals.set(key, text);
@@ -164,7 +137,7 @@ export class Reporter {
 
   reconciled(plan: Plan, { failed, delayedMs }: WriteResult): void {
     const written = plan.creates.length + plan.updates.length - failed;
-    this.#objects.set({ state: 'synced' }, plan.unchanged + Math.max(0, written));
+    this.#options.metrics?.objects.set({ state: 'synced' }, plan.unchanged + Math.max(0, written));
     const waiting = [
       ...this.#lostSides().map(isFalse),
       ...(this.#failedAtSource > 0
@@ -176,7 +149,7 @@ export class Reporter {
       ...(delayedMs > 0 ? ['objects that changed often wait'] : []),
     ];
     this.setCondition('Synced', waiting.length === 0, waiting.join(', '));
-    if (waiting.length === 0) this.#lastSync.set(Math.floor(this.#options.now() / 1000));
+    if (waiting.length === 0) this.#options.metrics?.lastSync.set(Math.floor(this.#options.now() / 1000));
   }
 
   /** A reconciliation that could not be made. */

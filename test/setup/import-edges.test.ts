@@ -26,6 +26,7 @@ function allowed(from: string, to: string): boolean {
   if (from === to) return true;
   if (BASE.includes(from)) return BASE.indexOf(to) > BASE.indexOf(from);
   if (from === 'client') return to === 'api';
+  if (from === 'connector' && to === 'sync') return true;
   if (from === 'sync' || from === 'connector') return to === 'client' || to === 'api' || to === 'lib';
   if (BASE.includes(to)) return from !== 'storage' || to !== 'api';
   if (from === 'server') return !['cli', 'client', 'connector', 'sync', 'mcp'].includes(to);

@@ -114,7 +114,7 @@ describe.each([
   });
 });
 
-it('a server is started with a small young generation, in the same process, unless the operator sets its size', () => {
+it('a server and a connector are started with a small heap, in the same process, unless the operator sets its size', () => {
   const flags = (nodeArgs: string[], env: NodeJS.ProcessEnv, ...args: string[]): unknown =>
     JSON.parse(
       spawnSync(process.execPath, [...nodeArgs, launcher, ...args], {
@@ -126,6 +126,7 @@ it('a server is started with a small young generation, in the same process, unle
   expect(flags(['--no-warnings'], {}, 'serve', 'flags')).toEqual([process.pid, '--no-warnings', small]);
   expect(flags(['--max-semi-space-size=32'], {}, 'serve', 'flags')).toEqual([process.pid, '--max-semi-space-size=32']);
   expect(flags([], { NODE_OPTIONS: '--max_semi_space_size=32' }, 'serve', 'flags')).toEqual([process.pid]);
+  expect(flags([], {}, 'connector', 'flags')).toEqual(expect.arrayContaining([process.pid, '--no-opt']));
   expect(flags([], {}, 'get', 'flags')).toEqual([process.pid]);
 });
 

@@ -1,9 +1,9 @@
 import type { JsonValue } from '../../lib/json.ts';
 import { SchemaReader } from '../codec/schema-reader.ts';
 import { fromPlain } from '../codec/tree.ts';
-import { validateDomainKeys } from '../domain-keys.ts';
 import { errorText, type FieldError, forbiddenField } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
+import { validateDomainKeys } from '../reserved-keys.ts';
 import { fleetRoleBindingKind } from './fleet-role-binding.ts';
 import { bindingErrors } from './fleet-role-binding-errors.ts';
 

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
-import { validateDomainLabels } from '../domain-keys.ts';
 import { type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateLabels } from '../names.ts';
+import { validateDomainLabels } from '../reserved-keys.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { kindSchema, part, SHORT, selectable, stringMap, struct, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';

@@ -9,7 +9,6 @@ import { serverKind } from './server-kind.ts';
 
 /** A key set has a handful of public keys. */
 const MAX_KEYS_LENGTH = 32_768;
-const MAX_ENTRIES = 1_000;
 
 const keysText = (about: string) =>
   text(`The JWKS of the cluster's issuer, as JSON${about}`, { maxLength: MAX_KEYS_LENGTH });
@@ -37,6 +36,7 @@ const StatusSchema = struct('ConnectorStatus', 'What the connector reports. It e
   lastOrderTime: timestamp('When it last answered an order.'),
   keys: keysText(', if it has changed since the registration: these verify the tokens of the connector.'),
   clusterVersion: text('The version that the cluster runs.', SHORT),
+  audiences: texts('The audiences of its API server: those of tokens that are asked for without one.', SHORT),
   ready: flag('Whether the API server says that it is ready.'),
   readyMessage: text('Why not.', { maxLength: 1_024 }),
   nodes: part('ConnectorNodes', 'The nodes of the cluster.', {
@@ -46,13 +46,14 @@ const StatusSchema = struct('ConnectorStatus', 'What the connector reports. It e
   revocable: flag('Whether it binds tokens to Secrets, so that they can be revoked.'),
   people: texts('The groups for whose people it issues tokens.', SHORT),
   allow: list(AllowanceSchema, {
-    maxItems: MAX_ENTRIES,
+    maxItems: 1_000,
     description: 'What the owner of the cluster allows it to issue.',
   }),
 });
 
 export type ConnectorSpec = Static<typeof SpecSchema>;
 export type ConnectorStatus = Static<typeof StatusSchema>;
+export type Connector = ApiObject & { readonly spec?: ConnectorSpec; readonly status?: ConnectorStatus };
 
 export const connectorSpec = (object: ApiObject): ConnectorSpec => (object.spec ?? {}) as ConnectorSpec;
 export const connectorStatus = (object: ApiObject): ConnectorStatus => (object.status ?? {}) as ConnectorStatus;

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClustersField } from '../clusters-field.ts';
-import { isReservedLabel, RESERVED_LABEL } from '../domain-keys.ts';
 import {
   checkEach,
   type FieldError,
@@ -11,6 +10,7 @@ import {
 } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
 import { isDns1123Label, isDns1123Subdomain, isQualifiedName, isValidLabelValue, validateLabels } from '../names.ts';
+import { isReservedLabel, RESERVED_LABEL } from '../reserved-keys.ts';
 import {
   AGENTS_ALLOW,
   APPROVERS,

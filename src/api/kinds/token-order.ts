@@ -21,7 +21,7 @@ const StatusSchema = struct('TokenOrderStatus', 'What became of it.', {
   expirationTimestamp: timestamp('When that token ends. Set by the server.'),
 });
 
-type TokenOrderSpec = Static<typeof SpecSchema>;
+export type TokenOrderSpec = Static<typeof SpecSchema>;
 export type TokenOrderStatus = Static<typeof StatusSchema>;
 
 export const orderSpec = (object: ApiObject): TokenOrderSpec => (object.spec ?? {}) as TokenOrderSpec;

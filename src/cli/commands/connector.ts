@@ -2,8 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import { CLUSTERPASS_ANSWER } from '../../client/answer-types.ts';
-import { Transport } from '../../client/transport.ts';
 import { type ConnectorRules, NOTHING_ALLOWED, readRules } from '../../connector/configuration.ts';
 import { runConnector } from '../../connector/run-connector.ts';
 import { realTiming } from '../../lib/backoff.ts';
@@ -12,7 +10,7 @@ import { type FollowedFiles, followFiles, GONE_GRACE_MS } from '../../lib/follow
 import { terminalSafe } from '../../lib/text.ts';
 import { clusterIdentity } from '../cluster-identity.ts';
 import { CliError, type Run } from '../command.ts';
-import { clientOptions, resolveConnection, tokenFor } from '../connection/connection.ts';
+import { resolveConnection, tokenFor } from '../connection/connection.ts';
 import { readGivenFile } from '../files/files.ts';
 import { connectCluster, connectServer, POD_FOLDER } from '../sync/cluster-connection.ts';
 import { mirrorCluster } from '../sync/mirror-cluster.ts';
@@ -33,20 +31,16 @@ export const run: Run = async (context, invocation) => {
   const { productName } = connection;
   const { mirror, orders } = rules.current();
   const token = async (): Promise<string> => tokenFor(connection)();
-  const serverWith = (given: string): Transport => {
-    const options = { ...clientOptions(context, connection), credentialSource: 'the bootstrap token' };
-    const answers = { timing: realTiming, answerFields: CLUSTERPASS_ANSWER };
-    return new Transport({ ...options, ...answers, tokenProvider: () => given });
-  };
   const at = { source, server, productName, cluster };
   try {
     await runConnector(
       {
         ...{ cluster, server, api: source.transport, namespace, productName, log, version: context.version, token },
+        apiToken: source.token,
         identity: (signal) => clusterIdentity(source.transport, signal),
         register: async (id, signal) => {
           const claim = { token: await token(), orders };
-          log(await registerCluster(context, invocation, { ...at, serverWith, id, claim, signal }));
+          log(await registerCluster(context, invocation, { ...at, connection, id, claim, signal }));
         },
         holder: `${hostname()}_${randomUUID()}`,
         rules: () => rules.current(),
@@ -70,20 +64,16 @@ async function followRules(
   report: (line: string) => void,
 ): Promise<FollowedFiles<ConnectorRules>> {
   const what = `configuration ${file}`;
-  try {
-    return await followFiles({
-      ...{ what, files: [file], report },
-      read: async () => {
-        try {
-          return readRules(await readFile(file), namespace);
-        } catch (error) {
-          if (codeOf(error) === 'ENOENT') return undefined;
-          throw new Error(`${what}: ${(error as Error).message}`);
-        }
-      },
-      whenGone: { value: NOTHING_ALLOWED, graceMs: GONE_GRACE_MS },
-    });
-  } catch (error) {
-    throw new CliError((error as Error).message);
-  }
+  return followFiles({
+    ...{ what, files: [file], report },
+    read: async () => {
+      try {
+        return readRules(await readFile(file), namespace);
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT') return undefined;
+        throw new CliError(`${what}: ${(error as Error).message}`);
+      }
+    },
+    whenGone: { value: NOTHING_ALLOWED, graceMs: GONE_GRACE_MS },
+  });
 }

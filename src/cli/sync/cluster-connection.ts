@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { CLUSTERPASS_ANSWER } from '../../client/answer-types.ts';
-import { type TokenProvider, Transport } from '../../client/transport.ts';
+import { type TokenProvider, Transport, type TransportOptions } from '../../client/transport.ts';
 import { realTiming } from '../../lib/backoff.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type Connection, clientOptions } from '../connection/connection.ts';
@@ -20,6 +20,7 @@ export interface ClusterConnection {
   /** Whether this is the cluster of the pod, at an address that only pods reach. */
   readonly isInPod: boolean;
   readonly transport: Transport;
+  readonly token: TokenProvider | undefined;
 }
 
 /** The address of the API server, in a Pod that has no kubeconfig. It is the same in many clusters. */
@@ -89,9 +90,11 @@ function connectionAt(
     onWarning: undefined,
     timing: realTiming,
   });
-  return { server, ca, transport };
+  return { server, ca, transport, token: tokenProvider };
 }
 
-/** Clusterpass as one of the sides. */
-export const connectServer = (context: Context, connection: Connection): Transport =>
-  new Transport({ ...clientOptions(context, connection), timing: realTiming, answerFields: CLUSTERPASS_ANSWER });
+/** Clusterpass as one of the sides. `more`: in place of the token of the connection. */
+export function connectServer(context: Context, connection: Connection, more?: Partial<TransportOptions>): Transport {
+  const options = { ...clientOptions(context, connection), timing: realTiming, answerFields: CLUSTERPASS_ANSWER };
+  return new Transport({ ...options, ...more });
+}

@@ -38,7 +38,7 @@ export async function mirrorCluster(context: Context, parts: MirrorParts, signal
     flags: { prune: true, maxDelete: Number.POSITIVE_INFINITY, pruneWindow: '0s', isOnce: false, dryRun: 'none' },
     open: async ({ informer }) => sidesOf(context, parts, informer),
   };
-  await keepInStep(command, { reporter: reporterFor(context, command, ''), pruneWindowMs: 0 }, signal);
+  await keepInStep(command, { reporter: reporterFor(context, command, { note: '' }), pruneWindowMs: 0 }, signal);
 }
 
 function sidesOf(

@@ -6,16 +6,15 @@ import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { type ClusterAddress, onlyAddress } from '../../api/kubeconfig.ts';
 import { isStatus } from '../../client/errors.ts';
-import type { Transport } from '../../client/transport.ts';
 import { JWKS_TYPE } from '../../connector/cluster-findings.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
+import type { Connection } from '../connection/connection.ts';
 import { readGivenFile } from '../files/files.ts';
-import type { ClusterConnection } from './cluster-connection.ts';
+import { type ClusterConnection, connectServer } from './cluster-connection.ts';
 
 interface RegisterParts {
   readonly source: ClusterConnection;
-  /** Clusterpass, with this token. */
-  readonly serverWith: (token: string) => Transport;
+  readonly connection: Connection;
   readonly cluster: string;
   readonly productName: string;
   /** The UID of the namespace kube-system. */
@@ -28,7 +27,7 @@ interface RegisterParts {
 export async function registerCluster(
   context: Context,
   invocation: Invocation,
-  { source, serverWith, cluster: name, productName, id, claim, signal }: RegisterParts,
+  { source, connection, cluster: name, productName, id, claim, signal }: RegisterParts,
 ): Promise<string> {
   const token = await bootstrapTokenOf(context, invocation);
   const options = { expects: 'unchecked', accept: JWKS_TYPE, signal } as const;
@@ -45,7 +44,8 @@ export async function registerCluster(
   });
   const path = `/apis/clusterpass.dev/v1alpha1/bootstraptokens/${bootstrapTokenId(token)}/cluster`;
   const query = { fieldValidation: 'Strict' };
-  const { code } = await serverWith(token).request('POST', path, { query, body, signal });
+  const given = { credentialSource: 'the bootstrap token', tokenProvider: () => token };
+  const { code } = await connectServer(context, connection, given).request('POST', path, { query, body, signal });
   const where = address === undefined ? 'without an address' : `at ${address.server}`;
   if (code === 201) return `cluster.${CLUSTER_GROUP}/${name} is registered ${where}`;
   const advice = 'if its Connector is of another account, delete that and create another bootstrap token';

@@ -4,6 +4,7 @@ import { terminalSafe } from '../../lib/text.ts';
 import { Informer, type InformerOptions } from '../../sync/informer.ts';
 import { type DesiredState, Reconciler, type ReconcilerOptions } from '../../sync/reconciler.ts';
 import { Reporter } from '../../sync/reporter.ts';
+import type { SyncMetrics } from '../../sync/sync-metrics.ts';
 import { Wakeup } from '../../sync/wakeup.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type DryRun, dryRunOf, noteOf } from '../dry-run.ts';
@@ -83,7 +84,9 @@ export async function runSync(context: Context, invocation: Invocation, command:
   if (pruneWindowMs === undefined) {
     throw new CliError(`--prune-window: ${JSON.stringify(flags.pruneWindow)} is not a duration such as 10m or 1h30m`);
   }
-  const reporter = reporterFor(context, command, noteOf(invocation));
+  // Not for the connector, which has a reporter without them.
+  const metrics = (await import('../../sync/sync-metrics.ts')).createSyncMetrics();
+  const reporter = reporterFor(context, command, { note: noteOf(invocation), metrics });
   if (flags.isOnce) {
     const informer = informerFactory(reporter, () => {});
     const sides = await command.open({ informer, signal: new AbortController().signal });
@@ -92,7 +95,7 @@ export async function runSync(context: Context, invocation: Invocation, command:
     return reporter.isSynced ? 0 : 1;
   }
   const stopped = context.stopped();
-  const close = await serveStatus(context, invocation, reporter);
+  const close = await serveStatus(context, invocation, reporter, metrics);
   try {
     await keepInStep(command, { reporter, pruneWindowMs }, stopped);
     return 0;
@@ -101,12 +104,16 @@ export async function runSync(context: Context, invocation: Invocation, command:
   }
 }
 
-export function reporterFor({ out, err, now }: Context, { resource, flags }: SyncCommand, note: string): Reporter {
+export function reporterFor(
+  { out, err, now }: Context,
+  { resource, flags }: SyncCommand,
+  more: { readonly note: string; readonly metrics?: SyncMetrics },
+): Reporter {
   const line =
     (output: Context['out']) =>
     (text: string): void =>
       output.write(`${terminalSafe(text)}\n`);
-  return new Reporter({ resource, note, pruneWindow: flags.pruneWindow, out: line(out), err: line(err), now });
+  return new Reporter({ resource, pruneWindow: flags.pruneWindow, out: line(out), err: line(err), now, ...more });
 }
 
 interface LoopParts {

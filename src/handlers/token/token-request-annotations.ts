@@ -1,8 +1,8 @@
-import { validateDomainKeys } from '../../api/domain-keys.ts';
 import { type FieldError, forbiddenField, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-spec.ts';
 import { TOKEN_ANNOTATIONS, tokenRequestType } from '../../api/kinds/token-request.ts';
+import { validateDomainKeys } from '../../api/reserved-keys.ts';
 import { clip } from '../../lib/text.ts';
 import { MAX_SECONDS } from './validate-token-request.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from './catalog.ts';
-import { isReservedLabel, validateDomainKeys, validateDomainLabels } from './domain-keys.ts';
+import { isReservedLabel, validateDomainKeys, validateDomainLabels } from './reserved-keys.ts';
 
 const catalog = createCatalog({ productName: 'kubernetes' });
 
