@@ -302,7 +302,7 @@ describe('a token that can be revoked', () => {
   });
 });
 
-it('clusterpass describe cluster says what a connector may issue', async () => {
+it('clusterpass describe cluster says what a connector issues, and may issue', async () => {
   const connector = await connectorOf(server, 'shown');
   const now = new Date().toISOString();
   await connector.report({
@@ -311,7 +311,7 @@ it('clusterpass describe cluster says what a connector may issue', async () => {
       { namespace: 'ci', accounts: ['builder', 'other'], maxSeconds: 900 },
       { namespace: 'shop', accounts: ['*'] },
     ],
-    people: ['devs'],
+    ...{ people: ['devs'], audiences: ['https://api.example.com', 'vault'] },
   });
   const admin = await Person.as(server);
   const text = await admin.ok(['describe', 'cluster', 'shown']);
@@ -319,12 +319,14 @@ it('clusterpass describe cluster says what a connector may issue', async () => {
   expect(
     text
       .split('\n')
-      .filter((line) => /^(?:Connector| {2}[CLM]| {20,}[sp])/.test(line))
+      .filter((line) => /^(?:Issuer|Default|Connector| {2}[CLM]| {20,}[sp])/.test(line))
       .join('\n'),
   ).toMatch(
     new RegExp(
       [
-        '^Connector: +version 1\\.2\\.3, its tokens can be revoked',
+        '^Issuer: +https://kubernetes\\.default\\.svc',
+        'Default audience: +https://api\\.example\\.com, vault',
+        'Connector: +version 1\\.2\\.3, its tokens can be revoked',
         ' +Connected: +since 2026-08-01T12:00:00Z, last report \\d+s ago',
         ' +Last order: +\\d+s ago',
         ' +May issue: +ci/builder,other \\(at most 15m\\)',

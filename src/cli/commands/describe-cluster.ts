@@ -1,7 +1,7 @@
 import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
 import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
-import type { ConnectorStatus } from '../../api/kinds/connector.ts';
+import type { Connector, ConnectorStatus } from '../../api/kinds/connector.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
@@ -51,7 +51,7 @@ interface Details {
   readonly computed: Readonly<Record<string, string>>;
   readonly reason: string;
   readonly accounts: UsableAccounts;
-  readonly connector: ConnectorStatus | undefined;
+  readonly connector: Connector | undefined;
   readonly left: string;
 }
 
@@ -69,11 +69,11 @@ async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Detail
 }
 
 /** Undefined without one, and for a user who may not see it. */
-async function connectorOf(client: Client, name: string): Promise<ConnectorStatus | undefined> {
+async function connectorOf(client: Client, name: string): Promise<Connector | undefined> {
   const options = { expects: 'items', query: { fieldSelector: `metadata.name=${name}` } } as const;
   try {
-    const { value } = await client.request<{ items: { status?: ConnectorStatus }[] }>('GET', CONNECTORS, options);
-    return value.items[0] && (value.items[0].status ?? {});
+    const { value } = await client.request<{ items: Connector[] }>('GET', CONNECTORS, options);
+    return value.items[0];
   } catch (error) {
     if (isStatus(error, 403) || isStatus(error, 404)) return undefined;
     throw error;
@@ -109,6 +109,7 @@ function describe(
   const age = (time: string | undefined): string => humanAge(time ?? null, context.now());
   const own = Object.entries(annotations).filter(([key]) => !isHidden(key));
   const credential = controllerOf(cluster);
+  const { audiences = ['<unknown>'] } = connector?.status ?? {};
   const seconds = Number(computed[COMPUTED_ANNOTATIONS.maxExpiration]);
   const facts = [
     ['Name:', name],
@@ -119,12 +120,12 @@ function describe(
     ['Created:', `${creationTimestamp ?? '<unknown>'} (${age(creationTimestamp)} ago)`],
     ['Type:', type || '<none>'],
     ['Version:', version || '<none>'],
-    ['Issuer:', computed[COMPUTED_ANNOTATIONS.issuer] ?? '<unknown>'],
-    ['Default audience:', computed[COMPUTED_ANNOTATIONS.audience] ?? '<unknown>'],
+    ['Issuer:', computed[COMPUTED_ANNOTATIONS.issuer] ?? connector?.spec?.issuer ?? '<unknown>'],
+    ['Default audience:', computed[COMPUTED_ANNOTATIONS.audience] ?? audiences.join(', ')],
     ['Longest lifetime:', Number.isInteger(seconds) ? `${exactDuration(seconds)} (${seconds} seconds)` : '<unknown>'],
     ['CA bundle:', caBundle === undefined ? '<none>' : `${Buffer.from(caBundle, 'base64').length} bytes`],
     ...(credential === undefined ? [] : [['Credential:', `${credential.namespace}/${credential.name}`]]),
-    ...(connector === undefined ? [] : connectorFacts(connector, age)),
+    ...(connector === undefined ? [] : connectorFacts(connector.status ?? {}, age)),
     ['Visible because:', reason],
   ];
   const endpoints = serverEndpoints.map(({ clientCIDR = '', serverAddress = '' }) => [
