@@ -1,5 +1,6 @@
 import { memberOf } from '../lib/json.ts';
 import { sha256 } from '../lib/sha256.ts';
+import type { BoundObjectReference } from './kinds/token-request.ts';
 import { namePart } from './name-part.ts';
 
 /** What the server and the connector of a cluster say to each other (docs/connect/managed-clusters.md). */
@@ -22,11 +23,12 @@ export interface ConnectorClaim {
 /** The one audience of the tokens of a connector; of the orders for it, too. */
 export const connectorAudience = (baseUrl: string, cluster: string): string => `${baseUrl}/connectors/${cluster}`;
 
+const withoutPrefix = (text: unknown, prefix: string): string | undefined =>
+  typeof text === 'string' && text.startsWith(prefix) ? text.slice(prefix.length) : undefined;
+
 /** The cluster of such an audience; undefined for another audience. */
-export function clusterOfConnector(baseUrl: string, audience: unknown): string | undefined {
-  const prefix = connectorAudience(baseUrl, '');
-  return typeof audience === 'string' && audience.startsWith(prefix) ? audience.slice(prefix.length) : undefined;
-}
+export const clusterOfConnector = (baseUrl: string, audience: unknown): string | undefined =>
+  withoutPrefix(audience, connectorAudience(baseUrl, ''));
 
 export const CONNECTORS_GROUP = 'system:connectors';
 export const connectorUserName = (cluster: string): string => `system:connector:${cluster}`;
@@ -47,12 +49,7 @@ export interface AccountOrder {
   /** Empty for the API of the cluster. */
   readonly audiences: readonly string[];
   readonly expirationSeconds: number;
-  readonly boundObjectRef?: {
-    readonly kind?: string | undefined;
-    readonly apiVersion?: string | undefined;
-    readonly name?: string | undefined;
-    readonly uid?: string | undefined;
-  };
+  readonly boundObjectRef?: BoundObjectReference;
 }
 
 export interface PersonOrder {
@@ -102,13 +99,8 @@ export const passSecretName = (order: string): string => `clusterpass-pass-${ord
 export const SECRET_CACHE_SECONDS = 10;
 
 /** The id of a token's record: of the order whose Secret it is bound to, or its own. */
-export function recordIdOf(claims: unknown): unknown {
-  const secret = memberOf(claims, 'kubernetes.io', 'secret', 'name');
-  const prefix = passSecretName('');
-  return typeof secret === 'string' && secret.startsWith(prefix)
-    ? secret.slice(prefix.length)
-    : memberOf(claims, 'jti');
-}
+export const recordIdOf = (claims: unknown): unknown =>
+  withoutPrefix(memberOf(claims, 'kubernetes.io', 'secret', 'name'), passSecretName('')) ?? memberOf(claims, 'jti');
 
 /** The namespace of the accounts that stand for the people of a group. */
 export const peopleNamespace = (group: string): string => `clusterpass-people-${group}`;

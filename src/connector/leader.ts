@@ -2,6 +2,7 @@ import type { ApiObject } from '../api/kind.ts';
 import { isStatus } from '../client/errors.ts';
 import { problemLog } from '../lib/problem-log.ts';
 import type { ConnectorParts } from './parts.ts';
+import { unlessAbsent } from './records.ts';
 
 const NAME = 'clusterpass-connector';
 const LEASE_SECONDS = 15;
@@ -39,10 +40,7 @@ export async function whileLeading(
   /** The version that was read last, and since when it is the same: clocks of machines differ. */
   let seen = { version: '', since: 0 };
   const acquire = async (): Promise<Lease | undefined> => {
-    const lease = await send('GET').catch((error: unknown) => {
-      if (!isStatus(error, 404)) throw error;
-      return undefined;
-    });
+    const lease = await send('GET').catch(unlessAbsent);
     const version = lease?.metadata.resourceVersion ?? '';
     if (version !== seen.version) seen = { version, since: timing.now() };
     const isFree = !lease?.spec?.holderIdentity || timing.now() - seen.since >= LEASE_SECONDS * 1000;

@@ -312,7 +312,7 @@ describe('A55: the Secret of a token', () => {
     expect(cluster.secrets).toHaveLength(2);
     clusterpass.fault = () => undefined;
     await expect.poll(() => cluster.secrets).toEqual([`shop/${passSecretName('kept')}`]);
-    expect(recordsOf()).toEqual(['kept']);
+    await expect.poll(recordsOf).toEqual(['kept']);
   });
 
   it('is deleted if its creation arrives after the sweep', async () => {

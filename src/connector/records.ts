@@ -75,6 +75,7 @@ export class Records {
 const dataOf = (records: ReadonlyMap<string, MadeRecord | null>): object =>
   Object.fromEntries([...records].map(([key, record]) => [key, record && JSON.stringify(record)]));
 
-function unlessAbsent(error: unknown): undefined {
+/** For a request that answers 404 if there is none. */
+export function unlessAbsent(error: unknown): undefined {
   if (!isStatus(error, 404)) throw error;
 }

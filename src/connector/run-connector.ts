@@ -103,15 +103,6 @@ async function untilDone<T>(parts: ConnectorParts, what: string, signal: AbortSi
   return undefined;
 }
 
-/** Its token for the API server was asked for without an audience, as kubelet does. */
-async function audiencesOf({ apiToken }: ConnectorParts): Promise<string[] | undefined> {
-  try {
-    return [decodeJwt((await apiToken?.()) ?? '').aud ?? []].flat();
-  } catch {
-    return undefined;
-  }
-}
-
 async function repeat(timing: Timing, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     await task();
@@ -132,6 +123,8 @@ async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
   let { connectedSince, keys = spec?.keys } = before ?? {};
   let reportedAt = Date.parse(before?.renewTime ?? '') || 0;
   const tell = problemLog(parts.log, 'the report');
+  /** Its token for the API server was asked for without an audience, as kubelet does. */
+  const readAudiences = async () => [decodeJwt((await parts.apiToken?.()) ?? '').aud ?? []].flat();
   await repeat(timing, signal, async () => {
     const { keys: found = '', ...findings } = await readFindings(api);
     const { allow, people, revocable } = rules();
@@ -143,7 +136,7 @@ async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
       const times = { renewTime: toTimestamp(now), connectedSince };
       const answered = orders.lastAnswer === undefined ? {} : { lastOrderTime: toTimestamp(orders.lastAnswer) };
       const rule = { revocable, people: people.map(({ group }) => group), allow };
-      const about = { version, contract: CONNECTOR_CONTRACT, audiences: await audiencesOf(parts) };
+      const about = { version, contract: CONNECTOR_CONTRACT, audiences: await readAudiences().catch(() => undefined) };
       const status = { ...about, ...times, ...answered, ...findings, ...rule, keys };
       const options = { body: { status }, contentType: 'application/merge-patch+json', signal };
       await server.request('PATCH', `${pathOf(parts)}/status`, options);

@@ -48,14 +48,14 @@ function sidesOf(
 ): Sides {
   const kinds = MIRRORED_KINDS.filter(({ resource }) => resource !== 'pods' || pods);
   const root = `/${productName}/${encodeURIComponent(cluster)}/api/v1`;
-  const identity = new CheckedIdentity(source, id);
+  const identity = checkedIdentity(source, id);
   const transform = (kind: MirroredKind) => (object: ApiObject) => mirroredPart(kind, object);
   const sources = kinds.map((kind) =>
     informer('SourceConnected', {
       transport: source.transport,
       path: `/api/v1/${kind.resource}`,
       transform: transform(kind),
-      onConnection: () => identity.doubt(),
+      onConnection: identity.doubt,
     }),
   );
   const copies = new Map(
@@ -82,29 +82,21 @@ function* objectsOf(informers: Iterable<Informer>): Generator<ApiObject> {
 }
 
 /** The address may lead to another cluster after an interruption: all objects of the first would look deleted. */
-class CheckedIdentity {
-  readonly #source: ClusterConnection;
-  readonly #id: string;
-  #isCertain = true;
-
-  constructor(source: ClusterConnection, id: string) {
-    this.#source = source;
-    this.#id = id;
-  }
-
-  doubt(): void {
-    this.#isCertain = false;
-  }
-
-  async check(): Promise<void> {
-    if (this.#isCertain) return;
-    this.#isCertain = true;
+function checkedIdentity({ transport, server }: ClusterConnection, id: string) {
+  let isCertain = true;
+  const doubt = (): void => {
+    isCertain = false;
+  };
+  const check = async (): Promise<void> => {
+    if (isCertain) return;
+    isCertain = true;
     try {
-      const id = await clusterIdentity(this.#source.transport);
-      if (id !== this.#id) throw new Error(`${this.#source.server} is another cluster now: nothing is written`);
+      if ((await clusterIdentity(transport)) !== id)
+        throw new Error(`${server} is another cluster now: nothing is written`);
     } catch (error) {
-      this.#isCertain = false;
+      doubt();
       throw error;
     }
-  }
+  };
+  return { doubt, check };
 }
