@@ -97,9 +97,8 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
   const limits = { required: limitOf(true), asked: limitOf(false) };
   /** A revocation counts in place of its record: otherwise a caller could have any number stored. */
   const counted = (id: string): Iterable<StoredObject> => {
-    const both = [kind, catalog.revokedTokens].flatMap((each) => [
-      ...reader.cache(each).current.withLabel(COUNTED_LABEL, id),
-    ]);
+    const both: StoredObject[] = [];
+    for (const each of [kind, catalog.revokedTokens]) reader.cache(each).current.collectLabel(both, COUNTED_LABEL, id);
     return new Map(both.map((entry) => [entry.name, entry])).values();
   };
 
