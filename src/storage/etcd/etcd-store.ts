@@ -44,35 +44,33 @@ const DEAD_MS = { first: 450, most: 60_000 };
 /** By this factor the time of the slowest response shrinks with each further response. */
 const DECAY = 0.9;
 
+interface EtcdStoreOptions {
+  readonly members: Members;
+  readonly space: KeySpace;
+  readonly meta: StoreMeta;
+  readonly logger?: Pick<Logger, 'warn'> | undefined;
+  /** Called when the store closes. */
+  readonly stopFollowing?: (() => void) | undefined;
+}
+
 /** The storage contract on etcd. Several processes may have the same store open. */
 export class EtcdStore implements Store {
+  readonly #options: EtcdStoreOptions;
   readonly #members: Members;
   readonly #space: KeySpace;
-  readonly #meta: StoreMeta;
-  readonly #logger: Pick<Logger, 'warn'> | undefined;
   readonly #head = new RevisionHead();
   readonly #closing = new AbortController();
   readonly #pending = new Set<Promise<unknown>>();
   readonly #sharedRevision: SharedCall<Revision>;
-  readonly #stopFollowing: (() => void) | undefined;
   /** The member that serves the watches. */
   #watchMember: Member | undefined;
   #closed: Promise<void> | undefined;
   #isReplaced = false;
 
-  constructor(parts: {
-    members: Members;
-    space: KeySpace;
-    meta: StoreMeta;
-    logger?: Pick<Logger, 'warn'>;
-    /** Called when the store closes. */
-    stopFollowing?: () => void;
-  }) {
-    this.#members = parts.members;
-    this.#space = parts.space;
-    this.#meta = parts.meta;
-    this.#logger = parts.logger;
-    this.#stopFollowing = parts.stopFollowing;
+  constructor(options: EtcdStoreOptions) {
+    this.#options = options;
+    this.#members = options.members;
+    this.#space = options.space;
     this.#sharedRevision = new SharedCall(() => this.#readRevision(), { overlapMs: OVERLAP_MS });
   }
 
@@ -112,7 +110,7 @@ export class EtcdStore implements Store {
     checkWrite(write);
     this.#requireOpen();
     // Encoded before anything is awaited: the writer may use its buffer again.
-    const request = TXN.request.encode(transactionFor(write, this.#space, this.#meta.modRevision));
+    const request = TXN.request.encode(transactionFor(write, this.#space, this.#options.meta.modRevision));
     const { succeeded, header, responses } = await this.#track(
       // The watch has just heard from its member, so that one does not hang.
       this.#members.callOnce(TXN, request, WRITE_MS, { doing: 'take the write', prefer: this.#watchMember }),
@@ -138,7 +136,7 @@ export class EtcdStore implements Store {
     let position = after;
     let slowestMs = 0;
     while (!ended.aborted) {
-      if (position < this.#meta.oldest) throw compactedError(position);
+      if (position < this.#options.meta.oldest) throw compactedError(position);
       const deadMs = Math.min(DEAD_MS.most, Math.max(DEAD_MS.first, 2 * slowestMs));
       try {
         const stream = watchStream({
@@ -165,7 +163,7 @@ export class EtcdStore implements Store {
         if (ended.aborted) return;
         if (error instanceof StorageError && error.code === 'compacted') throw error;
         // Resumed at its position, so no change is missed.
-        this.#logger?.warn(
+        this.#options.logger?.warn(
           { err: toStorageError(error, 'continue the watch'), revision: position },
           'the watch of etcd is resumed',
         );
@@ -200,7 +198,7 @@ export class EtcdStore implements Store {
   }
 
   async #close(): Promise<void> {
-    this.#stopFollowing?.();
+    this.#options.stopFollowing?.();
     await Promise.allSettled(this.#pending);
     this.#closing.abort();
     this.#members.close();
@@ -222,7 +220,7 @@ export class EtcdStore implements Store {
     timeout: CallTimeout,
   ): Promise<{ kvs: readonly EtcdKeyValue[]; more: boolean; revision: Revision }> {
     this.#requireOpen();
-    if (at !== undefined && at < this.#meta.oldest) throw compactedError(at);
+    if (at !== undefined && at < this.#options.meta.oldest) throw compactedError(at);
     const atRevision = at === undefined ? request : { ...request, revision: this.#space.toEtcd(at) };
     let response: Decoded<typeof RANGE.response>;
     try {
@@ -247,11 +245,11 @@ export class EtcdStore implements Store {
 
   /** After an import into the prefix, or its removal, our offset of revisions is wrong. */
   #requireMeta(found: EtcdKeyValue | undefined): void {
-    if (found?.modRevision !== this.#meta.modRevision) throw this.#replaced();
+    if (found?.modRevision !== this.#options.meta.modRevision) throw this.#replaced();
   }
 
   #replaced(): StorageError {
-    if (!this.#isReplaced) this.#logger?.warn({}, REPLACED);
+    if (!this.#isReplaced) this.#options.logger?.warn({}, REPLACED);
     this.#isReplaced = true;
     return new StorageError('replaced', REPLACED);
   }

@@ -1,7 +1,7 @@
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
-import { type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata } from '@grpc/grpc-js';
+import { type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata, status } from '@grpc/grpc-js';
 import { request as requestHttp } from '../../lib/node-http.ts';
 import { STATUS, type UnaryMethod } from './messages.ts';
 import type { Message } from './protobuf.ts';
@@ -17,7 +17,8 @@ export type Duplex<Q, S> = ClientDuplexStream<Q, S>;
 
 /**
  * Pings on a connection that carries a call detect a dead peer. etcd closes connections that ping more often than every
- * five seconds (its --grpc-keepalive-min-time).
+ * five seconds (its --grpc-keepalive-min-time). So a call that times out on a connection that was silent for `timeoutMs`
+ * replaces it, too: after lost packets, TCP waits ever longer before it sends again.
  */
 const KEEPALIVE = { everyMs: 10_000, timeoutMs: 3_000 };
 /** An etcd that is back is reconnected within a second or two. */
@@ -34,6 +35,7 @@ export class Member {
   readonly #streams = new Set<{ cancel(): void }>();
   #tls: TlsMaterial | undefined;
   #client: Client;
+  #heardAt = performance.now();
 
   constructor(address: string, tls: TlsMaterial | undefined) {
     this.address = address;
@@ -46,6 +48,7 @@ export class Member {
     const old = this.#client;
     this.#tls = tls;
     this.#client = connectTo(this.address, tls);
+    this.#heardAt = performance.now();
     for (const stream of this.#streams) stream.cancel();
     old.close();
   }
@@ -68,11 +71,13 @@ export class Member {
       this.#client.makeUnaryRequest(
         method.path,
         toBuffer,
-        (bytes) => method.response.decode(bytes),
+        (bytes) => this.#heard(method.response.decode(bytes)),
         request,
         callMetadata(token),
         { deadline: Date.now() + withinMs },
         (error, response) => {
+          const silentMs = performance.now() - this.#heardAt;
+          if (error?.code === status.DEADLINE_EXCEEDED && silentMs > KEEPALIVE.timeoutMs) this.renew(this.#tls);
           if (error !== null) reject(error);
           else if (response === undefined) reject(new Error('etcd sent an empty response'));
           else resolve(response);
@@ -90,12 +95,17 @@ export class Member {
     const stream = this.#client.makeBidiStreamRequest<Partial<Q>, S>(
       path,
       (value) => toBuffer(request.encode(value)),
-      (bytes) => response.decode(bytes),
+      (bytes) => this.#heard(response.decode(bytes)),
       callMetadata(token),
     );
     this.#streams.add(stream);
     stream.once('close', () => this.#streams.delete(stream));
     return stream;
+  }
+
+  #heard<S>(response: S): S {
+    this.#heardAt = performance.now();
+    return response;
   }
 
   /** The member's clock in milliseconds, exact to a second; undefined when it does not answer within the time. */

@@ -59,16 +59,14 @@ const TIME_MS = 2_000;
 export class Members {
   readonly #members: readonly Member[];
   readonly #picker: MemberPicker;
-  #tls: EtcdAccess['tls'];
-  #user: EtcdAccess['user'];
+  #credentials: EtcdCredentials;
   readonly #authenticate = new SharedCall(() => this.#requestToken());
   #token: string | undefined;
   #closed = false;
 
-  constructor({ endpoints, tls, user }: EtcdAccess, random: () => number = Math.random) {
-    this.#members = endpoints.map((address) => new Member(address, tls));
-    this.#tls = tls;
-    this.#user = user;
+  constructor({ endpoints, ...credentials }: EtcdAccess, random: () => number = Math.random) {
+    this.#members = endpoints.map((address) => new Member(address, credentials.tls));
+    this.#credentials = credentials;
     this.#picker = new MemberPicker(this.#members, random);
   }
 
@@ -226,7 +224,7 @@ export class Members {
   /** The members with which a connection fails because only one side uses TLS, each with what is wrong. */
   async tlsMismatches(): Promise<string[]> {
     const each = this.#members.map(async ({ address }) => {
-      const problem = await tlsMismatch(address, this.#tls, CONNECT_MS);
+      const problem = await tlsMismatch(address, this.#credentials.tls, CONNECT_MS);
       return problem === undefined ? [] : [`${address}: ${problem}`];
     });
     return (await Promise.all(each)).flat();
@@ -234,15 +232,14 @@ export class Members {
 
   /** Of the client certificate, in milliseconds. */
   get certificateExpiry(): number | undefined {
-    const cert = this.#tls?.cert;
+    const cert = this.#credentials.tls?.cert;
     return cert && validityOf({ cert }).until;
   }
 
-  renew({ tls, user }: EtcdCredentials): void {
-    this.#tls = tls;
-    this.#user = user;
+  renew(credentials: EtcdCredentials): void {
+    this.#credentials = credentials;
     this.#token = undefined;
-    for (const member of this.#members) member.renew(tls);
+    for (const member of this.#members) member.renew(credentials.tls);
   }
 
   close(): void {
@@ -273,14 +270,14 @@ export class Members {
   }
 
   async #currentToken(): Promise<string | undefined> {
-    if (this.#user === undefined) return undefined;
+    if (this.#credentials.user === undefined) return undefined;
     this.#token ??= await this.#authenticate.call();
     return this.#token;
   }
 
   /** https://etcd.io/docs/v3.5/op-guide/authentication/: calls carry a token instead of the password. */
   async #requestToken(): Promise<string> {
-    const user = this.#user;
+    const { user } = this.#credentials;
     if (user === undefined) throw new Error('there is no user to authenticate');
     const request = AUTHENTICATE.request.encode({ name: user.name, password: user.password.reveal() });
     const doing = `authenticate the user ${JSON.stringify(user.name)}`;

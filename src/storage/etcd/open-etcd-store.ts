@@ -36,13 +36,7 @@ export async function openEtcdStore(options: EtcdStoreOptions) {
     const meta = await readMeta(members, prefix, timeout);
     logger?.info({ endpoints: access.endpoints, prefix, version }, 'store opened');
     const space = new KeySpace(prefix, meta.offset);
-    const store = new EtcdStore({
-      members,
-      space,
-      meta,
-      ...(logger && { logger }),
-      ...(stopFollowing && { stopFollowing }),
-    });
+    const store = new EtcdStore({ members, space, meta, logger, stopFollowing });
     return {
       store,
       time: { ask: (monotonic) => members.times(monotonic) } satisfies StoreTime,
