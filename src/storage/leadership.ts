@@ -1,6 +1,15 @@
 import { type Guard, StorageError } from './contract.ts';
 
 /**
+ * A leader that dies is replaced within ten seconds: the lease expires, etcd notices within half a second, and the
+ * others campaign once a second.
+ */
+export const LEASE_MS = 6_000;
+export const CAMPAIGN_MS = 1_000;
+/** Leadership ends this long before the lease expires: a clock may be slow, and started work takes a while. */
+export const MARGIN_MS = 1_000;
+
+/**
  * Leader election among the processes that share a store. The leader alone compacts, probes clusters and rotates keys.
  * At most one leads at a time as far as clocks are right; for writes, the fence is exact.
  */

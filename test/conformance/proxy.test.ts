@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deserialize, serialize, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Port, Rpc } from '../../src/lib/worker-rpc.ts';
-import type { Store } from '../../src/storage/contract.ts';
-import type { ClientMethods, OwnerMethods } from '../../src/storage/proxy/proxy-methods.ts';
+import { type Guard, LEADER_KEY, type Store } from '../../src/storage/contract.ts';
+import type { OwnerMethods } from '../../src/storage/proxy/proxy-methods.ts';
 import { ProxyStore } from '../../src/storage/proxy/proxy-store.ts';
 import { StoreOwner } from '../../src/storage/proxy/store-owner.ts';
 import { storeCalls } from '../../src/storage/serialize-error.ts';
@@ -20,19 +20,32 @@ class LinkPair {
   readonly #listeners: ((messages: readonly unknown[]) => void)[][] = [[], []];
   readonly #closers: ((cause: unknown) => void)[] = [];
   #open = true;
+  /** The process at this end is stopped: what it sends is sent when it goes on. */
+  #stopped: (() => void)[] | undefined;
 
   end(side: 0 | 1): Port {
     return {
       post: (messages) => {
         const sent = serialize(messages);
-        setImmediate(() => {
+        const arrive = (): void => {
           if (!this.#open) return;
           for (const listener of this.#listeners[1 - side] ?? []) listener(deserialize(sent));
-        });
+        };
+        if (this.#stopped !== undefined) this.#stopped.push(arrive);
+        else setImmediate(arrive);
       },
       onMessages: (listener) => void this.#listeners[side]?.push(listener),
       onClose: (listener) => void this.#closers.push(listener),
     };
+  }
+
+  stop(): void {
+    this.#stopped = [];
+  }
+
+  goOn(): void {
+    for (const arrive of this.#stopped ?? []) setImmediate(arrive);
+    this.#stopped = undefined;
   }
 
   close(): void {
@@ -45,11 +58,10 @@ const CALLS = storeCalls('the process that has the store open has ended');
 
 function connect(owner: StoreOwner): { store: ProxyStore; ends: LinkPair } {
   const ends = new LinkPair();
-  const client = new Rpc<ClientMethods>(ends.end(0), CALLS);
+  const client = new Rpc(ends.end(0), CALLS);
   client.serve(owner.methodsFor(client));
   const remote = new Rpc<OwnerMethods>(ends.end(1), CALLS);
   const store = new ProxyStore(remote);
-  remote.serve(store.methods);
   return { store, ends };
 }
 
@@ -111,20 +123,54 @@ describe('processes that share a store', () => {
       expect(results.filter(({ ok }) => ok)).toHaveLength(1);
     }));
 
+  const campaigning = (owner: StoreOwner, count: number) => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    const lent = Array.from({ length: count }, () => {
+      const { store, ends } = connect(owner);
+      return { store, ends, leadership: store.campaign() };
+    });
+    onTestFinished(async () => {
+      for (const { leadership } of lent) await leadership.close();
+      vi.useRealTimers();
+    });
+    const leaders = (): number[] => lent.flatMap(({ leadership }, i) => (leadership.leads() ? [i] : []));
+    /** Lets the time pass until it leads, and no other at any moment. */
+    const takesOver = (who: number): Promise<void> =>
+      vi.waitFor(
+        () => {
+          vi.advanceTimersByTime(250);
+          expect(leaders().length).toBeLessThan(2);
+          expect(leaders()).toEqual([who]);
+        },
+        { timeout: 30_000 },
+      );
+    return { lent, leaders, takesOver };
+  };
+
   it('one process leads: the first, and the next when it resigns or ends, and never two', () =>
     shared(async (owner) => {
-      const lent = [connect(owner), connect(owner), connect(owner)] as const;
-      const leaderships = lent.map(({ store }) => store.campaign());
-      const leaders = async (): Promise<number[]> => {
-        // After a round trip on each link, all earlier messages have arrived.
-        await Promise.allSettled(lent.map(({ store }) => store.revision()));
-        return leaderships.flatMap((leadership, i) => (leadership.leads() ? [i] : []));
-      };
-      expect(await leaders()).toEqual([0]);
-      lent[0].ends.close();
-      expect(await leaders()).toEqual([1]);
-      await leaderships[1]?.close();
-      expect(await leaders()).toEqual([2]);
+      const { lent, takesOver } = campaigning(owner, 3);
+      await takesOver(0);
+      lent[0]?.ends.close();
+      await takesOver(1);
+      await lent[1]?.leadership.close();
+      await takesOver(2);
+    }));
+
+  it('a leader that is stopped leads until its lease expires, and a write that it had begun is refused', () =>
+    shared(async (owner) => {
+      const { lent, takesOver, leaders } = campaigning(owner, 2);
+      await takesOver(0);
+      const [leader] = lent;
+      const guards = [leader?.leadership.fence() as Guard];
+      const write = { key: '/a/x', value: bytes('x'), expect: { absent: true }, guards } as const;
+      expect(await leader?.store.write({ ...write, key: '/a/y' })).toMatchObject({ ok: true });
+      leader?.ends.stop();
+      const late = leader?.store.write(write);
+      await takesOver(1);
+      leader?.ends.goOn();
+      expect(await late).toMatchObject({ ok: false, key: LEADER_KEY });
+      expect(leaders()).toEqual([1]);
     }));
 
   it('after its link is closed, requests fail with unavailable, but for writes that were sent, and so does its watch', () =>

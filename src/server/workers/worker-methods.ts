@@ -2,7 +2,7 @@
 import type { Worker } from 'node:cluster';
 import { type Methods, type Port, Rpc } from '../../lib/worker-rpc.ts';
 import type { MetricsReport } from '../../observability/metrics/merge-metrics.ts';
-import type { ClientMethods, OwnerMethods } from '../../storage/proxy/proxy-methods.ts';
+import type { OwnerMethods } from '../../storage/proxy/proxy-methods.ts';
 import { storeCalls } from '../../storage/serialize-error.ts';
 
 /** With an SQLite store also OwnerMethods. */
@@ -19,7 +19,7 @@ export type PrimaryMethods = OwnerMethods & {
   readonly wrote: () => Promise<void>;
 };
 
-export type WorkerMethods = ClientMethods & {
+export type WorkerMethods = {
   readonly stop: () => void;
   readonly measure: () => Promise<MetricsReport>;
   /** Resolves when the worker acts on all that is in the store now. */

@@ -25,9 +25,7 @@ export async function runWorker(
   const siblings = new Siblings(primary);
   const proxy = options.store.engine === 'sqlite' ? new ProxyStore(primary) : undefined;
   let measure: WorkerMethods['measure'] = async () => [];
-  const stopRequested = stopRequest((stop) =>
-    primary.serve({ ...proxy?.methods, ...siblings.methods, stop, measure: () => measure() }),
-  );
+  const stopRequested = stopRequest((stop) => primary.serve({ ...siblings.methods, stop, measure: () => measure() }));
   const metrics: JoinMetrics = (own) => {
     measure = own;
     return () => primary.call('scrape', undefined);

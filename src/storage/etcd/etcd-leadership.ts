@@ -3,7 +3,7 @@ import { pause } from '../../lib/backoff.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Trace } from '../../observability/protocol-trace.ts';
 import { type Guard, LEADER_KEY, type Revision } from '../contract.ts';
-import type { Leadership } from '../leadership.ts';
+import { CAMPAIGN_MS, LEASE_MS, type Leadership, MARGIN_MS } from '../leadership.ts';
 import { toStorageError } from './etcd-errors.ts';
 import type { KeySpace } from './key-space.ts';
 import type { CallTimeout, Members } from './members.ts';
@@ -21,17 +21,9 @@ import {
 } from './messages.ts';
 import type { StoreMeta } from './store-meta.ts';
 
-/**
- * A leader that dies is replaced within ten seconds: the lease expires, etcd notices within half a second, and the
- * others campaign once a second.
- */
-const LEASE_SECONDS = 6;
 const RENEW_MS = 2_000;
 /** After a renewal that failed. The next one asks another member, and there is time for two before leadership ends. */
 const RETRY_MS = 250;
-const CAMPAIGN_MS = 1_000;
-/** Leadership ends this long before the lease expires: a clock may be slow, and started work takes a while. */
-const MARGIN_MS = 1_000;
 const TIMEOUT: CallTimeout = { attemptMs: 1_500, totalMs: 3_000, hedgeMs: 500 };
 
 interface EtcdLeadershipOptions {
@@ -72,14 +64,12 @@ export class EtcdLeadership implements Leadership {
   }
 
   leads(): boolean {
-    return (
-      this.#term !== undefined && !this.#options.isReplaced() && this.#options.now() < this.#term.validUntil - MARGIN_MS
-    );
+    const { isReplaced, now } = this.#options;
+    return this.#term !== undefined && !isReplaced() && now() < this.#term.validUntil - MARGIN_MS;
   }
 
   fence(): Guard | undefined {
-    if (this.#term === undefined || !this.leads()) return undefined;
-    return { key: LEADER_KEY, expect: { createRevision: this.#term.created } };
+    return this.#term && this.leads() ? { key: LEADER_KEY, expect: { createRevision: this.#term.created } } : undefined;
   }
 
   async close(): Promise<void> {
@@ -101,12 +91,12 @@ export class EtcdLeadership implements Leadership {
 
   /** The new term, or undefined while another replica leads. */
   async #campaign(): Promise<Term | undefined> {
-    const key = this.#options.space.key(LEADER_KEY);
-    const members = this.#options.members;
+    const { members, space } = this.#options;
+    const key = space.key(LEADER_KEY);
     const held = await members.callIdempotent(RANGE, { key, keysOnly: true }, TIMEOUT, { doing: 'read the leader' });
     if (held.kvs.length > 0) return undefined;
     const requested = this.#options.now();
-    const { id, ttl } = await members.callIdempotent(LEASE_GRANT, { ttl: LEASE_SECONDS }, TIMEOUT, {
+    const { id, ttl } = await members.callIdempotent(LEASE_GRANT, { ttl: LEASE_MS / 1_000 }, TIMEOUT, {
       doing: 'grant a lease',
     });
     const created = await this.#elect(key, id);
@@ -166,7 +156,8 @@ export class EtcdLeadership implements Leadership {
 
   /** The seconds for which the lease is valid; 0 when it has expired, or the key of the term is gone. */
   async #renew({ lease: id, created }: Term): Promise<number> {
-    const { ttl } = await this.#options.members.callStream(
+    const { members, space } = this.#options;
+    const { ttl } = await members.callStream(
       LEASE_KEEP_ALIVE_PATH,
       leaseKeepAliveRequest,
       leaseKeepAliveResponse,
@@ -174,18 +165,10 @@ export class EtcdLeadership implements Leadership {
       TIMEOUT.attemptMs,
     );
     // A lease outlives its key, which an operator removes with the rest of a store.
-    const createRevision = this.#options.space.toEtcd(created);
-    const { succeeded } = await this.#options.members.callIdempotent(
-      TXN,
-      {
-        compare: [
-          this.#sameStore,
-          { target: CREATE_REVISION, key: this.#options.space.key(LEADER_KEY), createRevision },
-        ],
-      },
-      TIMEOUT,
-      { doing: 'read the leader' },
-    );
+    const createRevision = space.toEtcd(created);
+    const sameTerm: EtcdCompare = { target: CREATE_REVISION, key: space.key(LEADER_KEY), createRevision };
+    const compare = [this.#sameStore, sameTerm];
+    const { succeeded } = await members.callIdempotent(TXN, { compare }, TIMEOUT, { doing: 'read the leader' });
     return succeeded ? ttl : 0;
   }
 

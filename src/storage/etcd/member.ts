@@ -17,7 +17,7 @@ export type Duplex<Q, S> = ClientDuplexStream<Q, S>;
 
 /**
  * Pings on a connection that carries a call detect a dead peer. etcd closes connections that ping more often than every
- * five seconds (its --grpc-keepalive-min-time). So a call that times out on a connection that was silent for `timeoutMs`
+ * five seconds (its --grpc-keepalive-min-time). A call that times out on a connection that was silent for `timeoutMs`
  * replaces it, too: after lost packets, TCP waits ever longer before it sends again.
  */
 const KEEPALIVE = { everyMs: 10_000, timeoutMs: 3_000 };

@@ -14,11 +14,7 @@ export type OwnerMethods = {
   /** The next batch of a watch, or undefined at its end. Pulled, so that a stopped process is not sent anything. */
   readonly next: (watch: number) => Promise<WatchBatch | undefined>;
   readonly unwatch: (watch: number) => void;
-  readonly campaign: () => void;
+  /** Begins or renews the term of this client: its first revision; undefined while another client leads. */
+  readonly campaign: () => Promise<Revision | undefined>;
   readonly resign: () => void;
-};
-
-export type ClientMethods = {
-  /** The client leads from now on, until it resigns or its connection ends. */
-  readonly lead: () => void;
 };

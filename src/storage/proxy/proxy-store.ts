@@ -1,8 +1,10 @@
+import { every } from '../../lib/rounds.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
 import type { Rpc } from '../../lib/worker-rpc.ts';
 import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
   type KeyValue,
+  LEADER_KEY,
   type ListRequest,
   type ListResult,
   type Revision,
@@ -12,8 +14,8 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
-import type { Leadership } from '../leadership.ts';
-import type { ClientMethods, OwnerMethods } from './proxy-methods.ts';
+import { CAMPAIGN_MS, LEASE_MS, type Leadership, MARGIN_MS } from '../leadership.ts';
+import type { OwnerMethods } from './proxy-methods.ts';
 
 /** The store that another process of this machine has open. It keeps the promises of that store. */
 export class ProxyStore implements Store {
@@ -22,20 +24,12 @@ export class ProxyStore implements Store {
   readonly #revision = new SharedCall<Revision>(() => this.#open.call('revision', undefined));
   readonly #closing = new AbortController();
   #lastWatch = 0;
-  #leads = false;
   #closed: Promise<void> | undefined;
 
   /** `owner` serves the methods of a StoreOwner. */
   constructor(owner: Rpc<OwnerMethods>) {
     this.#owner = owner;
   }
-
-  /** What the owner calls. */
-  readonly methods: ClientMethods = {
-    lead: () => {
-      this.#leads = true;
-    },
-  };
 
   async get(key: string, revision?: Revision): Promise<KeyValue | undefined> {
     checkKey(key);
@@ -93,12 +87,23 @@ export class ProxyStore implements Store {
   }
 
   campaign(): Leadership {
-    this.#owner.tell('campaign', undefined);
+    const ended = new AbortController();
+    let term: { readonly createRevision: Revision; readonly validUntil: number } | undefined;
+    const leads = (): boolean => performance.now() < (term?.validUntil ?? 0) && this.#owner.lost === undefined;
+    const campaign = async (): Promise<void> => {
+      const validUntil = performance.now() + LEASE_MS - MARGIN_MS;
+      const createRevision = await this.#owner.call('campaign', undefined, ended).catch(() => undefined);
+      if (createRevision !== undefined) term = { createRevision, validUntil };
+    };
+    const stop = every(CAMPAIGN_MS, campaign);
+    void campaign();
     return {
-      leads: () => this.#leads && this.#owner.lost === undefined,
-      fence: () => undefined,
+      leads,
+      fence: () => (term && leads() ? { key: LEADER_KEY, expect: { createRevision: term.createRevision } } : undefined),
       close: async () => {
-        this.#leads = false;
+        stop();
+        ended.abort();
+        term = undefined;
         this.#owner.tell('resign', undefined);
         this.#owner.flush();
       },

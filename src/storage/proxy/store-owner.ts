@@ -1,6 +1,7 @@
 import type { Rpc } from '../../lib/worker-rpc.ts';
-import type { Store, WatchBatch } from '../contract.ts';
-import type { ClientMethods, OwnerMethods } from './proxy-methods.ts';
+import { LEADER_KEY, type Revision, type Store, type WatchBatch } from '../contract.ts';
+import { LEASE_MS, leadLost } from '../leadership.ts';
+import type { OwnerMethods } from './proxy-methods.ts';
 
 interface OpenWatch {
   readonly stop: AbortController;
@@ -13,20 +14,19 @@ interface OpenWatch {
 const CHANGES_PER_MESSAGE = 500;
 
 /**
- * Serves the store of this process to other processes, and elects a leader among them: the first that campaigned and is
- * still connected. A leader's writes come over the connection with which its leadership ends, so none of them can
- * arrive after another process leads. No fence is needed.
+ * Serves the store of this process to other processes, and elects a leader among them: the first that campaigns while
+ * none leads. A client that is stopped leads until its lease expires, and its writes carry the revision of its term.
  */
 export class StoreOwner {
   readonly #store: Store;
-  #candidates: Rpc<ClientMethods>[] = [];
+  #term: { readonly client: object; readonly created: Promise<Revision>; until: number } | undefined;
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   /** What this client may call. */
-  methodsFor(client: Rpc<ClientMethods>): OwnerMethods {
+  methodsFor(client: Pick<Rpc<never>, 'onClose'>): OwnerMethods {
     const store = this.#store;
     const watches = new Map<number, OpenWatch>();
     client.onClose(() => {
@@ -55,15 +55,27 @@ export class StoreOwner {
     };
   }
 
-  #campaign(candidate: Rpc<ClientMethods>): void {
-    this.#candidates.push(candidate);
-    if (this.#candidates[0] === candidate) candidate.tell('lead', undefined);
+  async #campaign(client: object): Promise<Revision | undefined> {
+    const now = performance.now();
+    if (this.#term?.client !== client) {
+      if (this.#term !== undefined && now < this.#term.until) return undefined;
+      this.#term = { client, created: this.#elect(), until: 0 };
+      this.#term.created.catch(() => this.#resign(client));
+    }
+    this.#term.until = now + LEASE_MS;
+    return this.#term.created;
   }
 
-  #resign(candidate: Rpc<ClientMethods>): void {
-    const [leader] = this.#candidates;
-    this.#candidates = this.#candidates.filter((other) => other !== candidate);
-    if (leader === candidate) this.#candidates[0]?.tell('lead', undefined);
+  /** The revision of a new key of the leader: no guard of a former one holds. */
+  async #elect(): Promise<Revision> {
+    const { modRevision } = (await this.#store.get(LEADER_KEY)) ?? {};
+    if (modRevision !== undefined) await this.#store.write({ key: LEADER_KEY, value: null, expect: { modRevision } });
+    const { ok, revision } = await this.#store.write({ key: LEADER_KEY, value: Buffer.of(), expect: { absent: true } });
+    return ok ? revision : Promise.reject(leadLost());
+  }
+
+  #resign(client: object): void {
+    if (this.#term?.client === client) this.#term = undefined;
   }
 }
 
