@@ -6,6 +6,7 @@ import { importPromises } from './import-promises.ts';
 import { lifetimePromises } from './lifetime-promises.ts';
 import { modelPromises } from './model-promises.ts';
 import { readPromises } from './read-promises.ts';
+import { tracedEngine } from './traced-engine.ts';
 import { watchPromises } from './watch-promises.ts';
 import { writePromises } from './write-promises.ts';
 
@@ -16,8 +17,9 @@ export interface Fixture {
 }
 
 /** One test for each promise of src/storage/contract.ts. Every engine runs it. */
-export function storeConformance(name: string, engine: StoreUnderTest): void {
+export function storeConformance(name: string, untraced: StoreUnderTest): void {
   describe(`${name} keeps the promises of a store`, () => {
+    const engine = tracedEngine(untraced);
     const fixture = useFixture(engine);
     writePromises(fixture);
     readPromises(fixture);
@@ -30,7 +32,7 @@ export function storeConformance(name: string, engine: StoreUnderTest): void {
 
 /** For engines that an import can fill. */
 export function importConformance(name: string, engine: StoreUnderTest): void {
-  describe(`an import into ${name}`, () => importPromises(useFixture(engine)));
+  describe(`an import into ${name}`, () => importPromises(useFixture(tracedEngine(engine))));
 }
 
 function useFixture(engine: StoreUnderTest): Fixture {
