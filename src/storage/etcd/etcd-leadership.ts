@@ -85,7 +85,7 @@ export class EtcdLeadership implements Leadership {
       } catch (error) {
         this.#options.logger?.warn({ err: toStorageError(error, 'elect a leader') }, 'the leader election failed');
       }
-      await this.#sleep(CAMPAIGN_MS);
+      await this.#options.sleep(CAMPAIGN_MS, this.#closing.signal);
     }
   }
 
@@ -138,7 +138,7 @@ export class EtcdLeadership implements Leadership {
     let pauseMs = RENEW_MS;
     try {
       for (;;) {
-        await this.#sleep(pauseMs);
+        await this.#options.sleep(pauseMs, this.#closing.signal);
         if (this.#closing.signal.aborted || this.#options.isReplaced()) return;
         const sent = this.#options.now();
         const renewed = await this.#renew(term).catch(() => undefined);
@@ -177,10 +177,6 @@ export class EtcdLeadership implements Leadership {
     await this.#options.members
       .callIdempotent(LEASE_REVOKE, { id }, { attemptMs: 1_000, totalMs: 1_000 }, { doing: 'revoke a lease' })
       .catch(() => undefined);
-  }
-
-  async #sleep(ms: number): Promise<void> {
-    await this.#options.sleep(ms, this.#closing.signal).catch(() => undefined);
   }
 }
 
