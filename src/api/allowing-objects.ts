@@ -1,3 +1,4 @@
+import type { PathQuestion, ResourceQuestion } from './authorization.ts';
 import { isClusters } from './kinds/cluster-spec.ts';
 import type { PolicyRule } from './kinds/rbac.ts';
 import { hashedName } from './name-part.ts';
@@ -7,18 +8,7 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const FLEET_BINDINGS = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'FleetRoleBinding' };
 
 /** One action: on resources, or on a path. */
-export type Action =
-  | {
-      readonly verb: string;
-      readonly group?: string;
-      readonly resource: string;
-      readonly subresource?: string;
-      readonly namespace?: string;
-      readonly name?: string;
-      /** The cluster in which it is asked for; undefined for the API of the fleet. */
-      readonly cluster?: string | undefined;
-    }
-  | { readonly verb: string; readonly path: string };
+export type Action = (Partial<ResourceQuestion> & Pick<ResourceQuestion, 'verb' | 'resource'>) | PathQuestion;
 
 export interface AllowedSubject {
   readonly kind: 'User' | 'Group';

@@ -26,16 +26,25 @@ export interface ResourceQuestion {
   readonly cluster: string | undefined;
 }
 
-/** About one cluster of the fleet, whose bindings count. */
-export const clusterQuestion = (verb: string, name: string): ResourceQuestion => ({
+/** About a resource: all objects of it at the fleet, unless `more` says otherwise. */
+export const questionAbout = (
+  { group, resource }: Pick<ResourceQuestion, 'group' | 'resource'>,
+  verb: string,
+  more: Partial<ResourceQuestion> = {},
+): ResourceQuestion => ({
   verb,
-  group: CLUSTER_GROUP,
-  resource: 'clusters',
+  group,
+  resource,
   subresource: '',
   namespace: '',
-  name,
-  cluster: name,
+  name: '',
+  cluster: undefined,
+  ...more,
 });
+
+/** About one cluster of the fleet, whose bindings count. */
+export const clusterQuestion = (verb: string, name: string): ResourceQuestion =>
+  questionAbout({ group: CLUSTER_GROUP, resource: 'clusters' }, verb, { name, cluster: name });
 
 export interface PathQuestion {
   readonly verb: string;
@@ -61,17 +70,8 @@ export interface PassAuthorizer {
 }
 
 /** About tokens of a service account. */
-export const tokenQuestion = (account: {
-  readonly cluster: string;
-  readonly namespace: string;
-  readonly name: string;
-}): ResourceQuestion => ({
-  verb: 'create',
-  group: '',
-  resource: 'serviceaccounts',
-  subresource: 'token',
-  ...account,
-});
+export const tokenQuestion = (account: Readonly<Record<'cluster' | 'namespace' | 'name', string>>): ResourceQuestion =>
+  questionAbout({ group: '', resource: 'serviceaccounts' }, 'create', { subresource: 'token', ...account });
 
 /** Finds the bindings that allow something, to any subject. */
 export interface GrantFinder {
@@ -142,8 +142,7 @@ export const READ_VERBS: ReadonlySet<string> = new Set(['get', 'list', 'watch'])
 export function permissionAskedFor(question: ResourceQuestion): ResourceQuestion {
   if (!isProfiles(question) || question.cluster !== undefined || !READ_VERBS.has(question.verb)) return question;
   const { verb, name } = question;
-  const ofFleet = { verb, group: CLUSTER_GROUP, resource: 'clusters', subresource: '', namespace: '' };
-  return name === '' ? { ...ofFleet, name, cluster: undefined } : clusterQuestion(verb, name);
+  return { ...clusterQuestion(verb, name), cluster: name === '' ? undefined : name };
 }
 
 /** The cluster of a question. A Cluster object belongs to the cluster it describes: bindings restricted to it hold. */
@@ -170,13 +169,8 @@ export const isAskedAtAnotherCluster = (
   question.name !== pathCluster;
 
 /** As in requestinfo.go: a request about a Namespace object is a request in that namespace, so its roles count. */
-export const namespaceAskedAbout = ({
-  group,
-  resource,
-  namespace,
-  name,
-}: Omit<ResourceQuestion, 'verb' | 'subresource' | 'cluster'>): string =>
-  group === '' && resource === 'namespaces' ? name : namespace;
+export const namespaceAskedAbout = (asked: Omit<ResourceQuestion, 'verb' | 'subresource' | 'cluster'>): string =>
+  asked.group === '' && asked.resource === 'namespaces' ? asked.name : asked.namespace;
 
 type Asked = Pick<ResourceQuestion, 'verb' | 'group' | 'resource' | 'subresource' | 'cluster'>;
 

@@ -2,6 +2,7 @@ import {
   type Authorizer,
   namespaceAskedAbout,
   type PathQuestion,
+  questionAbout,
   type ResourceQuestion,
 } from '../api/authorization.ts';
 import type { Identity, User } from '../api/caller.ts';
@@ -38,11 +39,10 @@ export function requirePermission(
 
 /** The question of a request to read or write objects: P-13, a list of one name is about that name. */
 export function questionOf(request: ApiRequest, verb: string = request.target.verb): ResourceQuestion {
-  const { group, resource, cluster } = request.target;
   const selector = parseFieldSelector(request.query.get('fieldSelector') ?? '');
   const name = request.target.name || (selector.exactValue('metadata.name') ?? '');
-  const namespace = namespaceAskedAbout(request.target);
-  return { verb, group, resource, subresource: '', namespace, name, cluster };
+  const { cluster } = request.target;
+  return questionAbout(request.target, verb, { namespace: namespaceAskedAbout(request.target), name, cluster });
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Authorizer, ResourceQuestion } from '../api/authorization.ts';
+import { type Authorizer, questionAbout, type ResourceQuestion } from '../api/authorization.ts';
 import {
   ACCOUNT_PREFIX,
   ANONYMOUS,
@@ -66,16 +66,8 @@ function splitAccount(userName: string): Account | undefined {
 
 /** In kube-apiserver's order: the first that is refused is the answer. */
 function questionsOf(wanted: User, account: Account | undefined, cluster: string | undefined): ResourceQuestion[] {
-  const ask = (group: string, resource: string, name: string, more: Partial<ResourceQuestion> = {}) => ({
-    verb: IMPERSONATE,
-    group,
-    resource,
-    subresource: '',
-    namespace: '',
-    name,
-    cluster,
-    ...more,
-  });
+  const ask = (group: string, resource: string, name: string, more: Partial<ResourceQuestion> = {}) =>
+    questionAbout({ group, resource }, IMPERSONATE, { name, cluster, ...more });
   return [
     account === undefined
       ? ask('', 'users', wanted.name)

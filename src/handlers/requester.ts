@@ -1,4 +1,4 @@
-import type { Authorizer } from '../api/authorization.ts';
+import { type Authorizer, questionAbout } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Kind } from '../api/kind.ts';
 import { REQUESTER_LABEL } from '../api/kinds/issued-token.ts';
@@ -14,13 +14,12 @@ export const isOwn = (entry: StoredObject, caller: Caller): boolean =>
 
 /** All objects of the kind, if a rule allows the caller to list or watch them; otherwise those that it requested. */
 export function allOrRequested(
-  { group, resource }: Pick<Kind, 'group' | 'resource'>,
+  kind: Pick<Kind, 'group' | 'resource'>,
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
   verb: 'get' | 'list' | 'watch',
 ): VisibilityRule {
-  const question = { verb, group, resource, subresource: '', namespace: '', name: '', cluster: undefined };
-  return authorizer.decide(caller, question).allowed ? ALL_VISIBLE : requestedBy(caller);
+  return authorizer.decide(caller, questionAbout(kind, verb)).allowed ? ALL_VISIBLE : requestedBy(caller);
 }
 
 /** The issued tokens, access requests or passes that the caller requested. */

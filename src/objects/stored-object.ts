@@ -27,6 +27,7 @@ export class StoredObject implements CacheEntry, ReadableObject {
   readonly createRevision: number;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>> | undefined;
+  readonly indexed: Readonly<Record<string, string>> | undefined;
   readonly deletionTimestamp: string | undefined;
   /** Epoch milliseconds, for objects that expire. */
   readonly expiresAt: number | undefined;
@@ -55,6 +56,7 @@ export class StoredObject implements CacheEntry, ReadableObject {
     requireTypes(object, kind.shape);
     this.uid = object.metadata.uid ?? '';
     this.labels = object.metadata.labels;
+    this.indexed = kind.identities === undefined ? this.labels : { ...this.labels, ...kind.identities(object) };
     this.deletionTimestamp = object.metadata.deletionTimestamp;
     this.expiresAt = kind.expiresAt?.(object);
     this.#fields = fieldsOf(kind, object);
@@ -80,11 +82,8 @@ export class StoredObject implements CacheEntry, ReadableObject {
   /** The same content with another resourceVersion, for the event of a deletion (V-13). */
   withRevision(revision: number): StoredObject {
     const { key, createRevision } = this;
-    return new StoredObject(
-      this.kind,
-      { key, createRevision, modRevision: revision, value: this.#value },
-      this.#publicView,
-    );
+    const stored = { key, createRevision, modRevision: revision, value: this.#value };
+    return new StoredObject(this.kind, stored, this.#publicView);
   }
 
   /** The public view; the whole object for kinds without one. */

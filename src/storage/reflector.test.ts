@@ -18,7 +18,7 @@ const PEARS = '/registry/pears/';
 
 function project({ key, value, modRevision }: KeyValue): Thing {
   const { text } = JSON.parse(Buffer.from(value).toString()) as { text: string };
-  return { key, revision: modRevision, labels: undefined, bytes: 0, text };
+  return { key, revision: modRevision, indexed: undefined, bytes: 0, text };
 }
 
 /** Records the calls, and checks that the caches already have each event. */
@@ -391,7 +391,7 @@ describe('Reflector', () => {
     const projectUnreadable = ({ key, modRevision }: KeyValue): Thing => ({
       key,
       revision: modRevision,
-      labels: undefined,
+      indexed: undefined,
       bytes: 0,
       text: 'unreadable',
     });

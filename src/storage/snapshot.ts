@@ -9,7 +9,8 @@ type Tree<E> = InstanceType<typeof BTree<string, E>>;
 export interface CacheEntry {
   readonly key: string;
   readonly revision: number;
-  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** Its labels, and what else an index finds it by. */
+  readonly indexed: Readonly<Record<string, string>> | undefined;
   /** The bytes that it keeps in memory when it is no longer current. */
   readonly bytes: number;
   /**
@@ -27,7 +28,7 @@ const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 
 /** Labels and keys contain no NUL, so the range of one label does not overlap with another's. */
 const indexKey = (label: string, value: string, key: string): string => `${label}\0${value}\0${key}`;
 
-const NO_LABELS: NonNullable<CacheEntry['labels']> = {};
+const NO_LABELS: NonNullable<CacheEntry['indexed']> = {};
 
 /** Ends an iteration of the tree. */
 const STOP = { break: 0 };
@@ -72,8 +73,8 @@ export class CacheState<E extends CacheEntry> {
     if (before !== undefined && after === undefined) this.#byKey.delete(before.key);
     if (after !== undefined) this.#byKey.set(after.key, after);
     if (this.#byLabel === undefined) return;
-    const oldLabels = before?.labels ?? NO_LABELS;
-    const newLabels = after?.labels ?? NO_LABELS;
+    const oldLabels = before?.indexed ?? NO_LABELS;
+    const newLabels = after?.indexed ?? NO_LABELS;
     for (const label of Object.keys(oldLabels)) {
       const value = oldLabels[label] ?? '';
       if (newLabels[label] !== value) this.#byLabel.delete(indexKey(label, value, before?.key ?? ''));

@@ -14,7 +14,7 @@ interface Thing extends CacheEntry {
 function project({ key, value, modRevision }: KeyValue): Thing {
   const text = Buffer.from(value).toString();
   if (text === 'damaged') throw new SyntaxError('damaged');
-  return { key, revision: modRevision, labels: { text }, bytes: text.length, text };
+  return { key, revision: modRevision, indexed: { text }, bytes: text.length, text };
 }
 
 const newCache = (windowSize?: number, budget?: HistoryBudget): WatchCache<Thing> =>

@@ -4,6 +4,7 @@ import { validateChoice } from '../annotation-choice.ts';
 import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../clusters/annotations.ts';
 import { CONDITION_STATUSES, conditionOf, readyStatus } from '../clusters/conditions.ts';
 import { CONFIRMED_FIELD, endpointDigest, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
+import { identitiesOf } from '../clusters/identities.ts';
 import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
 import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
@@ -152,11 +153,6 @@ export const REASON_FIELD = 'status.reason';
 /** The derived field of clusters that identifies the endpoints that wait for confirmation; `""` if none do. */
 export const WAITING_FIELD = 'spec.waitingEndpoints';
 
-function waitingText(object: ApiObject, productName: string): string {
-  const isWaiting = memberOf(object.spec, CONFIRMED_FIELD) !== undefined;
-  return isWaiting ? endpointDigest(object, productName) : '';
-}
-
 /** The derived field of clusters that holds the status of their condition `CredentialUsable`; `""` without one. */
 export const CREDENTIAL_FIELD = 'status.credentialUsable';
 
@@ -174,13 +170,15 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     countsGenerations: true,
     nameRule: 'subdomain',
     indexLabels: true,
+    identities: (object) => identitiesOf(object, productName),
     selectableFields: selectable('status.type', 'status.version'),
     derivedFields: {
       [CONTROLLER_FIELD]: controllerText,
       [ENDPOINTS_FIELD]: (object) => endpointsText(object, productName),
       [READY_FIELD]: (object) => readyStatus(statusOf(object)),
       [REASON_FIELD]: (object) => conditionOf(statusOf(object), 'Ready')?.reason ?? '',
-      [WAITING_FIELD]: (object) => waitingText(object, productName),
+      [WAITING_FIELD]: (object) =>
+        memberOf(object.spec, CONFIRMED_FIELD) === undefined ? '' : endpointDigest(object, productName),
       [CREDENTIAL_FIELD]: (object) => conditionOf(statusOf(object), 'CredentialUsable')?.status ?? '',
     },
     ...kindSchema('Cluster', 'A cluster of the fleet, with what clients need to connect to it.', {

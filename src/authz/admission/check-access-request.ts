@@ -1,4 +1,4 @@
-import { type Authorizer, clusterQuestion, type ResourceQuestion } from '../../api/authorization.ts';
+import { type Authorizer, clusterQuestion, questionAbout, type ResourceQuestion } from '../../api/authorization.ts';
 import { type Caller, MASTERS } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../../api/kind.ts';
@@ -25,15 +25,8 @@ const { group, resource } = accessRequestKind;
 type Approvable = Pick<Kind, 'group' | 'resource'>;
 
 /** About requests for access, or passes, in a cluster and a namespace; without a scope, about all of them. */
-const question = (kind: Approvable, verb: string, name: string, scope?: RequestScope): ResourceQuestion => ({
-  verb,
-  group: kind.group,
-  resource: kind.resource,
-  subresource: '',
-  namespace: scope?.namespace ?? '',
-  name,
-  cluster: scope?.cluster,
-});
+const question = (kind: Approvable, verb: string, name: string, scope?: RequestScope): ResourceQuestion =>
+  questionAbout(kind, verb, { namespace: scope?.namespace ?? '', name, cluster: scope?.cluster });
 
 /**
  * A binding that holds by labels counts only in clusters that the caller sees: otherwise the answer would tell which

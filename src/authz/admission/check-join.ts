@@ -1,4 +1,4 @@
-import type { Authorizer } from '../../api/authorization.ts';
+import { type Authorizer, questionAbout } from '../../api/authorization.ts';
 import type { Identity } from '../../api/caller.ts';
 import { MIRROR_VERB } from '../../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
@@ -22,9 +22,8 @@ export function checkJoin(
 ): void {
   const { name = '' } = old?.metadata ?? {};
   const verb = old === undefined ? 'create' : 'update';
-  const about = ({ group, resource }: Kind) => ({ group, resource, subresource: '', namespace: '' });
-  requirePermission(policy, creator, { ...about(clusters), verb, name, cluster: undefined });
+  requirePermission(policy, creator, questionAbout(clusters, verb, { name }));
   checkLabels(policy, creator, clusters, cluster, old);
   if (old === undefined) return;
-  requirePermission(policy, creator, { ...about(serviceAccountKind), verb: MIRROR_VERB, name: '', cluster: name });
+  requirePermission(policy, creator, questionAbout(serviceAccountKind, MIRROR_VERB, { cluster: name }));
 }

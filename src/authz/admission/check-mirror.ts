@@ -1,4 +1,4 @@
-import { type Authorizer, namespaceAskedAbout } from '../../api/authorization.ts';
+import { type Authorizer, namespaceAskedAbout, questionAbout } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { MIRROR_VERB, MIRRORED_ANNOTATION } from '../../api/domain-keys.ts';
@@ -27,14 +27,8 @@ export function checkMirror(
   const mark = metadata.annotations?.[MIRRORED_ANNOTATION];
   if (mark === old?.metadata.annotations?.[MIRRORED_ANNOTATION]) return;
   const object = { group, resource, namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
-  const question = {
-    verb: MIRROR_VERB,
-    ...object,
-    namespace: namespaceAskedAbout(object),
-    subresource: '',
-    cluster,
-  };
-  requirePermission(authorizer, caller, question);
+  const about = { name: object.name, namespace: namespaceAskedAbout(object), cluster };
+  requirePermission(authorizer, caller, questionAbout(object, MIRROR_VERB, about));
   const id = mark === undefined ? undefined : idOf(cluster ?? '');
   if (id === undefined || id === mark) return;
   throw conflict({ group, resource }, object.name, `it is a copy from another cluster than ${goQuote(cluster ?? '')}`);

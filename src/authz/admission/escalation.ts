@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Authorizer } from '../../api/authorization.ts';
+import { type Authorizer, questionAbout } from '../../api/authorization.ts';
 import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
@@ -60,16 +60,9 @@ function checkRole({ policy, caller, object, old }: GrantAttempt, { resource, na
   if (user.groups.includes(MASTERS) || (!isGrant && onlyHousekeeping(object, old))) return;
   const namespace = namespaced ? (object.metadata.namespace ?? '') : '';
   const isNamed = old !== undefined;
-  const escalate = {
-    verb: 'escalate',
-    group: RBAC_GROUP,
-    resource,
-    subresource: '',
-    namespace,
-    // On create Kubernetes checks the collection: there is no name yet (P-13).
-    name: isNamed ? name : '',
-    cluster: undefined,
-  };
+  // On create Kubernetes checks the collection: there is no name yet (P-13).
+  const asked = { namespace, name: isNamed ? name : '' };
+  const escalate = questionAbout({ group: RBAC_GROUP, resource }, 'escalate', asked);
   if (policy.decide(caller, escalate).allowed) return;
   if (isGrant) throw grantNameForbidden({ group: RBAC_GROUP, resource }, name, 'escalate');
 

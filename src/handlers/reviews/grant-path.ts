@@ -1,4 +1,4 @@
-import type { Authorizer } from '../../api/authorization.ts';
+import { type Authorizer, questionAbout } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { BindingApproval, BoundSubject, FoundGrant, Grant, GrantTerms } from '../../api/decision.ts';
 import type { Kind } from '../../api/kind.ts';
@@ -18,16 +18,6 @@ const BINDINGS: Readonly<Record<Grant['kind'], Kind>> = {
   FleetRoleBinding: fleetRoleBindingKind,
 };
 
-const question = ({ group, resource }: Pick<Kind, 'group' | 'resource'>, namespace: string, name: string) => ({
-  verb: 'get',
-  group,
-  resource,
-  subresource: '',
-  namespace,
-  name,
-  cluster: undefined,
-});
-
 /** Subjects that one review names. */
 export const MAX_SUBJECTS = 10_000;
 
@@ -36,7 +26,7 @@ export const mayReadBinding = (
   authorizer: Pick<Authorizer, 'decide'>,
   caller: Caller,
   { kind, namespace, name }: Pick<Grant, 'kind' | 'namespace' | 'name'>,
-): boolean => authorizer.decide(caller, question(BINDINGS[kind], namespace, name)).allowed;
+): boolean => authorizer.decide(caller, questionAbout(BINDINGS[kind], 'get', { namespace, name })).allowed;
 
 /**
  * What a review of bindings says to a caller who may not read all of them: those of the fleet and, unless `namespace`
@@ -47,7 +37,8 @@ export function hiddenBindings(
   caller: Caller,
   namespace: string | undefined,
 ): string[] {
-  const mayRead = (kind: Kind, of = ''): boolean => authorizer.decide(caller, question(kind, of, '')).allowed;
+  const mayRead = (kind: Kind, of = ''): boolean =>
+    authorizer.decide(caller, questionAbout(kind, 'get', { namespace: of })).allowed;
   const mayReadAll =
     mayRead(clusterRoleBindingKind) &&
     mayRead(fleetRoleBindingKind) &&

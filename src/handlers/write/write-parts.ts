@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isDecidedByHandler } from '../../api/authorization.ts';
-import type { Caller } from '../../api/caller.ts';
 import { CONFIRMED_FIELD } from '../../api/clusters/confirmed-endpoint.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
@@ -26,13 +25,7 @@ export interface WriteParts extends EndpointAuthorParts {
   readonly views: Views;
   readonly publicView: PublicView;
   /** The checks of an object beyond the request's own permission. @throws ApiError */
-  readonly checkAdmission: (
-    caller: Caller,
-    kind: Kind,
-    object: ApiObject,
-    old: ApiObject | undefined,
-    cluster: string | undefined,
-  ) => void;
+  readonly checkAdmission: (request: ApiRequest, kind: Kind, object: ApiObject, old: ApiObject | undefined) => void;
   /** Warns of a binding that holds in clusters its writer may not expect. `before` is undefined on create. */
   readonly warnOfBinding: (request: ApiRequest, kind: Kind, object: ApiObject, before?: ApiObject) => Promise<void>;
   /** Ends what a deleted object has allowed, also one that a finalizer keeps, and warns of what does not end. */
@@ -75,10 +68,10 @@ export function managerOf({ userAgent }: ApiRequest, { fieldManager }: Pick<Writ
 const MAX_MANAGER_BYTES = 128;
 
 /** The admission checks of a write, on the object that would be stored. */
-export function admitWrite(parts: WriteParts, { caller, target }: ApiRequest, kind: Kind): Admit {
+export function admitWrite(parts: WriteParts, request: ApiRequest, kind: Kind): Admit {
   return (object, old) => {
-    parts.checkAdmission(caller, kind, object, old, target.cluster);
-    checkConfirmer(parts, caller, kind, object, old);
+    parts.checkAdmission(request, kind, object, old);
+    checkConfirmer(parts, request.caller, kind, object, old);
   };
 }
 

@@ -1,13 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { clustersOf } from '../../src/api/clusters-field.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
+import { addCluster, type ClusterParts, grantClusters, relabel, removeCluster } from './support/fleet.ts';
 import { asUser, createCluster } from './support/objects.ts';
-import { RBAC_GROUP } from './support/paths.ts';
+import { CLUSTERS, RBAC_GROUP } from './support/paths.ts';
 import { grant, may, REGISTRY_GROUP } from './support/rbac.ts';
-import type { Answer, Server } from './support/server.ts';
+import { type Answer, type Server, TLS } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
-/** Labels that clusters have already are not checked when a binding is written: its writer is told where it holds. */
+/**
+ * What is seen at other objects only. Labels that clusters have already are not checked when a binding is written: its
+ * writer is told where it holds.
+ */
 
 let server: Server;
 
@@ -120,5 +125,62 @@ describe('A30: a binding that selects clusters', () => {
     for (const role of ['clusterpass:access-approver', 'clusterpass:pass-approver', 'clusterpass:token-creator']) {
       expect(await warningsOf('protected.clusterpass.dev/zone=b', role)).toEqual([]);
     }
+  });
+});
+
+describe('A17: a cluster that is registered already', () => {
+  const ADDRESS = 'https://shared.example with the same CA is registered as';
+  const SAME_ID = ['the same cluster id is registered as first'];
+  let caBundle: string;
+  const at = (host: string, ca?: string) => ({
+    orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: `https://${host}.example` }], caBundle: ca },
+  });
+  const withId = (id: string, spec: object = {}) => ({ annotations: { 'clusterpass.dev/cluster-id': id }, spec });
+  const warningsOf = async (
+    method: string,
+    name: string,
+    { annotations, spec }: ClusterParts,
+    who = 'root',
+    query = '',
+  ) => {
+    const isPatch = method === 'PATCH';
+    const answer = await server.call(method, `${CLUSTERS}${isPatch ? `/${name}` : ''}${query}`, {
+      body: { apiVersion: `${REGISTRY_GROUP}/v1alpha1`, kind: 'Cluster', metadata: { name, annotations }, spec },
+      headers: { 'Content-Type': isPatch ? 'application/merge-patch+json' : 'application/json' },
+      ...asUser(who),
+    });
+    expect(answer.code, answer.text).toBeLessThan(300);
+    return answer.warnings;
+  };
+
+  beforeAll(async () => {
+    caBundle = (await readFile(TLS.caFile)).toString('base64');
+    await addCluster(server, 'first', { labels: { shown: 'yes' }, ...withId('one', at('shared')) });
+    const rules = ['create', 'escalate'].map((verb) => may(verb, 'clusters', REGISTRY_GROUP));
+    await grant(server, { to: 'registrar', rules });
+    await grantClusters(server, 'registrar-sees', 'registrar', { clusters: 'shown in (yes,all)' });
+    await grantClusters(server, 'registrar-updates', 'registrar', { verbs: ['update'], clusters: 'shown in (all,no)' });
+  });
+
+  it('is reported for an address with the same CA, and for the id, when they are written', async () => {
+    expect(await warningsOf('POST', 'second', { spec: at('shared') }, 'root', '?dryRun=All')).toEqual([
+      `${ADDRESS} first`,
+    ]);
+    expect(await warningsOf('POST', 'second', withId('two', at('shared', caBundle)))).toEqual([]);
+    expect(await warningsOf('PATCH', 'second', { spec: at('other') })).toEqual([]);
+    expect(await warningsOf('PATCH', 'second', withId('one'))).toEqual(SAME_ID);
+    expect(await warningsOf('PATCH', 'second', { annotations: { x: 'y' } })).toEqual([]);
+    await removeCluster(server, 'second');
+    expect(await warningsOf('POST', 'third', withId('two', at('other')))).toEqual([]);
+  });
+
+  it('is not named to a caller who may not list it, and its id counts for those who may update it', async () => {
+    await addCluster(server, 'hidden', withId('one', at('shared')));
+    const ask = (parts: ClusterParts) => warningsOf('POST', 'mine', parts, 'registrar', '?dryRun=All');
+    expect(await ask(withId('one', at('shared')))).toEqual([`${ADDRESS} first`]);
+    await relabel(server, 'first', { shown: 'no' });
+    expect(await ask(withId('one', at('shared')))).toEqual([]);
+    await relabel(server, 'first', { shown: 'all' });
+    expect(await ask(withId('one'))).toEqual(SAME_ID);
   });
 });
