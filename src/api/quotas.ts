@@ -2,7 +2,7 @@ import { type ApiError, type StatusCause, tooManyRequests } from './status.ts';
 
 /**
  * What one flow may take of what is stored, or kept for ever, and the option that sets how much. A flow is the person
- * behind a request; the service accounts of one cluster together are one flow, unless a tracked token says who
+ * behind a request; the service accounts of one cluster together are one flow, unless a tracked pass says who
  * requested it.
  */
 export const QUOTAS = {

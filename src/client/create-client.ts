@@ -62,7 +62,7 @@ export interface Client {
   createPasses(requested: readonly RequestedPass[], options?: PassOptions): Promise<IssuedPass[]>;
   /** A token of a service account that is refreshed before it expires. */
   tokenSource(options: Omit<TokenOptions, 'dryRun' | 'signal'>): TokenSource;
-  /** Lists unexpired tracked tokens: all of them if the caller may list `issuedtokens`, else the caller's own. */
+  /** Lists unexpired tracked passes: all of them if the caller may list `issuedtokens`, else the caller's own. */
   listIssuedTokens(options?: TokenSelection): Promise<TrackedToken[]>;
   /** Revokes a token by its `jti` claim. The token need not be tracked. */
   revokeToken(jti: string, options?: { readonly signal?: AbortSignal }): Promise<void>;

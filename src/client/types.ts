@@ -117,7 +117,7 @@ export interface IssuedToken {
   readonly tokenRequest: TokenRequest;
 }
 
-/** The record of a tracked token. It does not contain the token. */
+/** The record of a tracked pass. It does not contain the token. */
 export interface TrackedToken extends ApiObject {
   /** The name is the ID of the token, its `jti` claim. */
   metadata: ObjectMeta & { name: string };

@@ -27,7 +27,7 @@ export const TOKEN_OPTIONS = {
   maxTrackedTokensPerCaller: option({
     parse: integer(1, 100_000),
     default: '1000',
-    doc: 'How many unexpired tracked tokens (`clusterpass.dev/tracked`) one caller may have, revoked ones and those requested through service accounts included; more are 429.',
+    doc: 'How many unexpired tracked passes (`clusterpass.dev/tracked`) one caller may have, revoked ones and those requested through service accounts included; more are 429.',
   }),
   maxRevocationsPerCaller: option({
     parse: integer(1, 1_000_000),

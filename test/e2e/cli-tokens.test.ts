@@ -163,7 +163,7 @@ describe('list and revoke', () => {
   };
 
   describe('clusterpass token', () => {
-    it('a tracked token is listed, and revoked by its id', async () => {
+    it('a tracked pass is listed, and revoked by its id', async () => {
       const { stdout, stderr } = await jane.run([...CREATE, '--tracked']);
       const token = stdout.trim();
       const jti = jtiOf(token);

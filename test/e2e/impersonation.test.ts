@@ -111,14 +111,14 @@ describe('what is recorded', () => {
     expect(JSON.stringify(event)).not.toContain(secret.split('.')[2]);
   });
 
-  it('tracked tokens count for the impersonator', async () => {
+  it('tracked passes count for the impersonator', async () => {
     const body = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
     const undo = await grant(server, { to: 'alice', rules: [impersonate('carol'), impersonate('nobody'), tokens] });
     onTestFinished(undo);
     const asks = (name: string) => post(server, body, { ...asUser('alice'), headers: { 'Impersonate-User': name } });
     for (let issued = 0; issued < MOST_TRACKED; issued++) expect((await asks('carol')).code).toBe(201);
     const { code, json } = await asks('carol');
-    expect([code, json.message]).toEqual([429, expect.stringContaining('User "alice" has 40 tracked tokens,')]);
+    expect([code, json.message]).toEqual([429, expect.stringContaining('User "alice" has 40 tracked passes,')]);
     expect((await post(server, body, asUser('carol'))).code).toBe(201);
   });
 });

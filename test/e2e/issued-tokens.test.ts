@@ -71,7 +71,7 @@ const success = (jti: string, uid?: string) => ({
   details: { name: jti, group: GROUP, kind: 'issuedtokens', ...(uid === undefined ? {} : { uid }) },
 });
 
-describe('a tracked token', () => {
+describe('a tracked pass', () => {
   it('is listed with its requester, account and lifetime, without the token itself', async () => {
     const { token, jti } = await track('kate', {
       audiences: ['vault', 'registry'],

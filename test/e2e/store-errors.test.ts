@@ -108,7 +108,7 @@ describe('B32: no fault of an embedded store is a 500', () => {
     await rename(file, `${file}.away`);
     const outcomes = await expectNoInternalError(server, existing);
     expect(failed(outcomes, 'create signingkeys')).toBe(true);
-    expect(failed(outcomes, 'a tracked token')).toBe(true);
+    expect(failed(outcomes, 'a tracked pass')).toBe(true);
     await rename(`${file}.away`, file);
   });
 });

@@ -484,10 +484,10 @@ it('the limit of a caller holds for concurrent requests, and is free again when 
     expect(recorded).toHaveLength(3);
     expect(await keys(store)).toEqual(recorded.sort().map((jti) => expect.stringContaining(jti)));
     await program.reader.catchUp();
-    const full = 'has 3 tracked tokens, revoked ones included, the most that one caller may have';
+    const full = 'has 3 tracked passes, revoked ones included, the most that one caller may have';
     expect(() => tracked.requireRoom(person(JANE), false)).toThrow(full);
     // Another uid is another caller; other groups are not.
-    expect(() => tracked.requireRoom(person({ ...JANE, groups: [] }), false)).toThrow('tracked tokens');
+    expect(() => tracked.requireRoom(person({ ...JANE, groups: [] }), false)).toThrow('tracked passes');
     tracked.requireRoom(person({ ...JANE, uid: 'u-2' }), false);
     clock.now = START + HOUR;
     tracked.requireRoom(person(JANE), false);
@@ -576,7 +576,7 @@ it('D7: revocations by id are bounded for each caller, not for administrators, n
         message: expect.stringContaining('(quota revocations, set by --max-revocations-per-caller)'),
       },
     });
-    // Twice is no error, and her tracked tokens are counted apart.
+    // Twice is no error, and her tracked passes are counted apart.
     await revokeAs(JANE, first);
     const tracked = await track(program);
     await revocations.revoke(tracked, JANE, START + HOUR, requesterId(JANE), revocations.quotaFor(person(JANE)));
@@ -621,12 +621,12 @@ it('B15: a person who requests tokens through many accounts has one limit, and s
     const first = await request(person(JANE));
     const second = await request(account('a', first));
     const third = await request(account('b', second));
-    const full = 'The caller who requested the token of User "c" has 3 tracked tokens';
+    const full = 'The caller who requested the token of User "c" has 3 tracked passes';
     expect(() => tracked.requireRoom(account('c', third), false)).toThrow(full);
-    expect(() => tracked.requireRoom(person(JANE), false)).toThrow('User "jane" has 3 tracked tokens');
+    expect(() => tracked.requireRoom(person(JANE), false)).toThrow('User "jane" has 3 tracked passes');
     // Without a record of the token it is not known who requested it.
     for (const name of ['d', 'e', 'f']) await request(account(name, randomUUID()));
-    const together = 'The service accounts of cluster "alpha" together have 3 tracked tokens';
+    const together = 'The service accounts of cluster "alpha" together have 3 tracked passes';
     expect(() => tracked.requireRoom(account('g', randomUUID()), false)).toThrow(together);
     tracked.requireRoom({ ...account('g', randomUUID()), home: 'beta' }, false);
     await program.stop();

@@ -98,7 +98,7 @@ export function PassForm(props: PassFormProps) {
           Keep a record of this pass
           <span className="muted hint">
             {canTrack
-              ? 'You can list and revoke a recorded pass. The record does not contain the pass.'
+              ? 'You can list and revoke a tracked pass. The record does not contain the pass.'
               : 'This cluster signs its passes itself: they cannot be recorded or revoked here.'}
           </span>
         </span>

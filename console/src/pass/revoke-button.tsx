@@ -9,7 +9,7 @@ import { useSession } from '../hooks/use-session.ts';
 
 interface RevokeButtonProps {
   readonly jti: string;
-  /** The pass has a record. Everyone can revoke their own recorded passes. */
+  /** The pass has a record. Everyone can revoke their own tracked passes. */
   readonly tracked: boolean;
   readonly onRevoked: () => void;
 }

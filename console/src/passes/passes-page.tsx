@@ -22,7 +22,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 
 const NO_QUESTION = { filterKey: '', passes: [] as readonly TrackedToken[] };
 
-/** Recorded passes that have not expired: those of the user, or all of them for users who may list them. */
+/** Tracked passes that have not expired: those of the user, or all of them for users who may list them. */
 export const PassesPage = memo(function PassesPage({ query }: { readonly query: string }) {
   const { client, revocations, username, permissions, fleet } = useSession();
   const fields = useFields('passes', query);
@@ -79,8 +79,8 @@ export const PassesPage = memo(function PassesPage({ query }: { readonly query: 
         )}
         <p className="muted">
           {scope === 'mine'
-            ? 'Recorded passes that you requested and that are valid.'
-            : 'All recorded passes that are valid.'}
+            ? 'Tracked passes that you requested and that are valid.'
+            : 'All tracked passes that are valid.'}
         </p>
       </header>
       <search className="filter-row">

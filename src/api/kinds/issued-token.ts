@@ -9,7 +9,7 @@ import { serverKind } from './server-kind.ts';
 export const REQUESTER_LABEL = 'clusterpass.dev/requested-by';
 
 /**
- * On every IssuedToken: equal for the tokens that count for one caller. A token that was requested with a tracked token
+ * On every IssuedToken: equal for the tokens that count for one caller. A token that was requested with a tracked pass
  * counts for the caller who requested that one; with another token of a service account, for the accounts of its
  * cluster together.
  */

@@ -382,7 +382,7 @@ describe('A9: the audit event', () => {
   );
 });
 
-describe('a tracked token', () => {
+describe('a tracked pass', () => {
   const annotations = { 'clusterpass.dev/tracked': 'true' };
   const recorded = (jti: string) => reader.find(catalog.issuedTokens, { cluster: '', namespace: '', name: jti });
   const idOf = (last: number): string => `2b1f7f0e-52a4-4f0a-9c37-00000000000${last}`;
@@ -457,7 +457,7 @@ describe('a tracked token', () => {
       details: { causes: [{ message: 'trackedTokens' }, { field: 'metadata.annotations[clusterpass.dev/tracked]' }] },
     });
     expect(error.message).toBe(
-      'User "jane" has 2 tracked tokens, revoked ones included, the most that one caller may have: ask for one that is ' +
+      'User "jane" has 2 tracked passes, revoked ones included, the most that one caller may have: ask for one that is ' +
         'not tracked, or wait until 2026-08-01T13:00:00Z when the first of them ends ' +
         '(quota trackedTokens, set by --max-tracked-tokens-per-caller)',
     );

@@ -47,7 +47,7 @@ function renderWith(hasEnded: boolean): Render {
     return errorAnswer(answer.error, () => {
       if (code === 401) return unknownCaller();
       if (code !== 403) return undefined;
-      return new OAuthError('unauthorized_client', 'you may revoke the tracked tokens that you requested', { code });
+      return new OAuthError('unauthorized_client', 'you may revoke the tracked passes that you requested', { code });
     });
   };
 }

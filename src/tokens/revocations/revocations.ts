@@ -89,7 +89,7 @@ export function createRevocations(parts: RevocationParts): Revocations {
       const revoker = caller.impersonator ?? caller;
       if (revoker.as(undefined).groups.includes(MASTERS)) return undefined;
       const { id, who } = countedFor(reader, catalog.issuedTokens, revoker);
-      // Not the id itself, which counts tracked tokens.
+      // Not the id itself, which counts tracked passes.
       const key = digestOf(['revocations', id]);
       const stored = () => reader.cache(kind).current.withLabel(COUNTED_LABEL, key);
       return quotaOf({ pending, key, who, stored, limits: [limit], now });

@@ -35,7 +35,7 @@ export const obsoleteRecords =
 
 const SWEEPER: User = { name: 'system:clusterpass:issuedtokens', uid: '', groups: [], extra: {} };
 
-/** The records of tokens that were issued: of tracked tokens, and of revoked ones. */
+/** The records of tokens that were issued: of tracked passes, and of revoked ones. */
 export async function openTokenRecords(parts: TokenRecordParts) {
   const { catalog, reader, writer, store, now } = parts;
   const longestLifetime = await recordLongestLifetime(store, parts.maxExpirationSeconds);

@@ -41,7 +41,7 @@ type RecordToken = (
 
 export interface TrackedTokens {
   /**
-   * Throws a 429 when the caller has the maximum of tracked tokens, and so does the returned function if other tokens
+   * Throws a 429 when the caller has the maximum of tracked passes, and so does the returned function if other tokens
    * were recorded meanwhile. `isRequired`: the caller cannot ask for a token that is not tracked. `work`: the turns of
    * the request.
    */
@@ -89,7 +89,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
     quota: 'trackedTokens',
     max,
     counts: (entry) => !entry.isExpired(now()),
-    what: `${quantity(max, 'tracked token')}, revoked ones included`,
+    what: `${quantity(max, 'tracked pass', 'tracked passes')}, revoked ones included`,
     advice: isRequired ? 'use fewer' : 'ask for one that is not tracked',
     endOf: ({ expiresAt = Number.NaN }) => expiresAt,
     ...(isRequired ? {} : { causes: [NOT_TRACKED] }),
@@ -124,7 +124,7 @@ export function createTrackedTokens(parts: TrackedTokenParts): TrackedTokens {
 /** For clients: without this annotation the token would be issued. */
 const NOT_TRACKED: StatusCause = {
   reason: 'FieldValueForbidden',
-  message: 'the caller has too many tracked tokens',
+  message: 'the caller has too many tracked passes',
   field: `metadata.annotations[${TOKEN_ANNOTATIONS.tracked}]`,
 };
 

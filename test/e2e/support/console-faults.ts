@@ -9,7 +9,7 @@ import type { Server } from './server.ts';
 const [NAMESPACE, ACCOUNT] = ['n'.repeat(63), 'a'.repeat(253)];
 const LONG_ACCOUNT = encodeURIComponent(`${NAMESPACE}/${ACCOUNT}`);
 
-/** A recorded pass of the account with the longest name, and an event that has the account as its user. */
+/** A tracked pass of the account with the longest name, and an event that has the account as its user. */
 async function usePassOfLongAccount(server: Server): Promise<void> {
   const namespaces = '/orchestrator/prod-ap-1/api/v1/namespaces';
   const accounts = `${namespaces}/${NAMESPACE}/serviceaccounts`;

@@ -180,7 +180,7 @@ function subresourceRequests({ handle }: Existing): EveryRequest[] {
       body: { items: [{ cluster: 'alpha', namespace: 'ci', serviceAccount: EXISTING, tracked: true }] },
     },
     { label: 'a token', method: 'POST', path: `${account}/token`, body: { spec: { audiences: [] } } },
-    { label: 'a tracked token', method: 'POST', path: `${account}/token`, body: tracked },
+    { label: 'a tracked pass', method: 'POST', path: `${account}/token`, body: tracked },
     { label: 'a token of an absent account', method: 'POST', path: `${account}-not/token`, body: { spec: {} } },
     { label: 'the public list', method: 'GET', path: '/auth/v1/clusters' },
     { label: 'a kubeconfig', method: 'GET', path: '/auth/v1/clusters/alpha/kubeconfig' },
