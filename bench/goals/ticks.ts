@@ -36,7 +36,6 @@ const fleetRequests = (admin: string): readonly FleetRequest[] => [
   { name: 'watch with initial events', path: `${PUBLIC}?watch=1&timeoutSeconds=3` },
   { name: 'watch with initial events, as a table', path: `${PUBLIC}?watch=1&timeoutSeconds=3`, headers: TABLE },
   { name: 'watch that no cluster matches', path: `${PUBLIC}?watch=1&timeoutSeconds=1&labelSelector=nowhere` },
-  { name: 'issuers of all clusters', path: '/openid/v1/issuers', token: admin },
   { name: 'dry run of a deletion of all', path: `${CLUSTERS_PATH}?dryRun=All`, method: 'DELETE', token: admin },
   { name: 'metrics', path: '/metrics', token: admin },
 ];

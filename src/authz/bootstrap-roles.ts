@@ -77,7 +77,6 @@ export const BOOTSTRAP_CLUSTER_ROLES: readonly ApiObject[] = [
         '/livez',
         '/openapi',
         '/openapi/*',
-        '/openid/v1/issuers',
         '/readyz',
         '/version',
         '/version/',

@@ -7,7 +7,6 @@ import { unavailable } from '../api/status.ts';
 import type { ClusterVisibility } from '../api/visibility.ts';
 import type { Authenticator } from '../authn/authenticator.ts';
 import type { createDispatcher } from '../handlers/dispatch.ts';
-import type { IssuerIndex } from '../handlers/issuer-index.ts';
 import type { IssueToken } from '../handlers/token/token-input.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
@@ -49,7 +48,6 @@ interface ApiParts {
   readonly issueToken: IssueToken;
   readonly documents: IssuerDocuments;
   readonly issuers: Issuers;
-  readonly issuerIndex: IssuerIndex;
   readonly store: Pick<Store, 'get' | 'revision'>;
   readonly cache: { readonly ready: boolean; readonly revision: number };
   readonly freshness: Pick<Freshness, 'isUnreachable' | 'proveCurrent' | 'whenCurrent'>;
@@ -169,11 +167,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     mcp,
     paths: firstOf([
       ...(mcp === undefined ? [] : [mcp.routes]),
-      issuerRoutes({
-        documents: () => parts().documents,
-        index: (caller, request) => parts().issuerIndex(caller, request),
-        productName,
-      }),
+      issuerRoutes(() => parts().documents, productName),
       metricsRoutes(metrics, () => parts().overview()),
       discoveryRoutes(catalog),
       openApiRoutes({ catalog, productName, version, now: Date.now }),

@@ -9,7 +9,6 @@ import { createFleetOverview } from '../clusters/fleet-overview.ts';
 import type { Upstream } from '../clusters/upstream/upstream-contract.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { defaultBaseUrl } from '../config/values.ts';
-import { createIssuerIndex } from '../handlers/issuer-index.ts';
 import { issuesOwnTokensWith } from '../handlers/token/forward-token.ts';
 import { openForwarding } from '../handlers/token/open-forwarding.ts';
 import { createViews } from '../handlers/views.ts';
@@ -242,13 +241,6 @@ export async function compose(
       issueToken,
       documents: signing.documents,
       issuers,
-      issuerIndex: createIssuerIndex({
-        catalog,
-        reader,
-        views,
-        issuerOf: issuers.issuerFor,
-        issuesOwnTokens,
-      }),
       store,
       cache: reflector,
       freshness,

@@ -19,7 +19,7 @@ export interface IssuerDocuments {
   readonly cacheControl: string;
 }
 
-export const keySetAddress = (issuer: string): string => `${issuer}/openid/v1/jwks`;
+const keySetAddress = (issuer: string): string => `${issuer}/openid/v1/jwks`;
 
 /** Paths of the OAuth endpoints, below an issuer. Tokens of every cluster are revoked at the server. */
 export const OAUTH_PATHS = {

@@ -2,9 +2,7 @@ import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { expectUnauthorized } from './support/expect-status.ts';
-import { namesIn } from './support/fleet.ts';
 import {
-  bind,
   codeFor,
   createAccount,
   createObjects,
@@ -132,38 +130,15 @@ describe('the documents of an issuer', () => {
     expect(json).toBeTypeOf('object');
   });
 
-  describe('the index of issuers', () => {
-    const INDEX = '/openid/v1/issuers';
-    const names = async (token?: string): Promise<string[]> => {
-      const { code, json } = await server.call('GET', INDEX, token === undefined ? {} : { token });
-      expect(code).toBe(200);
-      return json.issuers.map(({ cluster }: { cluster: string }) => cluster);
-    };
-
-    it('A17: lists the issuers of the clusters that the caller sees, as the list does', async () => {
-      const { json, headers } = await server.call('GET', INDEX);
-      const issuer = `${server.url}/orchestrator/alpha`;
-      expect(json.issuers[0]).toEqual({ cluster: 'alpha', issuer, jwks_uri: `${issuer}/openid/v1/jwks` });
-      expect(headers.get('cache-control')).toBe('no-cache, private');
-      const list = await server.call('GET', '/auth/v1/clusters');
-      expect(await names()).toEqual(namesIn(list));
-      expect(await names()).toEqual(expect.arrayContaining(['alpha', 'beta']));
-      const builder = await issue(server);
-      expect(await names(builder)).toEqual([]);
-      await bind(
-        server,
-        'sees-dev',
-        { kind: 'User', name: 'system:cluster:alpha:serviceaccount:ci:builder' },
-        { verbs: ['list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] },
-        'env=dev',
-      );
-      expect(await names(builder)).toEqual(['beta']);
-    });
-
-    it('decision 8: is not public', async () => {
-      expectUnauthorized(await open(INDEX));
-      expect((await server.call('POST', INDEX, { body: {} })).code).toBe(405);
-    });
+  it('a relying party reads the issuers of the clusters that it may list', async () => {
+    const { json } = await server.call('GET', '/auth/v1/clusters');
+    const issuers = json.items.map(
+      ({ metadata }: { metadata: { annotations: Record<string, string> } }) =>
+        metadata.annotations['clusterpass.dev/issuer'],
+    );
+    expect(issuers).toEqual(
+      expect.arrayContaining([`${server.url}/orchestrator/alpha`, `${server.url}/orchestrator/beta`]),
+    );
   });
 
   it('O-06: clusterpass trust: warns that kube-apiserver accepts no issuer with plain HTTP', async () => {

@@ -1,15 +1,16 @@
+import { useSyncExternalStore } from 'react';
+import { detailsOf } from '../cluster/cluster-details.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import type { Column } from '../components/list-table.tsx';
-import { Loaded } from '../components/loaded.tsx';
 import { SearchList } from '../components/search-list.tsx';
 import { Section } from '../components/section.tsx';
-import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { NO_FILTER } from '../fleet/fleet-filter.ts';
 import { useSession } from '../hooks/use-session.ts';
 
 interface Issuer {
   readonly cluster: string;
+  /** Empty if the cluster issues its passes itself. */
   readonly issuer: string;
-  readonly jwks_uri: string;
 }
 
 const COLUMNS: readonly Column<Issuer>[] = [
@@ -17,7 +18,7 @@ const COLUMNS: readonly Column<Issuer>[] = [
   {
     title: 'Issuer',
     className: 'mono wrap-anywhere',
-    cell: ({ issuer, jwks_uri: keySet }) => <a href={keySet}>{issuer}</a>,
+    cell: ({ issuer }) => <a href={`${issuer}/.well-known/openid-configuration`}>{issuer}</a>,
   },
   {
     title: 'Copy',
@@ -27,26 +28,23 @@ const COLUMNS: readonly Column<Issuer>[] = [
   },
 ];
 
-/** What relying parties see: the issuer of each cluster and the address of the key set. */
+/** What relying parties see: the issuer of each cluster, whose document names the key set. */
 export function IssuersSection() {
-  const { client } = useSession();
-  const { generation } = useRefresh();
-  const query = useQuery(
-    '',
-    async () => (await client.request<{ issuers: readonly Issuer[] }>('GET', '/openid/v1/issuers')).value.issuers,
-    generation,
-  );
+  const { fleet } = useSession();
+  useSyncExternalStore(fleet.subscribe, fleet.snapshot);
+  const issuers = fleet.select(NO_FILTER).rows.map(({ name, cluster }) => ({ cluster: name, ...detailsOf(cluster) }));
   return (
     <Section title="What relying parties see">
       <p className="muted">
         Each cluster has an issuer. All of them publish the same key set, which clusters and services fetch to verify
         passes.
       </p>
-      <Loaded query={query}>
-        {(issuers) => (
-          <SearchList label="Search issuers" columns={COLUMNS} rows={issuers} keyOf={({ cluster }) => cluster} />
-        )}
-      </Loaded>
+      <SearchList
+        label="Search issuers"
+        columns={COLUMNS}
+        rows={issuers.filter(({ issuer }) => issuer !== '')}
+        keyOf={({ cluster }) => cluster}
+      />
     </Section>
   );
 }

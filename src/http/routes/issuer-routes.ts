@@ -1,7 +1,5 @@
 import { isClusterName } from '../../api/names.ts';
 import { PEOPLE_PATH } from '../../api/pass-audience.ts';
-import { unauthorized } from '../../api/status.ts';
-import type { IssuerIndex } from '../../handlers/issuer-index.ts';
 import type { IssuerDocuments } from '../../tokens/issuer-documents.ts';
 import { chosenType } from '../request/negotiate.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
@@ -10,23 +8,14 @@ const JSON_TYPE = 'application/json';
 /** RFC 7517 section 8.5.2. Clients ask for a key set as either type (O-04). */
 const KEY_SET_TYPE = 'application/jwk-set+json';
 
-/** At the fleet: the issuers of the clusters that the caller sees. */
-const ISSUER_INDEX = '/openid/v1/issuers';
-
 const CONFIGURATION = '/.well-known/openid-configuration';
 const AUTHORIZATION_SERVER = '/.well-known/oauth-authorization-server';
-
-interface IssuerRouteParts {
-  readonly documents: () => IssuerDocuments;
-  readonly index: IssuerIndex;
-  readonly productName: string;
-}
 
 /**
  * The documents of the server and of each cluster's issuer (OpenID Connect Discovery, RFC 8414). They are public, and
  * served for every valid name of a cluster: they do not reveal which clusters exist.
  */
-export function issuerRoutes({ documents, index, productName }: IssuerRouteParts): PathRoutes {
+export function issuerRoutes(documents: () => IssuerDocuments, productName: string): PathRoutes {
   // RFC 8414 section 3.1: the path of the issuer comes after the well-known path, not before it.
   const metadataOfCluster = `${AUTHORIZATION_SERVER}/${productName}/`;
   const clusterIn = (path: string): string | undefined =>
@@ -57,21 +46,12 @@ export function issuerRoutes({ documents, index, productName }: IssuerRouteParts
   ]);
   const people = route([JSON_TYPE], (issuer, cluster) => issuer.people(cluster ?? ''));
   const metadata = route([JSON_TYPE], (issuer, cluster) => issuer.authorizationServer(cluster));
-  const indexRoute: PathRoute = {
-    public: false,
-    async handle(request) {
-      const { caller } = request;
-      if (caller === undefined) throw unauthorized();
-      return { type: 'raw', code: 200, headers: { 'Content-Type': JSON_TYPE }, body: await index(caller, request) };
-    },
-  };
   return {
     find({ cluster, path }) {
       if (cluster !== undefined) {
         if (!isClusterName(cluster)) return undefined;
         return path === `${PEOPLE_PATH}${CONFIGURATION}` ? people : routes.get(path);
       }
-      if (path === ISSUER_INDEX) return indexRoute;
       if (path === AUTHORIZATION_SERVER) return metadata;
       const named = clusterIn(path);
       if (named !== undefined) return isClusterName(named) ? metadata : undefined;

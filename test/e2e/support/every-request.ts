@@ -245,7 +245,7 @@ const pathRequests = (): EveryRequest[] =>
     ...['/livez', '/readyz', '/healthz', '/version', '/metrics', '/', '/api', '/apis', '/openapi/v2', '/openapi/v3'],
     ...['/metrics/overview', '/orchestrator/alpha/.well-known/openid-configuration'],
     '/orchestrator/alpha/openid/v1/jwks',
-    ...['/orchestrator/alpha/people/.well-known/openid-configuration', '/openid/v1/issuers', '/console/'],
+    ...['/orchestrator/alpha/people/.well-known/openid-configuration', '/console/'],
     ...['/.well-known/oauth-authorization-server', '/apis/clusterpass.dev/v1alpha1'],
     ...['/openapi/v3/apis/clusterpass.dev/v1alpha1', '/orchestrator/alpha/openapi/v3', '/orchestrator/alpha/api'],
   ].map((path) => ({ label: path, method: 'GET', path }));
