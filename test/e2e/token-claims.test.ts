@@ -2,15 +2,7 @@ import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { expectUnauthorized } from './support/expect-status.ts';
-import {
-  codeFor,
-  createAccount,
-  createObjects,
-  inNamespace,
-  issue,
-  remove,
-  tokenPath,
-} from './support/objects.ts';
+import { codeFor, createAccount, createObjects, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import type { Server } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';

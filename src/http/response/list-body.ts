@@ -30,13 +30,12 @@ function* compactChunks(list: CompactList): Generator<Uint8Array> {
 /** Indented by two, without a newline at the end (F-13). */
 function* prettyPieces(list: ListResponse): Generator<Uint8Array> {
   const { apiVersion, kind, style, columns } = list;
-  const indented = (json: string): string => indentJson(Buffer.from(json), 1).toString();
   const empty = list.items.length === 0;
   const fields = {
     apiVersion: toJson(apiVersion),
     kind: toJson(kind),
-    metadata: indented(metadataJson(list.metadata, style)),
-    columnDefinitions: columns === undefined ? '' : indented(toJson(columns)),
+    metadata: indentJson(metadataJson(list.metadata, style), 1),
+    columnDefinitions: columns === undefined ? '' : indentJson(toJson(columns), 1),
   };
   const [before, after] = columns !== undefined ? TABLE_ORDER : style === 'custom' ? CUSTOM_ORDER : BUILTIN_ORDER;
   const head = before.map((key) => `  "${key}": ${fields[key]},\n`).join('');
@@ -45,7 +44,7 @@ function* prettyPieces(list: ListResponse): Generator<Uint8Array> {
   for (const item of list.items) {
     yield Buffer.from(first ? '\n    ' : ',\n    ');
     first = false;
-    yield indentJson(item, 2);
+    yield Buffer.from(indentJson(item, 2));
   }
   yield Buffer.from(`${empty ? ']' : '\n  ]'}${after.map((key) => `,\n  "${key}": ${fields[key]}`).join('')}\n}`);
 }

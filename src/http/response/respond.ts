@@ -144,7 +144,7 @@ function writeNow(
 ): Promise<void> | undefined {
   const { res, mediaType, pretty, gzip, headOnly, onMade } = envelope;
   const yaml = mediaType === 'application/yaml';
-  const body = yaml ? yamlOf(json) : pretty ? indentJson(bytesOf(json)) : json;
+  const body = yaml ? yamlOf(json) : pretty ? indentJson(json) : json;
   onMade();
   const ending = yaml || pretty ? '' : '\n';
   const headers = headersFor(envelope, mediaType);
