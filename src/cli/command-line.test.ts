@@ -30,6 +30,8 @@ describe('flags', () => {
     ['get clusters -o json -o yaml', [], { output: 'yaml' }],
     ['get clusters -- -o=name', ['-o=name'], {}],
     ['kubectl --cluster=a get pods -n x --server=y', ['get', 'pods', '-n', 'x', '--server=y'], { cluster: 'a' }],
+    ['kubectl --cluster a -n x get pods --cluster b', ['-n', 'x', 'get', 'pods', '--cluster', 'b'], { cluster: 'a' }],
+    ['kubectl --cluster a -nx --v=6 get pods', ['-nx', '--v=6', 'get', 'pods'], { cluster: 'a' }],
     // A value may look like a flag.
     ['credential --cluster -o=name --as -w', [], { cluster: '-o=name', as: '-w' }],
     ['credential --audience a --audience=b=c', [], { audience: ['a', 'b=c'] }],

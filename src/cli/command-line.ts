@@ -94,11 +94,12 @@ export function parseArguments(args: readonly string[], command: Command, flags:
       isTerminated = true;
       continue;
     }
+    const spec = token.kind === 'option' ? specs.find((each) => isNamed(each, token.rawName)) : undefined;
+    if (spec === undefined && command.passesArguments === true) {
+      words.push(...args.slice(token.index));
+      break;
+    }
     if (token.kind === 'positional') {
-      if (command.passesArguments === true) {
-        words.push(...args.slice(token.index));
-        break;
-      }
       words.push(token.value);
       continue;
     }
@@ -109,7 +110,6 @@ export function parseArguments(args: readonly string[], command: Command, flags:
       throw new UsageError(`the command and its flags go behind --, as in: ${example}`);
     }
     const given = args[token.index] ?? '';
-    const spec = specs.find((each) => isNamed(each, token.rawName));
     if (spec === undefined) throw unknownFlag(token.rawName, given, specs);
     // For Node, `-w=true` is a group of flags, of which the second is `=`.
     const next = tokens[at + 1];

@@ -12,7 +12,7 @@ export interface Command {
   readonly flags?: readonly Flag[];
   /** The arguments are a command, whose own flags follow `--`. */
   readonly runsCommand?: boolean;
-  /** What follows the first argument is for another program, flags too. */
+  /** The first argument, or flag of no such name, and what follows it, is for another program. */
   readonly passesArguments?: boolean;
   /** kubectl and controllers start it, often at once for many clusters: an error causes no further requests. */
   readonly isPlugin?: boolean;

@@ -258,8 +258,8 @@ export const USER_COMMANDS: readonly Command[] = [
     details:
       'Runs the `kubectl` on your PATH with a temporary kubeconfig (mode 0600) without a secret: kubectl gets ' +
       'its token from `clusterpass credential`. Each login is a context, `clusterpass@SERVER`. Flags of ' +
-      '`clusterpass` stand before the first argument; the rest is for kubectl, whose exit code is that of the ' +
-      'command. Files with objects of several clusters (`-f`) are handled cluster by cluster. Needs an https server ' +
+      '`clusterpass` come first; from the first other word or flag on, all is for kubectl, whose exit code is that of ' +
+      'the command. Files with objects of several clusters (`-f`) are handled cluster by cluster. Needs an https server ' +
       '([kubectl.md](kubectl.md)).',
     arguments: [{ name: '<ARGS...>', doc: 'Arguments of kubectl.' }],
     passesArguments: true,
