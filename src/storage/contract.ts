@@ -150,8 +150,6 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export type StoreReads = Pick<Store, 'list' | 'revision'>;
-
 export type StorageErrorCode =
   /** The requested revision has been compacted. */
   | 'compacted'

@@ -44,6 +44,7 @@ export const isWithoutEffect = (error: unknown): boolean => says(error, NO_LEADE
  */
 const NOT_WRITTEN = [
   ...['No connection established', 'Name resolution failed', 'Stream refused by server'],
+  'Channel closed before call started',
   ...[NO_LEADER, 'database space exceeded', 'too many requests', ...STALE_TOKEN],
 ];
 

@@ -1,7 +1,15 @@
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
-import { type ChannelCredentials, Client, type ClientDuplexStream, credentials, Metadata, status } from '@grpc/grpc-js';
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  status,
+} from '@grpc/grpc-js';
 import { request as requestHttp } from '../../lib/node-http.ts';
 import { STATUS, type UnaryMethod } from './messages.ts';
 import type { Message } from './protobuf.ts';
@@ -67,8 +75,9 @@ export class Member {
   }
 
   unary<Q, S>(method: UnaryMethod<Q, S>, request: Uint8Array, withinMs: number, token: string | undefined): Promise<S> {
+    const client = this.#client;
     return new Promise((resolve, reject) => {
-      this.#client.makeUnaryRequest(
+      client.makeUnaryRequest(
         method.path,
         toBuffer,
         (bytes) => this.#heard(method.response.decode(bytes)),
@@ -76,8 +85,7 @@ export class Member {
         callMetadata(token),
         { deadline: Date.now() + withinMs },
         (error, response) => {
-          const silentMs = performance.now() - this.#heardAt;
-          if (error?.code === status.DEADLINE_EXCEEDED && silentMs > KEEPALIVE.timeoutMs) this.renew(this.#tls);
+          if (error?.code === status.DEADLINE_EXCEEDED) this.#renewIfSilent(client);
           if (error !== null) reject(error);
           else if (response === undefined) reject(new Error('etcd sent an empty response'));
           else resolve(response);
@@ -101,6 +109,12 @@ export class Member {
     this.#streams.add(stream);
     stream.once('close', () => this.#streams.delete(stream));
     return stream;
+  }
+
+  /** One that is still being made is left to gRPC: it would never be made if each call began another. */
+  #renewIfSilent(client: Client): void {
+    if (client !== this.#client || performance.now() - this.#heardAt <= KEEPALIVE.timeoutMs) return;
+    if (client.getChannel().getConnectivityState(false) === connectivityState.READY) this.renew(this.#tls);
   }
 
   #heard<S>(response: S): S {
