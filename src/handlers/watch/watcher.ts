@@ -199,13 +199,11 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     if (this.#sources.length === 0) this.#catchUp();
   }
 
-  /** Events from before a change of its view come first. A slow client starts over: it may no longer see them. */
+  /** Events from before a change of its view come first. */
   beforePolicyChange(): void {
     if (this.#state !== 'live' || this.#sendBuffer.isEmpty) return;
     const { views, refusal } = this.#options;
-    if (views.current().groupId === this.#view.groupId && refusal() === undefined) return;
-    this.#flush();
-    if (!this.#sendBuffer.isEmpty) this.expire();
+    if (views.current().groupId !== this.#view.groupId || refusal() !== undefined) this.#flush();
   }
 
   /** The broadcaster is between two events: the difference between the old and the new view follows. */
@@ -215,6 +213,11 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     const before = this.#view;
     const after = views.current();
     if (after.groupId === before.groupId) return;
+    // A slow client starts over: it may no longer see what waits for it.
+    if (!this.#sendBuffer.isEmpty) {
+      this.expire();
+      return;
+    }
     if (this.#state === 'live') {
       broadcaster.leaveGroup(this);
       this.#state = 'catching-up';
@@ -272,6 +275,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   giveUp(): void {
     // A long frame that was begun would have to be kept to its end, and a watch that ends has said so.
     if (!this.#isOpen || this.#rest.length > 0) this.disconnect();
+    this.#sendBuffer.close();
     this.#fail(gone('too much memory is in use for events that the client has not read'));
   }
 
