@@ -132,7 +132,7 @@ describe('A17: a cluster that is registered already', () => {
   const ADDRESS = 'https://shared.example with the same CA is registered as';
   const SAME_ID = ['the same cluster id is registered as first'];
   let caBundle: string;
-  const at = (host: string, ca?: string) => ({
+  const at = (host: string, ca = caBundle) => ({
     orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: `https://${host}.example` }], caBundle: ca },
   });
   const withId = (id: string, spec: object = {}) => ({ annotations: { 'clusterpass.dev/cluster-id': id }, spec });
@@ -166,7 +166,8 @@ describe('A17: a cluster that is registered already', () => {
     expect(await warningsOf('POST', 'second', { spec: at('shared') }, 'root', '?dryRun=All')).toEqual([
       `${ADDRESS} first`,
     ]);
-    expect(await warningsOf('POST', 'second', withId('two', at('shared', caBundle)))).toEqual([]);
+    // Without a CA, it may be the address of a proxy.
+    expect(await warningsOf('POST', 'second', withId('two', at('shared', '')))).toEqual([]);
     expect(await warningsOf('PATCH', 'second', { spec: at('other') })).toEqual([]);
     expect(await warningsOf('PATCH', 'second', withId('one'))).toEqual(SAME_ID);
     expect(await warningsOf('PATCH', 'second', { annotations: { x: 'y' } })).toEqual([]);

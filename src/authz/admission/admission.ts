@@ -51,8 +51,8 @@ export function createAdmission(parts: AdmissionParts): Admission {
   };
 }
 
-/** Clusters that one request looks at, and that one warning names. */
-const MAX_SEEN = 1_000;
+/** Clusters that are looked at for one address or id, also hidden ones, and that one warning names. */
+const MAX_SEEN = 200;
 const MAX_NAMES = 5;
 
 /**
@@ -66,12 +66,12 @@ function warnOfSecondName(
   old: ApiObject | undefined,
 ): void {
   const known = old && clusters.identities?.(old);
-  let seen = 0;
   for (const [key, value] of Object.entries(clusters.identities?.(object) ?? {})) {
     if (known?.[key] === value) continue;
     const verbs = key === ID_KEY ? (['list', 'update'] as const) : (['list'] as const);
     const rules = verbs.map((verb) => policy.ruleFor(caller, verb));
     const names: string[] = [];
+    let seen = 0;
     for (const { name, labels } of reader.cache(clusters).current.withLabel(key, value)) {
       if (++seen > MAX_SEEN || names.length === MAX_NAMES) break;
       if (name !== object.metadata.name && rules.every((rule) => rule.admits(name, labels))) names.push(name);
