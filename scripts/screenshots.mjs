@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
+import { FLEET_BINDINGS, fleetBinding } from '../test/e2e/support/bindings.ts';
 import { startServer } from '../test/e2e/support/server.ts';
 import { chromium as installed, setUpPrograms } from './programs.mjs';
 import { setUpConsole } from './setup-console.mjs';
@@ -21,12 +22,25 @@ const PHONE = { width: 390, height: 760 };
  * @typedef {object} Picture
  * @property {string} path
  * @property {{ width: number, height: number }} [viewport]
- * @property {(page: Page) => Promise<unknown>} [show]
+ * @property {(page: Page) => Promise<unknown>} show
  * @property {string} [user]
  */
 
 /** @type {Record<string, Picture>} */
 const PICTURES = {
+  overview: {
+    path: '#/overview',
+    user: 'admin',
+    viewport: { width: 1280, height: 660 },
+    show: (page) => page.getByText('All clusters, as of').waitFor(),
+  },
+  request: {
+    path: '#/requests',
+    user: 'admin',
+    viewport: { width: 1280, height: 530 },
+    show: (page) =>
+      page.getByRole('article', { name: 'devi asks for access to prod-us-2' }).getByText('Would gain').waitFor(),
+  },
   fleet: { path: '#/', show: (page) => page.getByText('12 clusters').waitFor() },
   cluster: {
     path: '#/clusters/prod-ap-1',
@@ -115,6 +129,25 @@ async function issuePasses(demo) {
 }
 
 /**
+ * A request that waits.
+ * @param {import('../test/e2e/support/server.ts').Server} demo
+ */
+async function askForAccess(demo) {
+  const asks = { name: 'devi-asks', to: ['devi'], role: 'clusterpass:access-requester' };
+  await demo.call('POST', FLEET_BINDINGS, { body: fleetBinding(asks) });
+  const serviceAccount = { namespace: 'shop', name: 'deployer' };
+  await demo.call('POST', '/apis/clusterpass.dev/v1alpha1/accessrequests', {
+    token: tokenIn(demo, 'devi'),
+    body: {
+      apiVersion: 'clusterpass.dev/v1alpha1',
+      kind: 'AccessRequest',
+      metadata: { name: 'checkout' },
+      spec: { cluster: 'prod-us-2', serviceAccount, reason: 'INC-4711: the checkout is slow' },
+    },
+  });
+}
+
+/**
  * @param {import('../test/e2e/support/server.ts').Server} demo
  * @param {string} user
  */
@@ -129,6 +162,7 @@ mkdirSync(IMAGES, { recursive: true });
 const wanted = process.argv.slice(2);
 const demo = await startServer({ args: ['--demo', '--log-level', 'error'], sources: true });
 await issuePasses(demo);
+await askForAccess(demo);
 const browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu'] });
 try {
   for (const theme of /** @type {const} */ (['light', 'dark'])) {
@@ -140,9 +174,8 @@ try {
       await page.goto(`${demo.url}/console/${path}`);
       await page.getByLabel('Token', { exact: true }).fill(token);
       await page.keyboard.press('Enter');
-      await page.getByText('Live', { exact: true }).waitFor();
       await page.mouse.move(0, 0);
-      await show?.(page);
+      await show(page);
       await page.waitForLoadState('domcontentloaded');
       await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
       await page.screenshot({ path: join(IMAGES, `${file}.png`) });
