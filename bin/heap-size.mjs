@@ -17,5 +17,5 @@ const FLAGS = new Map([
  */
 export function startFlags(args, { execArgv = process.execArgv, env = process.env } = {}) {
   const isSet = [...execArgv, env.NODE_OPTIONS ?? ''].some((text) => /semi[-_]space/.test(text));
-  return (isSet ? undefined : FLAGS.get(args.find((arg) => !arg.startsWith('-')) ?? '')) ?? [];
+  return (isSet ? undefined : FLAGS.get(args.find((arg) => FLAGS.has(arg)) ?? '')) ?? [];
 }

@@ -136,7 +136,7 @@ async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
       const times = { renewTime: toTimestamp(now), connectedSince };
       const answered = orders.lastAnswer === undefined ? {} : { lastOrderTime: toTimestamp(orders.lastAnswer) };
       const rule = { revocable, people: people.map(({ group }) => group), allow };
-      const about = { version, contract: CONNECTOR_CONTRACT, audiences: await readAudiences().catch(() => undefined) };
+      const about = { version, contract: CONNECTOR_CONTRACT, audiences: await readAudiences().catch(() => null) };
       const status = { ...about, ...times, ...answered, ...findings, ...rule, keys };
       const options = { body: { status }, contentType: 'application/merge-patch+json', signal };
       await server.request('PATCH', `${pathOf(parts)}/status`, options);
