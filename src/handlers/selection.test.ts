@@ -109,7 +109,7 @@ describe('a selection', () => {
     const snapshot = CacheState.empty<StoredObject>({ indexLabels: true });
     const keyOf = (index: number, ending = ''): string => `${prefix}c-${String(index).padStart(6, '0')}${ending}`;
     const put = (key: string, labels: Record<string, string>): void =>
-      snapshot.replace(undefined, { ...LIKE, key, labels } as unknown as StoredObject);
+      snapshot.replace(undefined, { ...LIKE, key, labels, indexed: labels } as unknown as StoredObject);
     for (let index = 0; index < LARGE; index++) {
       put(keyOf(index), { half: String(index % 2), all: 'yes', own: `n${index}` });
     }

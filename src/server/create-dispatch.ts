@@ -200,9 +200,18 @@ function joinParts(parts: DispatchParts): JoinParts {
 }
 
 /** Issues every token: of service accounts, and of people. */
-export function createTokens(parts: TokenParts): IssueToken {
-  const { catalog, options, issuers, clock } = parts;
-  const { reader, policy } = parts.objects;
+export function createTokens({
+  catalog,
+  objects,
+  options,
+  issuers,
+  signing,
+  tokenRecords,
+  clock,
+  forward,
+  issuesOwnTokens,
+}: TokenParts): IssueToken {
+  const { reader, policy } = objects;
   const actors = {
     mode: options.actorClaim,
     baseUrl: issuers.baseUrl,
@@ -212,9 +221,9 @@ export function createTokens(parts: TokenParts): IssueToken {
     catalog,
     reader,
     productName: options.productName,
-    signer: parts.signing.signer,
+    signer: signing.signer,
     requireRightClock: () => clock.requireRight(),
-    tracked: parts.tokenRecords.tracked,
+    tracked: tokenRecords.tracked,
     trackAll: options.trackAllTokens,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
     maxPerMinute: options.maxTokensPerMinutePerCaller,
@@ -226,8 +235,8 @@ export function createTokens(parts: TokenParts): IssueToken {
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
     mcpAudience: mcpAudienceOf(issuers.baseUrl),
     authorizer: policy,
-    forward: parts.forward,
-    issuesOwnTokens: parts.issuesOwnTokens,
+    forward,
+    issuesOwnTokens,
     actorClaim: createActorClaim(actors),
     actorOf: createPersonActor(actors),
   });

@@ -50,8 +50,11 @@ export function checkPlantedViolations(deployed: () => Deployment): void {
         await expect.poll(() => progress.revocations).toBeGreaterThan(1);
         expect([...progress.problems.keys()]).toEqual([]);
         proxy.lie = lie;
-        await expect.poll(() => progress.problems.has(kind), { timeout: FOUND_WITHIN_MS }).toBe(true);
-        proxy.lie = undefined;
+        try {
+          await expect.poll(() => progress.problems.has(kind), { timeout: FOUND_WITHIN_MS }).toBe(true);
+        } finally {
+          proxy.lie = undefined;
+        }
       },
       report: () => {},
     });
