@@ -114,6 +114,22 @@ export const MUTATIONS = [
     tests: CHAOS,
     found: ['missed event (', 'an event is not applied', 'does not act on it yet'],
   },
+  {
+    what: 'The lead of a worker that is stopped does not end.',
+    file: 'src/storage/proxy/store-owner.ts',
+    from: 'if (this.#term !== undefined && now < this.#term.until) return undefined;',
+    to: 'if (this.#term !== undefined) return undefined;',
+    tests: ['test/conformance/proxy.test.ts'],
+    found: ['leads until its lease expires'],
+  },
+  {
+    what: 'A write replaces a version that is newer than the one it names.',
+    file: 'src/storage/sqlite/log-table.ts',
+    from: 'return head?.revision === expect.modRevision;',
+    to: 'return head !== undefined && head.revision >= expect.modRevision;',
+    tests: ['test/conformance/sqlite.test.ts'],
+    found: ['of writes that expect the same state of a key, exactly one succeeds'],
+  },
 ];
 
 /** @param {readonly string[]} numbers */
