@@ -59,11 +59,11 @@ export async function applyManifests(
   source: string,
   read: Manifests,
   signal?: AbortSignal,
+  done = { applied: 0 },
 ): Promise<ApplyReport> {
   const unwritten: ManifestProblem[] = [];
   const conflicts: ManifestProblem[] = [];
   const created: ApplyReport['created'][number][] = [];
-  let applied = 0;
   await parts.reader.catchUp();
   // In the catalog's order, so that clusters and namespaces exist before what is inside them.
   for (const kind of parts.catalog.kinds) {
@@ -72,7 +72,7 @@ export async function applyManifests(
       if (signal?.aborted) return;
       try {
         const { isCreated, takenOver } = await applyOne(parts, source, manifest);
-        applied++;
+        done.applied++;
         if (isCreated) created.push({ ...positionOf(manifest), name: manifest.objectKey.name });
         if (takenOver !== undefined) conflicts.push({ ...positionOf(manifest), message: takenOver });
       } catch (error) {
@@ -80,7 +80,7 @@ export async function applyManifests(
       }
     });
   }
-  return { applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts, created };
+  return { applied: done.applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts, created };
 }
 
 interface Applied {

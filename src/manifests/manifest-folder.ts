@@ -1,6 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import { backoff } from '../lib/backoff.ts';
 import { stampOf } from '../lib/follow-files.ts';
+import { every } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type ApplyParts, type ApplyReport, applyManifests } from './apply-manifests.ts';
 import { countSurplus, type PruneReport, pruneManifests } from './prune-manifests.ts';
@@ -23,6 +24,7 @@ export interface ManifestFolderOptions {
   readonly reapplyPolls?: number;
 }
 
+const SAY_EVERY_MS = 10_000;
 const SKIPPED_POLLS = { first: 1, most: 60 };
 
 /** When a state of the folder is tried again, in polls. Another state is tried at once. */
@@ -106,7 +108,11 @@ export class ManifestFolder {
       // Pruning waits for two polls with the same state: files may be on their way into the folder.
       const settled = this.#read?.state === state ? this.#read.content : undefined;
       const isAgain = state === this.#applied;
-      if (isAgain ? this.#isDue() : !this.#applying.skips(state)) await this.#apply(state, isAgain);
+      if (isAgain ? this.#isDue() : !this.#applying.skips(state)) {
+        const done = { applied: 0, manifests: 0 };
+        const say = () => logger.info({ path, ...done }, 'manifests are being applied');
+        await this.#apply(state, isAgain, done).finally(every(SAY_EVERY_MS, say));
+      }
       if (settled !== undefined) await this.#prune(state, settled);
       this.#reported.delete('error');
     } catch (error) {
@@ -121,19 +127,16 @@ export class ManifestFolder {
     return reapplyPolls !== undefined && ++this.#pollsSince >= reapplyPolls && parts.leadership.leads();
   }
 
-  async #apply(state: string, isAgain: boolean): Promise<void> {
+  async #apply(state: string, isAgain: boolean, done: { applied: number; manifests: number }): Promise<void> {
     const { parts, source, path, writtenFor, prune } = this.#options;
-    const content = await readManifests(path, {
-      catalog: parts.catalog,
-      work: parts.work,
-      ...(writtenFor === undefined ? {} : { writtenFor }),
-    });
+    const content = await readManifests(path, { catalog: parts.catalog, work: parts.work, writtenFor });
+    done.manifests = content.manifests.length;
     // The folder may return to a state that was applied before: from here on the store differs from it.
     this.#applied = undefined;
     this.#pollsSince = 0;
     if (state !== this.#read?.state) this.#pruning = new Retry();
     this.#read = { state, content };
-    const report = await applyManifests(parts, source, content, this.#stop.signal);
+    const report = await applyManifests(parts, source, content, this.#stop.signal, done);
     if (this.#stop.signal.aborted) return;
     this.#problems = report.unread.length + report.unwritten.length;
     if (isAgain) this.#reportCreated(report);

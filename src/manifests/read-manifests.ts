@@ -14,7 +14,6 @@ import { invalid } from '../api/field-error.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { validateDomainKeys } from '../api/reserved-keys.ts';
-import { ApiError } from '../api/status.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Work } from '../lib/work-queue.ts';
 
@@ -51,7 +50,7 @@ interface ReadOptions {
   readonly catalog: Catalog;
   readonly work: Work;
   /** The kinds as the files name them, if they were written for another product name. */
-  readonly writtenFor?: Catalog;
+  readonly writtenFor?: Catalog | undefined;
 }
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
@@ -232,9 +231,4 @@ function typeOf(content: JsonValue): { apiVersion: string; kind: string } {
   return { apiVersion, kind };
 }
 
-export const messageOf = (error: unknown): string =>
-  error instanceof ApiError
-    ? (error.status.message ?? error.message)
-    : error instanceof Error
-      ? error.message
-      : String(error);
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

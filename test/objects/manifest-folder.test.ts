@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { ManifestFolder, type ManifestFolderOptions } from '../../src/manifests/manifest-folder.ts';
@@ -89,6 +89,26 @@ test('a stop waits for the deletion that is being made, not for all of them', as
   await write(0);
   await stopped;
   expect(await stored()).toBe(CLUSTERS - 1);
+});
+
+test('the log says every ten seconds how far an application is', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const logger = createLogger({ level: 'info', write: (line) => logged.push(line) });
+  manifests = open({ logger });
+  await write(CLUSTERS);
+  const said = () => logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'manifests are being applied');
+  let writes = 0;
+  gate = (_, next) => {
+    writes += 1;
+    if (writes === CLUSTERS) vi.advanceTimersByTime(20_000);
+    return next();
+  };
+  await manifests.start();
+  expect(said()).toMatchObject(Array.from({ length: 2 }, () => ({ applied: expect.any(Number), manifests: CLUSTERS })));
+  expect(said()[0].applied).toBeGreaterThan(0);
+  vi.advanceTimersByTime(20_000);
+  expect(said()).toHaveLength(2);
 });
 
 test('what others change or delete is set back after a time, and said; only the leader does it', async () => {
