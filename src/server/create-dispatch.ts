@@ -200,18 +200,9 @@ function joinParts(parts: DispatchParts): JoinParts {
 }
 
 /** Issues every token: of service accounts, and of people. */
-export function createTokens({
-  catalog,
-  objects,
-  options,
-  issuers,
-  signing,
-  tokenRecords,
-  clock,
-  forward,
-  issuesOwnTokens,
-}: TokenParts): IssueToken {
-  const { reader, policy } = objects;
+export function createTokens(parts: TokenParts): IssueToken {
+  const { catalog, options, issuers, clock } = parts;
+  const { reader, policy } = parts.objects;
   const actors = {
     mode: options.actorClaim,
     baseUrl: issuers.baseUrl,
@@ -221,9 +212,9 @@ export function createTokens({
     catalog,
     reader,
     productName: options.productName,
-    signer: signing.signer,
+    signer: parts.signing.signer,
     requireRightClock: () => clock.requireRight(),
-    tracked: tokenRecords.tracked,
+    tracked: parts.tokenRecords.tracked,
     trackAll: options.trackAllTokens,
     maxExpirationSeconds: options.maxTokenExpirationSeconds,
     maxPerMinute: options.maxTokensPerMinutePerCaller,
@@ -235,8 +226,8 @@ export function createTokens({
     clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
     mcpAudience: mcpAudienceOf(issuers.baseUrl),
     authorizer: policy,
-    forward,
-    issuesOwnTokens,
+    forward: parts.forward,
+    issuesOwnTokens: parts.issuesOwnTokens,
     actorClaim: createActorClaim(actors),
     actorOf: createPersonActor(actors),
   });

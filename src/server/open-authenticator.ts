@@ -34,17 +34,8 @@ interface AuthenticatorParts {
 }
 
 /** Opens every source of callers: static tokens, the admin token, issued tokens, identity providers. */
-export async function openAuthenticator({
-  options,
-  version,
-  verifier,
-  peopleVerifier,
-  issuers,
-  bootstrapTokens,
-  connectors,
-  logger,
-  work,
-}: AuthenticatorParts) {
+export async function openAuthenticator(parts: AuthenticatorParts) {
+  const { options, issuers, logger, work } = parts;
   const mcpAudience = mcpAudienceOf(issuers.baseUrl);
   const closers: (() => void)[] = [];
   const opened = <T extends { close(): void }>(source: T): T => {
@@ -76,7 +67,7 @@ export async function openAuthenticator({
               mcpAudience,
               isOurs: (url) => url.startsWith(issuers.issuerFor('')),
               createFetch: (certificateAuthority) =>
-                createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${version}` }),
+                createFetchDocument({ certificateAuthority, userAgent: `clusterpass/${parts.version}` }),
               now: Date.now,
               report: (problem) => logger.warn({ problem }, 'authentication configuration problem'),
               reportKeys: (issuer, problem) =>
@@ -110,11 +101,11 @@ export async function openAuthenticator({
         staticTokens,
         adminToken,
         fixedTokens,
-        issuedTokens: createIssuedTokenAuthenticator({ verifier, mcpAudience }),
-        bootstrapTokens: createBootstrapTokenAuthenticator(bootstrapTokens),
-        connectors: createConnectorAuthenticator(connectors),
+        issuedTokens: createIssuedTokenAuthenticator({ verifier: parts.verifier, mcpAudience }),
+        bootstrapTokens: createBootstrapTokenAuthenticator(parts.bootstrapTokens),
+        connectors: createConnectorAuthenticator(parts.connectors),
         jwt,
-        people: createPeopleAuthenticator({ verifier: peopleVerifier, prefix: options.peoplePrefix }),
+        people: createPeopleAuthenticator({ verifier: parts.peopleVerifier, prefix: options.peoplePrefix }),
         audienceOf: issuers.issuerFor,
       }),
       /** Origins of the token endpoints of an identity provider, for the console's content security policy. */

@@ -62,10 +62,7 @@ export async function openStore(
 
 /** Makes every later revision greater than this one, and the present history unreadable. The store must be closed. */
 export async function seedStoreRevision(options: StoreOptions, revision: Revision): Promise<void> {
-  if (options.engine === 'sqlite') {
-    seedSqliteRevision(options.path, revision);
-    return;
-  }
+  if (options.engine === 'sqlite') return seedSqliteRevision(options.path, revision);
   const { endpoints, prefix } = options;
   const { seedEtcdRevision } = await import('../storage/etcd/store-meta.ts');
   await seedEtcdRevision({ ...(await readCredentials(options)), endpoints }, prefix, revision);
