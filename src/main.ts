@@ -11,10 +11,10 @@ const { version } = JSON.parse(readFileSync(programFile('package.json'), 'utf8')
 const context = processContext(version);
 
 // Imported only for these commands: the others are clients and start faster without the server's modules.
-process.exitCode = await runProgram(process.argv.slice(2), context, async ({ path: [group, task] }, flags) => {
+process.exitCode = await runProgram(process.argv.slice(2), context, async ({ path: [group, task] }, flags, own) => {
   if (group === 'serve') return (await import('./server/serve.ts')).serve(flags, version);
   if (group === 'admin-token') return (await import('./server/admin-token-command.ts')).runAdminTokenRotate(flags);
   const { runStoreCommand } = await import('./server/store-command.ts');
   const { storeClient } = await import('./cli/served-lists.ts');
-  return runStoreCommand(task as StoreTask, flags, storeClient(context), context);
+  return runStoreCommand(task as StoreTask, flags, storeClient(own), own);
 });

@@ -94,8 +94,8 @@ export interface Output {
 
 /** Reports what a command is waiting for. */
 export interface Progress {
-  /** Starts a wait; the returned function ends it. */
-  waitFor(what: string): () => void;
+  /** Starts a wait, whose text may change; the returned function, or the end of the command, ends it. */
+  waitFor(what: () => string): () => void;
 }
 
 /** The name of a flag in `Invocation`: `dryRun` for `--dry-run`. */

@@ -9,10 +9,10 @@ import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
 import { failureText } from './describe-error.ts';
 import { ALL_COMMANDS, commandAt, findCommand } from './find-command.ts';
 import { loadCommand } from './load-command.ts';
-import { ProgressLine } from './progress.ts';
+import { withProgress } from './progress.ts';
 
 /** Runs a command that is no client: `serve`, `store`, `admin-token`. Their code is in server/, which cli/ is not. */
-export type RunLocal = (command: Command, flags: Readonly<Record<string, unknown>>) => Promise<number>;
+export type RunLocal = (command: Command, flags: Readonly<Record<string, unknown>>, own: Context) => Promise<number>;
 
 /** Runs a command line and returns its exit code. */
 export async function runProgram(args: readonly string[], context: Context, runLocal: RunLocal): Promise<number> {
@@ -27,7 +27,7 @@ export async function runProgram(args: readonly string[], context: Context, runL
   const parsed = parsedOrRefused(context, command, rest, flags);
   if (typeof parsed === 'number') return parsed;
   if (parsed.options.help === true) return help(context, words);
-  if (isLocal) return runLocal(command, parsed.options);
+  if (isLocal) return withProgress(context, (own) => runLocal(command, parsed.options, own));
   const invocation = new Invocation(parsed.args, parsed.options, flags);
   const cluster = command.isPlugin === true ? undefined : clusterOf(command, invocation);
   return runCommand(() => loadCommand(command), context, invocation, command.usageExitCode, cluster);
@@ -101,20 +101,18 @@ export async function runCommand(
   usageExitCode = 1,
   cluster?: string,
 ): Promise<number> {
-  const line = context.err.isTerminal ? new ProgressLine(context.err) : undefined;
-  try {
-    const run = await load();
-    return (await run(line?.in(context) ?? context, invocation)) ?? 0;
-  } catch (error) {
-    line?.end();
-    context.err.write(`${failureText(error, invocation, context.env)}\n`);
-    if (cluster !== undefined && error instanceof StatusError) {
-      const { clusterHint } = await import('./suggest-cluster.ts');
-      const hint = await clusterHint(context, invocation, cluster, error);
-      if (hint !== undefined) context.err.write(`${hint}\n`);
+  return withProgress(context, async (own) => {
+    try {
+      const run = await load();
+      return (await run(own, invocation)) ?? 0;
+    } catch (error) {
+      own.err.write(`${failureText(error, invocation, own.env)}\n`);
+      if (cluster !== undefined && error instanceof StatusError) {
+        const { clusterHint } = await import('./suggest-cluster.ts');
+        const hint = await clusterHint(own, invocation, cluster, error);
+        if (hint !== undefined) own.err.write(`${hint}\n`);
+      }
+      return error instanceof UsageError ? usageExitCode : 1;
     }
-    return error instanceof UsageError ? usageExitCode : 1;
-  } finally {
-    line?.end();
-  }
+  });
 }

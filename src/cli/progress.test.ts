@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fakeContext } from './cli.fixture.ts';
 import { type Context, Invocation, type Run } from './command.ts';
-import { runCommand } from './program.ts';
-import { fetchWithProgress } from './progress.ts';
+import { runCommand, runProgram } from './program.ts';
+import { fetchWithProgress, withProgress } from './progress.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -85,5 +85,52 @@ describe('the status line', () => {
       await exit;
       expect(written().err).toBe('');
     }
+  });
+
+  it('shows the oldest wait, and once a second how far it is', async () => {
+    const fake = fakeContext({});
+    let done = 0;
+    const exit = withProgress({ ...fake, err: { ...fake.err, isTerminal: true } }, async ({ progress }) => {
+      const end = progress.waitFor(() => `${done} of 300 keys`);
+      const endOther = progress.waitFor(() => 'pass:8443');
+      for (; done < 200; done++) await new Promise((resolve) => setTimeout(resolve, 10));
+      end();
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      endOther();
+    });
+    await vi.advanceTimersByTimeAsync(3_000);
+    await exit;
+    const lines = fake.written.err.split(ERASED);
+    expect(lines).toEqual([
+      expect.stringMatching(/^Waiting for (99|100) of 300 keys\.\.\.$/),
+      expect.stringMatching(/^Waiting for (199|200) of 300 keys\.\.\.$/),
+      LINE,
+      '',
+    ]);
+  });
+
+  it('is not wider than a terminal, which would wrap it', async () => {
+    const fake = fakeContext({});
+    const exit = withProgress({ ...fake, err: { ...fake.err, isTerminal: true } }, async ({ progress }) => {
+      progress.waitFor(() => `etcd at ${'etcd.example.com, '.repeat(9)}`);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    });
+    await vi.advanceTimersByTimeAsync(1_000);
+    await exit;
+    expect(fake.written.err.replace(ERASED, '')).toHaveLength(79);
+  });
+
+  it('is there for commands that are no client', async () => {
+    const fake = fakeContext({});
+    const context = { ...fake, err: { ...fake.err, isTerminal: true } };
+    const exit = runProgram(['store', 'check'], context, async (_, __, { progress, out }) => {
+      progress.waitFor(() => 'the store');
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      out.write('fine\n');
+      return 3;
+    });
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await exit).toBe(3);
+    expect(fake.written).toEqual({ out: 'fine\n', err: `Waiting for the store...${ERASED}` });
   });
 });

@@ -10,7 +10,7 @@ import { fileProblem } from '../lib/file-problem.ts';
 import { quantity } from '../lib/quantity.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { createLogger } from '../observability/logger.ts';
-import { StorageError } from '../storage/contract.ts';
+import { StorageError, type Store, type StoreReads } from '../storage/contract.ts';
 import { requestBackup } from '../storage/sqlite/request-backup.ts';
 import { RING_KEY } from '../tokens/keys/ring-store.ts';
 import { ArchiveError, readArchive } from '../transfer/archive.ts';
@@ -19,7 +19,7 @@ import { compareServer, type ListAt, usesStore } from '../transfer/compare-serve
 import { exportStore } from '../transfer/export-store.ts';
 import { importStore } from '../transfer/import-store.ts';
 import { Retries } from '../transfer/retries.ts';
-import { type OpenedStore, type OpenOptions, openStore, seedStoreRevision } from './open-store.ts';
+import { type OpenOptions, openStore, seedStoreRevision } from './open-store.ts';
 
 /** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
 export type StoreTask = 'backup' | 'export' | 'import' | 'check';
@@ -37,18 +37,24 @@ interface StoreProcess {
   readonly cwd: string;
   readonly out: { write(text: string): void };
   readonly err: { write(text: string): void };
+  readonly progress: Progress;
+}
+
+/** Shows on a terminal what a task waits for, until the returned function is called or the task ends. */
+interface Progress {
+  waitFor(what: () => string): () => void;
 }
 
 export async function runStoreCommand(
   task: StoreTask,
   flags: Readonly<Record<string, unknown>>,
   client: ServerClient,
-  { env, cwd, out, err }: StoreProcess,
+  { env, cwd, out, err, progress }: StoreProcess,
 ): Promise<number> {
   const say: Say = (sentence) => err.write(`clusterpass: ${sentence}\n`);
   try {
     const { store, productName } = loadStoreOptions({ flags, env, cwd });
-    return await TASKS[task](store, { ...flags, productName }, { client, say, print: (line) => out.write(line) });
+    return await TASKS[task](store, { ...flags, productName }, { client, say, progress, out });
   } catch (error) {
     if (error instanceof OptionsError) {
       for (const problem of error.problems) say(problem);
@@ -82,19 +88,26 @@ type Say = (sentence: string) => void;
 const silentLogger = createLogger({ level: 'silent', write: () => {} });
 
 /** Opening fails after ten seconds without etcd. A command that is silent for so long seems to hang. */
-const SAY_WAITING_MS = 1_000;
-
-const openSilently = (options: StoreOptions, openOptions: OpenOptions): Promise<OpenedStore> =>
-  openStore(options, silentLogger, openOptions);
-
-async function openOffline(options: StoreOptions, openOptions: OpenOptions, say: Say): Promise<OpenedStore> {
-  if (options.engine === 'sqlite') return openSilently(options, openOptions);
-  const timer = setTimeout(() => say(`waiting for etcd at ${options.endpoints.join(', ')}`), SAY_WAITING_MS);
+async function openOffline(options: StoreOptions, openOptions: OpenOptions, progress: Progress): Promise<Store> {
+  const where = options.engine === 'sqlite' ? options.path : `etcd at ${options.endpoints.join(', ')}`;
+  const endWait = progress.waitFor(() => where);
   try {
-    return await openSilently(options, openOptions);
+    return (await openStore(options, silentLogger, openOptions)).store;
   } finally {
-    clearTimeout(timer);
+    endWait();
   }
+}
+
+/** The reads of a store, whose number is shown. */
+function shownReads(store: Store, progress: Progress): StoreReads {
+  let read = 0;
+  progress.waitFor(() => `the store: ${quantity(read, 'key')} read`);
+  const list: Store['list'] = async (request) => {
+    const result = await store.list(request);
+    read += result.items.length;
+    return result;
+  };
+  return { list, revision: () => store.revision() };
 }
 
 type Flags = Readonly<Record<string, unknown>>;
@@ -104,14 +117,14 @@ const text = (flags: Flags, name: string): string | undefined =>
 interface TaskContext {
   readonly client: ServerClient;
   readonly say: Say;
-  /** Prints a line to the standard output. */
-  readonly print: (line: string) => void;
+  readonly progress: Progress;
+  readonly out: StoreProcess['out'];
 }
 
 const TASKS: Readonly<
   Record<StoreTask, (options: StoreOptions, flags: Flags, context: TaskContext) => Promise<number>>
 > = {
-  async backup(options, flags, { say }) {
+  async backup(options, flags, { say, progress }) {
     if (options.engine === 'etcd') {
       throw new OptionsError([
         'store backup is for SQLite. For etcd use `etcdctl snapshot save FILE`, or `clusterpass store export`',
@@ -119,10 +132,11 @@ const TASKS: Readonly<
     }
     const target = text(flags, 'file');
     if (target === undefined || target === '-') throw new OptionsError(['store backup needs --file FILE']);
+    progress.waitFor(() => target);
     let revision = await requestBackup(options.path, target);
     if (revision === undefined) {
       // No server runs: this process opens the database and makes the backup itself.
-      const { store } = await openOffline(options, { existing: true }, say);
+      const store = await openOffline(options, { existing: true }, progress);
       try {
         revision = await requestBackup(options.path, target);
       } finally {
@@ -135,8 +149,8 @@ const TASKS: Readonly<
     return 0;
   },
 
-  async export(options, flags, { say }) {
-    const { store } = await openOffline(options, { existing: true }, say);
+  async export(options, flags, { say, progress }) {
+    const store = await openOffline(options, { existing: true }, progress);
     try {
       // The export holds every secret: mode 0600, and an existing file is not overwritten.
       const path = text(flags, 'file') ?? '-';
@@ -146,9 +160,11 @@ const TASKS: Readonly<
       stream.once('error', (error: NodeJS.ErrnoException) => {
         error.path ??= path;
       });
+      // On a terminal the lines themselves show the progress.
+      const reads = file === undefined && process.stdout.isTTY ? store : shownReads(store, progress);
       let exported = { items: 0, revision: 0 };
       async function* lines(): AsyncGenerator<string> {
-        exported = yield* exportStore(store);
+        exported = yield* exportStore(reads);
       }
       await pipeline(lines, stream, { end: file !== undefined });
       say(`exported ${quantity(exported.items, 'key')} at revision ${exported.revision}`);
@@ -158,25 +174,26 @@ const TASKS: Readonly<
     }
   },
 
-  async import(options, flags, { say }) {
+  async import(options, flags, { say, progress }) {
     const path = text(flags, 'file') ?? '-';
     const input = path === '-' ? process.stdin : createReadStream(path);
     if (path !== '-') await once(input, 'open');
+    const endWait = progress.waitFor(() => `the file: ${Math.round(input.bytesRead / 2 ** 20)} MiB read`);
     const { revision: exported, items: all } = await readArchive(
       createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
     );
+    endWait();
     requireUsableBindings(all, createCatalog({ productName: text(flags, 'productName') ?? '' }));
     // Without a ring the next start makes new keys, and replaces the objects that show them.
     const items = flags.withoutSigningKeys === true ? all.filter(({ key }) => key !== RING_KEY) : all;
-    let openImport = openOffline;
+    let created = 0;
+    progress.waitFor(() => `the store: ${created} of ${quantity(items.length, 'key')} written`);
     const target = {
-      open: async () => {
-        const { store } = await openImport(options, { unfinished: true }, say);
-        // A store that is opened again is retried, which has its own message.
-        openImport = openSilently;
-        return store;
-      },
+      open: () => openOffline(options, { unfinished: true }, progress),
       seedRevision: (revision: number) => seedStoreRevision(options, revision),
+      onCreated: () => {
+        created += 1;
+      },
     };
     const retries = new Retries({ onWait: (problem) => say(`the import waits: ${problem}`) });
     // The exported store may have gone on since, or the file was imported before: as in `continueBackup`.
@@ -187,30 +204,31 @@ const TASKS: Readonly<
     return 0;
   },
 
-  async check(options, flags, { client, say, print }) {
+  async check(options, flags, { client, say, progress, out }) {
     const productName = text(flags, 'productName') ?? '';
     const catalog = createCatalog({ productName });
     const server = text(flags, 'server');
     if (server !== undefined && options.engine !== 'etcd') {
       throw new OptionsError(['store check --server is for etcd: a server on SQLite must be stopped for the check']);
     }
-    const { store } = await openOffline(options, { existing: true }, say);
+    const store = await openOffline(options, { existing: true }, progress);
+    const reads = shownReads(store, progress);
     try {
       const listAt = server === undefined ? undefined : await client.listAt(server, flags);
-      if (listAt !== undefined && !(await usesStore({ store, catalog }, listAt))) {
+      if (listAt !== undefined && !(await usesStore({ store: reads, catalog }, listAt))) {
         say(`${server} does not use this store`);
         return 1;
       }
-      const { revision, counts, problems } = await checkStore(store, catalog);
-      for (const [resource, count] of counts) print(`${String(count).padStart(8)}  ${resource}\n`);
+      const { revision, counts, problems } = await checkStore(reads, catalog);
+      for (const [resource, count] of counts) out.write(`${String(count).padStart(8)}  ${resource}\n`);
       const compared =
         listAt === undefined
           ? { compared: 0, problems: [] }
-          : await compareServer({ store, catalog, productName }, listAt);
+          : await compareServer({ store: reads, catalog, productName }, listAt);
       const all = [...problems, ...compared.problems];
       for (const problem of all) say(problem);
       const scope = server === undefined ? '' : `, ${quantity(compared.compared, 'object')} compared with ${server}`;
-      print(`revision ${revision}${scope}: ${quantity(all.length, 'problem')}\n`);
+      out.write(`revision ${revision}${scope}: ${quantity(all.length, 'problem')}\n`);
       return all.length === 0 ? 0 : 1;
     } finally {
       await store.close();

@@ -150,6 +150,8 @@ export interface Store {
   close(): Promise<void>;
 }
 
+export type StoreReads = Pick<Store, 'list' | 'revision'>;
+
 export type StorageErrorCode =
   /** The requested revision has been compacted. */
   | 'compacted'

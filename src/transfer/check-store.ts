@@ -4,12 +4,12 @@ import type { ApiObject, Kind } from '../api/kind.ts';
 import { bindingProblem } from '../api/kinds/binding-problem.ts';
 import { fleetKey, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
 import { parsedJson } from '../lib/json.ts';
-import type { KeyValue, Revision, Store } from '../storage/contract.ts';
+import type { KeyValue, Revision, StoreReads } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
 import { ArchiveError, type ArchiveItem } from './archive.ts';
 
 /** Reads all keys at one revision, and reports inconsistencies: one sentence each. */
-export async function checkStore(store: Store, catalog: Catalog) {
+export async function checkStore(store: StoreReads, catalog: Catalog) {
   const revision = await store.revision();
   /** By resource; keys that are not objects count as `internal`. */
   const counts = new Map<string, number>();

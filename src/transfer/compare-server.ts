@@ -3,7 +3,7 @@ import type { Kind } from '../api/kind.ts';
 import { collectionPrefix, storageKey } from '../api/object-key.ts';
 import { inParallel } from '../lib/in-parallel.ts';
 import { memberOf, parsedJson } from '../lib/json.ts';
-import type { Revision, Store } from '../storage/contract.ts';
+import type { Revision, StoreReads } from '../storage/contract.ts';
 
 /** Lists a path at a running server, at one resourceVersion. */
 export type ListAt = (path: string) => Promise<ServedList>;
@@ -25,7 +25,7 @@ export interface ServedList {
  * keeps them. A cache that is behind still shares most of them with its store.
  */
 export async function usesStore(
-  { store, catalog }: { store: Store; catalog: Catalog },
+  { store, catalog }: { store: StoreReads; catalog: Catalog },
   listAt: ListAt,
 ): Promise<boolean> {
   const kind = catalog.clusterRoles;
@@ -43,7 +43,7 @@ const CONCURRENCY = 8;
 
 /** Compares the caches of a server with the store: each collection at the revision of the server's list. */
 export async function compareServer(
-  { store, catalog, productName }: { store: Store; catalog: Catalog; productName: string },
+  { store, catalog, productName }: { store: StoreReads; catalog: Catalog; productName: string },
   listAt: ListAt,
 ): Promise<{ compared: number; problems: string[] }> {
   const problems: string[] = [];
@@ -80,7 +80,7 @@ export async function compareServer(
 
 const at = (revision: Revision | undefined): string => (revision === undefined ? 'none' : `version ${revision}`);
 
-async function versionsIn(store: Store, prefix: string, revision: Revision): Promise<Map<string, Revision>> {
+async function versionsIn(store: StoreReads, prefix: string, revision: Revision): Promise<Map<string, Revision>> {
   const { items } = await store.list({ prefix, revision });
   return new Map(items.map(({ key, modRevision }) => [key, modRevision]));
 }

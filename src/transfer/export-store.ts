@@ -1,9 +1,9 @@
-import { ENGINE_KEYS, type Revision, type Store } from '../storage/contract.ts';
+import { ENGINE_KEYS, type Revision, type StoreReads } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
 import { ArchiveWriter } from './archive.ts';
 
 /** Yields the lines of an archive of the whole store, read at one revision. */
-export async function* exportStore(store: Store): AsyncGenerator<string, { items: number; revision: Revision }> {
+export async function* exportStore(store: StoreReads): AsyncGenerator<string, { items: number; revision: Revision }> {
   const writer = new ArchiveWriter();
   const revision = await store.revision();
   let count = 0;

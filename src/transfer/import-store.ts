@@ -10,6 +10,8 @@ interface ImportTarget {
   open(): Promise<Store>;
   /** Makes every later revision greater than this one, and those before it unreadable. The store must be closed. */
   seedRevision(revision: Revision): Promise<void>;
+  /** Called when an item has been created. */
+  readonly onCreated?: () => void;
 }
 
 const CONCURRENCY = 64;
@@ -46,7 +48,7 @@ export async function importStore(
     };
     await new ImportSteps(store, retries, value).clear();
     const filling = await seed();
-    await filling.fill(items);
+    await filling.fill(items, target.onCreated);
     const finishing = await seed();
     return await finishing.finish();
   } finally {
@@ -111,10 +113,13 @@ class ImportSteps {
     }
   }
 
-  async fill(items: readonly ArchiveItem[]): Promise<void> {
+  async fill(items: readonly ArchiveItem[], onCreated?: () => void): Promise<void> {
     const mark = await this.#marked();
     for (const level of byDepth(items)) {
-      await inParallel(level, CONCURRENCY, (item) => this.#create(item, mark));
+      await inParallel(level, CONCURRENCY, async (item) => {
+        await this.#create(item, mark);
+        onCreated?.();
+      });
     }
   }
 

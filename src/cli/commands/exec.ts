@@ -55,18 +55,13 @@ export const run: Run = async (context, invocation) => {
   const slots = new Slots(parallel);
   const failedServers = new Set(named?.failed);
   let [count, succeeded] = [0, 0];
-  let endWait = (): void => {};
-  const report = (): void => {
-    endWait();
-    endWait = context.progress.waitFor(`${count - succeeded - failures.size} of ${count} clusters`);
-  };
   try {
     const running = servers.filter((server) => !failedServers.has(server));
     // Commands start when their tokens are there: they do not wait for a server or a cluster that does not answer.
     const { failed } = await askAll(context, running, async (server) => {
       const clusters = named?.clusters.get(server) ?? (await server.client.listClusters({ labelSelector })).items;
       count += clusters.length;
-      report();
+      context.progress.waitFor(() => `${count - succeeded - failures.size} of ${count} clusters`);
       const settings = { servers, invocation, subject, expirationSeconds, failures, signal };
       const runAll = (targets: readonly Target[]): Promise<unknown> =>
         Promise.all(
@@ -78,7 +73,6 @@ export const run: Run = async (context, invocation) => {
               const failure = await runForCluster(context, usable, { command, timeoutMs, input, folder, signal });
               if (failure === undefined) succeeded += 1;
               else failures.set(target.label, failure);
-              report();
             }),
           ),
         );
@@ -93,7 +87,6 @@ export const run: Run = async (context, invocation) => {
     });
     for (const server of failed) failedServers.add(server);
   } finally {
-    endWait();
     process.off('exit', removeTokens);
     removeTokens();
   }

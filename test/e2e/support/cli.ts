@@ -18,7 +18,7 @@ export interface CliOptions {
   /** Called with what a command of this process writes to standard error. */
   readonly onError?: (text: string) => void;
   /** Called with what a command of this process says that it waits for. */
-  readonly onWait?: (what: string) => void;
+  readonly onWait?: (what: () => string) => void;
   /** The exit code of a command that fails, if it is not 1. */
   readonly exitCode?: number;
 }

@@ -14,7 +14,7 @@ export interface CommandInput {
   readonly cwd: string;
   readonly stdin: string;
   /** Called with what the command says that it waits for. */
-  readonly onWait?: ((what: string) => void) | undefined;
+  readonly onWait?: ((what: () => string) => void) | undefined;
   /** Called with what is written to standard error, for commands that ask for something meanwhile. */
   readonly onError?: ((text: string) => void) | undefined;
 }
@@ -60,10 +60,10 @@ export async function runCommand(
           },
     stopped: () => new AbortController().signal,
   };
-  const code = await runProgram(args, context, async ({ path: [group, task] }, flags) => {
+  const code = await runProgram(args, context, async ({ path: [group, task] }, flags, own) => {
     if (group !== 'store') throw new Error(`${group} is no client: use run() or startServer()`);
     const { runStoreCommand } = await import('../../../src/server/store-command.ts');
-    return runStoreCommand(task as StoreTask, flags, storeClient(context), context);
+    return runStoreCommand(task as StoreTask, flags, storeClient(own), own);
   });
   return { code, ...said };
 }
