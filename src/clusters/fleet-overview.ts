@@ -9,6 +9,7 @@ import { minorOf } from '../api/kubernetes-support.ts';
 import { kindPrefix } from '../api/object-key.ts';
 import { ENDING_DAYS, type FleetCounts, type FleetHour, type Overview } from '../api/overview.ts';
 import { Cache } from '../lib/cache.ts';
+import { SharedCall } from '../lib/shared-call.ts';
 import type { Work, WorkQueue } from '../lib/work-queue.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
@@ -91,14 +92,9 @@ export function createFleetOverview({ catalog, reader, productName, work, now, .
     };
   }
 
-  let counting: Promise<FleetCounts> | undefined;
-  /** All who ask while the fleet is counted share the counts: each metric of a scrape asks. */
-  const counts = (): Promise<FleetCounts> => {
-    counting ??= countFleet().finally(() => {
-      counting = undefined;
-    });
-    return counting;
-  };
+  /** The metrics of a scrape ask at the same time: two walks serve them all. */
+  const walk = new SharedCall(countFleet);
+  const counts = (): Promise<FleetCounts> => walk.call();
   const read = async (): Promise<Overview> => {
     const { credentials: _, reasons, ...shown } = await counts();
     const frequent = reasons.toSorted((a, b) => b.count - a.count).slice(0, MAX_REASONS);
