@@ -17,7 +17,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
-    // Tests start about eighty servers. Half of a start was compiling, which Node keeps here for the next start.
+    // Tests start about seventy servers. Half of a start was compiling, which Node keeps here for the next start.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/clusterpass/compiled', import.meta.url)) },
     pool: 'forks',
     // Starting a process and loading the modules was half of the work. No test changes what others see of a module, and
