@@ -151,8 +151,9 @@ export const MODELS = [
       { fault: 'LATE_RECORD', from: 'planted', was: 'The record is written after the token.' },
       { fault: 'EARLY_SWEEP', from: 'planted', was: 'Sweeping before the list of orders is complete.' },
       { fault: 'FORGOTTEN_FIRST', from: 'planted', was: 'A sweep that removes the record before the Secret.' },
+      { fault: 'IMPATIENT_SWEEP', from: 'planted', was: 'A sweep that takes a Secret that is not there yet for gone.' },
       {
-        fault: 'UNCHECKED_RECORD',
+        fault: 'SLEPT',
         from: 'model',
         was: 'A connector that sleeps between record and Secret makes a token after another one has swept the order.',
       },

@@ -107,6 +107,14 @@ export const MUTATIONS = [
     found: ['an order is claimed twice'],
   },
   {
+    what: 'A token is recorded after its Secret.',
+    file: 'src/connector/made-objects.ts',
+    from: '    await record(order, { namespace, until: endsAt });',
+    to: '    void timing.pause(50, signal).then(() => record(order, { namespace, until: endsAt }));',
+    tests: ['src/connector/orders.test.ts'],
+    found: ['a cluster goes from SECRET_ONLY to'],
+  },
+  {
     what: 'A watch of etcd that is resumed skips an event.',
     file: 'src/storage/etcd/etcd-store.ts',
     from: 'after: position,\n          signal',

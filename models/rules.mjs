@@ -14,6 +14,18 @@ export const ORDER = {
   ISSUED: ['GONE'],
 };
 
+/**
+ * What there is in a cluster for an order: a record, a Secret, a token that ends with the Secret. A creation that was
+ * under way for minutes makes a Secret without a record, for which no token is requested. @type {Moves}
+ */
+export const IN_CLUSTER = {
+  '': ['RECORD', 'SECRET_ONLY'],
+  RECORD: ['SECRET', ''],
+  SECRET: ['TOKEN', 'RECORD', 'SECRET_ONLY'],
+  TOKEN: ['RECORD'],
+  SECRET_ONLY: [''],
+};
+
 /** An object at the client of a watch: what it is sent while it has none, and while it has it. @type {Moves} */
 export const CLIENT = {
   '': ['ADDED'],
@@ -35,8 +47,8 @@ export const may = (moves, from, to) => moves[from]?.includes(to) === true;
 
 /** For the models: `MAY_ORDER(from, to)` and so on. */
 export function rulesHeader() {
-  const macros = Object.entries({ ORDER, CLIENT, TERM }).map(([name, moves]) => {
-    const pairs = Object.entries(moves).flatMap(([from, next]) => next.map((to) => [from === '' ? '0' : from, to]));
+  const macros = Object.entries({ ORDER, IN_CLUSTER, CLIENT, TERM }).map(([name, moves]) => {
+    const pairs = Object.entries(moves).flatMap(([from, next]) => next.map((to) => [from || '0', to || '0']));
     return `#define MAY_${name}(from, to) (${pairs.map(([a, b]) => `((from) == ${a} && (to) == ${b})`).join(' || ')})\n`;
   });
   return `${macros.join('')}#define MAX_AGE ${Math.ceil(BOUND_MS / TICK_MS)}\n`;

@@ -1,3 +1,4 @@
+import { passSecretName } from '../api/connector.ts';
 import { FakeHub, type HubAnswer, type HubRequest } from '../sync/hub.fixture.ts';
 
 /** A token that was asked for. */
@@ -49,6 +50,14 @@ const ANSWERS = {
 /** The API server of a cluster with a connector: stored objects, tokens, and what it says about itself. */
 export class FakeCluster extends FakeHub {
   readonly tokenRequests: SeenRequest[] = [];
+  /** What there is for the orders, after each change, as test/chaos/trace-checker.ts reads it. */
+  readonly steps: { readonly at: number; by: string; step: string; key: string; state: string }[] = [];
+  readonly #orders = new Set<string>();
+  #recorded: object = {};
+  /** By name. */
+  readonly #uids = new Map<string, string>();
+  /** The UIDs of the Secrets that tokens are bound to. */
+  readonly #bound = new Set<string>();
   /** `Ready` or `NotReady`, of each node. */
   nodes: string[] = ['Ready', 'NotReady', 'Ready,SchedulingDisabled'];
   isReady = true;
@@ -61,6 +70,32 @@ export class FakeCluster extends FakeHub {
   constructor() {
     super({ 'coordination.k8s.io': ['v1'] });
     this.answer = (request) => this.#answer(request);
+    this.onChange = (collection, type, object) => {
+      const { name = '', uid = '', annotations = {} } = object.metadata;
+      if (name === 'clusterpass-connector-records') this.#recorded = (object as { data?: object }).data ?? {};
+      if (collection === '/secrets') this.#uids.set(name, type === 'DELETED' ? '' : uid);
+      for (const order of [...Object.keys(this.#recorded), annotations['clusterpass.dev/order'] ?? ''])
+        if (order !== '' && !order.startsWith('person.')) this.#orders.add(order);
+      this.#tell();
+    };
+  }
+
+  #tell(): void {
+    for (const key of this.#orders) {
+      const uid = this.#uids.get(passSecretName(key)) ?? '';
+      const isRecorded = key in this.#recorded;
+      const state =
+        uid === ''
+          ? isRecorded
+            ? 'RECORD'
+            : ''
+          : !isRecorded
+            ? 'SECRET_ONLY'
+            : this.#bound.has(uid)
+              ? 'TOKEN'
+              : 'SECRET';
+      this.steps.push({ at: performance.now(), by: 'cluster', step: 'made', key, state });
+    }
   }
 
   addAccount(namespace: string, name: string): void {
@@ -113,6 +148,8 @@ export class FakeCluster extends FakeHub {
     if (expirationSeconds < 600) return ANSWERS.tooShort(expirationSeconds);
     if (bound?.kind === 'Secret' && secret === undefined) return ANSWERS.notFound(bound.name, 'secrets');
     if (bound?.kind === 'Secret' && secret?.metadata.uid !== bound.uid) return ANSWERS.otherUid(bound.name, bound.uid);
+    this.#bound.add(bound?.uid ?? '');
+    this.#tell();
     const expirationTimestamp = new Date(Date.now() + expirationSeconds * 1000).toISOString();
     const status = { token: await this.sign(seen), expirationTimestamp };
     const { uid } = this.objects('/serviceaccounts').get(account)?.metadata ?? {};

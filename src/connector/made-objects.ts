@@ -58,11 +58,17 @@ export async function issueToken(
     if (known === undefined) await createAccount();
   };
   const bindToSecret = async (): Promise<object> => {
+    const since = timing.now();
     await record(order, { namespace, until: endsAt });
     const name = passSecretName(order);
     const annotations = { 'clusterpass.dev/order': order, 'clusterpass.dev/requester': requester.user };
     const metadata = { name, namespace, labels: LABELS, annotations };
     const { uid } = (await create('secrets', { kind: 'Secret', type: SECRET_TYPE, metadata })).metadata;
+    // This process may have slept. Another connector may have removed the record, and would not remove the Secret.
+    if (timing.now() - since >= LATE_MS) {
+      await api.request('DELETE', `${inNamespace(namespace, 'secrets')}/${name}`);
+      throw failure(503, 'the connector has not made the Secret of the token in time');
+    }
     return { apiVersion: 'v1', kind: 'Secret', name, uid };
   };
   const requestToken = async (boundObjectRef: object | undefined): Promise<OrderAnswer> => {

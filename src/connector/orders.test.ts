@@ -1,5 +1,6 @@
 import { compactDecrypt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { TraceChecker } from '../../test/chaos/trace-checker.ts';
 import { ORDER_TYPE, type OrderAnswer, passSecretName } from '../api/connector.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { createNodeFetch } from '../client/node.ts';
@@ -54,6 +55,9 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
+  const checker = new TraceChecker();
+  for (const step of cluster.steps) checker.take('cluster', step);
+  expect(checker.problems).toEqual([]);
   await Promise.all([clusterpass.stop(), cluster.stop()]);
 });
 
@@ -329,6 +333,17 @@ describe('A55: the Secret of a token', () => {
     skippedMs = 60_000;
     await connector.sweep();
     expect([cluster.secrets, recordsOf()]).toEqual([[], []]);
+  });
+
+  it('gets no token if its creation took two minutes: another connector may have forgotten it', async () => {
+    await start();
+    cluster.fault = (method, path) => {
+      if (method === 'POST' && path.endsWith('/secrets')) skippedMs = 120_000;
+      return undefined;
+    };
+    await place('a');
+    expect(await answerOf('a')).toMatchObject({ status: 503, body: { reason: 'ServiceUnavailable' } });
+    expect([cluster.tokenRequests, cluster.secrets]).toEqual([[], []]);
   });
 
   it('is forgotten if it was not there for two minutes, and tried again if it cannot be deleted', async () => {

@@ -58,12 +58,20 @@ export class Records {
   async #send(): Promise<void> {
     const changes = this.#changes;
     this.#changes = new Map();
+    const patch = (data: object): Promise<unknown> => {
+      const options = { body: { data }, contentType: 'application/merge-patch+json' };
+      return this.#api.request('PATCH', `${this.#path}/${NAME}`, options);
+    };
     try {
-      const options = { body: { data: dataOf(changes) }, contentType: 'application/merge-patch+json' };
-      const patched = await this.#api.request('PATCH', `${this.#path}/${NAME}`, options).catch(unlessAbsent);
+      const patched = await patch(dataOf(changes)).catch(unlessAbsent);
       if (patched !== undefined) return;
-      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME }, data: dataOf(this.#all) };
-      await this.#api.request('POST', this.#path, { body });
+      const data = dataOf(this.#all);
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME }, data };
+      await this.#api.request('POST', this.#path, { body }).catch(async (error: unknown) => {
+        // Another connector has created it meanwhile.
+        if (!isStatus(error, 409)) throw error;
+        await patch(data);
+      });
     } catch (error) {
       // Sent again with the next change.
       this.#changes = new Map([...changes, ...this.#changes]);

@@ -82,6 +82,8 @@ export class FakeHub {
   answer: (request: HubRequest) => HubAnswer | undefined | Promise<HubAnswer | undefined> = () => undefined;
   /** Called after a GET of one object, before its answer: for clients that write in between. */
   afterGet: (path: string) => void = () => {};
+  /** Called with each object that is created, changed or deleted. */
+  onChange: (collection: string, type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject) => void = () => {};
   /** Every write that was handled: `PATCH /apis/...`. */
   readonly writes: string[] = [];
   /** Every request. */
@@ -176,6 +178,7 @@ export class FakeHub {
     const object = { ...rest, metadata: { ...metadata, resourceVersion: String(revision) } } as ApiObject;
     const entry = { collection, type, object, revision };
     this.#history.push(entry);
+    this.onChange(collection, type, object);
     for (const { matches, response } of this.#watchers) if (matches(entry)) send(response, entry);
     return object;
   }

@@ -36,6 +36,7 @@ const sent = (type: string, revision: number): Told => ({ step: 'sent', watch: 1
 const watches: Told = { step: 'watches', watch: 1, resource: 'clusters' };
 const leads = (epoch: number): Told => ({ step: 'leads', epoch, for: 5_000 });
 const resigned = (epoch: number): Told => ({ step: 'resigned', epoch });
+const made = (...states: string[]): ['a', Told][] => states.map((state) => ['a', { step: 'made', key: 'o', state }]);
 const written = (createRevision: number, revision: number, ok = true): Told => ({
   step: 'written',
   createRevision,
@@ -71,6 +72,8 @@ describe('steps that the rules of the models allow', () => {
       ['a', order(5, { claimedBy: 'c', phase: 'Issued' })],
       ['a', order(6, { gone: true })],
     ],
+    ['a token of a cluster', ...made('RECORD', 'SECRET', 'TOKEN', 'RECORD', '')],
+    ['a Secret that comes late', ...made('RECORD', '', 'SECRET_ONLY', '')],
     [
       'leaders',
       ['a', leads(2)],
@@ -145,6 +148,8 @@ describe('planted violations', () => {
     ],
     ['an order goes from CLAIMED to MADE', ['a', order(2)], ['a', order(3, { claimedBy: 'c' })], ['a', order(4)]],
     ['an order goes from GONE to ISSUED', ['a', order(2, { gone: true })], ['a', order(3, { phase: 'Issued' })]],
+    ['a cluster goes from SECRET_ONLY to TOKEN for an order', ...made('RECORD', 'SECRET', 'SECRET_ONLY', 'TOKEN')],
+    ['a cluster goes from TOKEN to SECRET_ONLY for an order', ...made('RECORD', 'SECRET', 'TOKEN', 'SECRET_ONLY')],
     [
       'an order is claimed twice',
       ['a', order(2, { claimedBy: 'c' })],

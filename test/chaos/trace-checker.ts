@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { BOUND_MS, CLIENT, may, ORDER, TERM } from '../../models/rules.mjs';
+import { BOUND_MS, CLIENT, IN_CLUSTER, may, ORDER, TERM } from '../../models/rules.mjs';
 
 /**
  * Replays what processes wrote to their `--trace-file` against the rules of the models (docs/models.md). A file has the
@@ -25,6 +25,8 @@ export interface Step {
   readonly claimedBy?: string;
   readonly phase?: string;
   readonly answered?: boolean;
+  /** `made`: what there is in a cluster for the order `key`. */
+  readonly state?: string;
   /** `leads`: for so long by its own clock. */
   readonly epoch?: number;
   readonly for?: number;
@@ -96,6 +98,7 @@ export class TraceChecker {
   /** The event before each event, and its key, as the first process has applied them. */
   readonly #history = new Map<number, { readonly before: number; readonly key: string }>();
   readonly #terms = new Map<number, { by: string; until: number; state: string; written: number }>();
+  readonly #made = new Map<string, string>();
   readonly #problems = new Map<string, { count: number; examples: string[] }>();
   readonly #counts: Record<string, number> = {};
 
@@ -150,6 +153,9 @@ export class TraceChecker {
         break;
       case 'written':
         this.#write(step, find);
+        break;
+      case 'made':
+        this.#make(step, find);
         break;
       case 'shown':
         if (process.rulesBefore > Number(step.rules)) find('an event is shown by rules from before their last change');
@@ -212,6 +218,13 @@ export class TraceChecker {
     if (term !== undefined) term.written = Math.max(term.written, revision);
     const newer = [...this.#terms.keys()].some((epoch) => epoch > createRevision && epoch < revision);
     if (newer) find('a write of a former leader has happened');
+  }
+
+  #make({ key = '', state = '' }: Step, find: (what: string) => void): void {
+    const before = this.#made.get(key) ?? '';
+    this.#made.set(key, state);
+    if (state !== before && !may(IN_CLUSTER, before, state))
+      find(`a cluster goes from ${before || 'nothing'} to ${state || 'nothing'} for an order`);
   }
 
   #send(process: Process, step: Step, find: (what: string) => void): void {
