@@ -1,6 +1,6 @@
 import type { Command, Flag } from '../src/cli/command.ts';
 import { COMMANDS } from '../src/cli/command-table/commands.ts';
-import { CONNECTION_FLAGS, docOf } from '../src/cli/command-table/flags.ts';
+import { CONNECTION_FLAGS, docOf, ownFlags } from '../src/cli/command-table/flags.ts';
 import { LOCAL_COMMANDS } from '../src/cli/command-table/local-commands.ts';
 
 const HEAD = `# Commands of \`clusterpass\`
@@ -43,7 +43,7 @@ const flagList = (items: readonly string[]): string => `${items.join('')}\n`;
 
 /** The items of common flags. A flag with several meanings is described at each command. */
 function commonItems(commands: readonly Command[]): readonly string[] {
-  const items = commands.flatMap(({ flags = [] }) => flags.map(flagItem));
+  const items = commands.flatMap((command) => ownFlags(command).map(flagItem));
   const frequent = [...new Set(items)].filter((item) => items.filter((other) => other === item).length >= COMMON_FROM);
   const nameOf = (item: string): string => item.split(': ', 1)[0] ?? '';
   return frequent.filter((item) => frequent.filter((other) => nameOf(other) === nameOf(item)).length === 1);
@@ -64,7 +64,8 @@ function section(command: Command, common: readonly string[]): string {
 
 const withoutShort = (flags: string): string => flags.replace(/^-\w, /, '');
 
-function flagsText({ flags = [] }: Command, common: readonly string[]): string {
+function flagsText(command: Command, common: readonly string[]): string {
+  const flags = ownFlags(command);
   const items = flags.map(flagItem);
   const shared = flags
     .filter((_, index) => common.includes(items[index] ?? ''))

@@ -9,7 +9,7 @@ export interface Command {
   /** Further paragraphs for docs/cli.md. */
   readonly details?: string;
   readonly arguments?: readonly Argument[];
-  readonly flags?: readonly Flag[];
+  readonly flags?: Flags | undefined;
   /** The arguments are a command, whose own flags follow `--`. */
   readonly runsCommand?: boolean;
   /** The first argument, or flag of no such name, and what follows it, is for another program. */
@@ -35,9 +35,10 @@ export interface Argument {
   readonly isCluster?: boolean;
 }
 
-export interface Flag {
-  /** `-o, --output <format>`, or `--demo [true|false]` for a switch with an optional value. */
-  readonly flags: string;
+/** Flags by how they are written: what each means, with what else is known of it. */
+export type Flags = Readonly<Record<string, string | FlagFacts>>;
+
+export interface FlagFacts {
   readonly doc: string;
   /** Commands read it with `Invocation.value`, `number` and `seconds`. */
   readonly default?: string;
@@ -49,6 +50,11 @@ export interface Flag {
   readonly variable?: string;
   /** The field of the request that the flag sets. Errors of the server name the flag in its place. */
   readonly field?: RegExp;
+}
+
+export interface Flag extends FlagFacts {
+  /** `-o, --output <format>`, or `--demo [true|false]` for a switch with an optional value. */
+  readonly flags: string;
 }
 
 /** Runs a command and returns its exit code; undefined means 0. */

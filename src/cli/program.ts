@@ -4,7 +4,7 @@ import { terminalSafe } from '../lib/text.ts';
 import { type Command, type Context, type Flag, Invocation, type Run, UsageError } from './command.ts';
 import { parseArguments, VERSION_FLAG } from './command-line.ts';
 import { GROUPS } from './command-table/commands.ts';
-import { CONNECTION_FLAGS, flagsOf } from './command-table/flags.ts';
+import { CONNECTION_FLAGS, flagsOf, ownFlags } from './command-table/flags.ts';
 import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
 import { failureText } from './describe-error.ts';
 import { ALL_COMMANDS, commandAt, findCommand } from './find-command.ts';
@@ -90,7 +90,7 @@ async function helpOf(words: readonly string[]): Promise<string> {
   const command = commandAt(words);
   if (command === undefined) return words[0] === undefined ? programHelp() : groupHelp(words[0]);
   const { optionFlags } = await import('./option-flags.ts');
-  return commandHelp(command, [...(command.flags ?? []), ...optionFlags(command)]);
+  return commandHelp(command, [...ownFlags(command), ...optionFlags(command)]);
 }
 
 /** Runs one command, for one cluster perhaps, and returns its exit code. */

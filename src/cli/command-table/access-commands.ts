@@ -1,15 +1,12 @@
-import type { Command, Flag } from '../command.ts';
+import type { Command, Flags } from '../command.ts';
 import { cluster, namespace, noHeaders, output } from './flags.ts';
 
-const group: Flag = {
-  flags: '--group <group>',
-  doc: 'Group of the user. `system:authenticated` is added.',
-  repeatable: true,
+const group: Flags = {
+  '--group <group>': { doc: 'Group of the user. `system:authenticated` is added.', repeatable: true },
 };
 
-const subresource: Flag = {
-  flags: '--subresource <name>',
-  doc: 'Subresource of TYPE, e.g. `token`. As in kubectl, what follows the slash of TYPE is a name.',
+const subresource: Flags = {
+  '--subresource <name>': 'Subresource of TYPE, e.g. `token`. As in kubectl, what follows the slash of TYPE is a name.',
 };
 
 /** Commands about permissions: one's own, and those of others. */
@@ -23,20 +20,19 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
       { name: '[NAME]', doc: 'Name of an object.' },
     ],
-    flags: [
-      subresource,
-      { ...namespace, default: 'default' },
-      { flags: '-A, --all-namespaces', doc: 'Check the action in all namespaces.' },
-      cluster('Check in this cluster. Required for objects inside clusters.'),
-      { flags: '--as <user>', doc: 'Check for this user, whom you must be allowed to impersonate.' },
-      {
-        flags: '--list',
+    flags: {
+      ...subresource,
+      ...namespace({ default: 'default' }),
+      '-A, --all-namespaces': 'Check the action in all namespaces.',
+      ...cluster('Check in this cluster. Required for objects inside clusters.'),
+      '--as <user>': 'Check for this user, whom you must be allowed to impersonate.',
+      '--list': {
         doc: 'Print all allowed actions in a namespace.',
         conflicts: ['--subresource', '--all-namespaces', '--quiet'],
       },
-      { flags: '-q, --quiet', doc: 'Suppress output and only return the exit code.' },
-      noHeaders,
-    ],
+      '-q, --quiet': 'Suppress output and only return the exit code.',
+      ...noHeaders,
+    },
     examples: [
       'clusterpass auth can-i get clusters prod-eu-1',
       'clusterpass auth can-i create serviceaccounts/builder --subresource token -n ci --cluster prod-eu-1',
@@ -55,14 +51,14 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       { name: '<TYPE>', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
       { name: '[NAME]', doc: 'Name of an object.' },
     ],
-    flags: [
-      { flags: '--user <name>', doc: 'Another user. Defaults to yourself.' },
-      group,
-      subresource,
-      { ...namespace, default: 'default' },
-      { flags: '-A, --all-namespaces', doc: 'Ask about all namespaces.' },
-      cluster('Ask about this cluster. Required for objects inside clusters.'),
-    ],
+    flags: {
+      '--user <name>': 'Another user. Defaults to yourself.',
+      ...group,
+      ...subresource,
+      ...namespace({ default: 'default' }),
+      '-A, --all-namespaces': 'Ask about all namespaces.',
+      ...cluster('Ask about this cluster. Required for objects inside clusters.'),
+    },
     examples: [
       'clusterpass auth why get clusters prod-eu-1',
       'clusterpass auth why create serviceaccounts/builder --subresource token -n ci --cluster prod-eu-1 --user carl',
@@ -76,7 +72,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       'is `system:cluster:CLUSTER:serviceaccount:NAMESPACE:NAME`. Needs `create` on `subjectreachreviews` ' +
       '(`clusterpass.dev`).',
     arguments: [{ name: '<USER>', doc: 'Name of the user.' }],
-    flags: [group, cluster('Only this cluster.'), noHeaders, output('json', 'yaml')],
+    flags: { ...group, ...cluster('Only this cluster.'), ...noHeaders, ...output('json', 'yaml') },
     examples: ['clusterpass auth reach carl', 'clusterpass auth reach carl --group team-shop --cluster prod-eu-1'],
   },
   {
@@ -91,15 +87,15 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
       { name: '[NAME]', doc: 'Name of an object.' },
     ],
-    flags: [
-      subresource,
-      { ...namespace, default: 'default' },
-      { flags: '-A, --all-namespaces', doc: 'Who may do it in all namespaces.' },
-      cluster('Ask about this cluster. Required for objects inside clusters.'),
-      { flags: '--account <namespace/name>', doc: 'Service account of the cluster, in place of VERB and TYPE.' },
-      noHeaders,
-      output('json', 'yaml'),
-    ],
+    flags: {
+      ...subresource,
+      ...namespace({ default: 'default' }),
+      '-A, --all-namespaces': 'Who may do it in all namespaces.',
+      ...cluster('Ask about this cluster. Required for objects inside clusters.'),
+      '--account <namespace/name>': 'Service account of the cluster, in place of VERB and TYPE.',
+      ...noHeaders,
+      ...output('json', 'yaml'),
+    },
     examples: [
       'clusterpass auth who-can create serviceaccounts --subresource token -n ci --cluster prod-eu-1',
       'clusterpass auth who-can --cluster prod-eu-1',
@@ -115,43 +111,31 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       'changes that binding, e.g. when it ends. Needs the permission to `create` and `patch` `fleetrolebindings` ' +
       '(API group `clusterpass.dev`), and what is granted.',
     arguments: [{ name: '[USER]', doc: 'The user. In its place: `--group` or `--service-account`.' }],
-    flags: [
-      { flags: '--group <group>', doc: 'A group.', conflicts: ['--service-account'] },
-      {
-        flags: '--service-account <namespace/name>',
+    flags: {
+      '--group <group>': { doc: 'A group.', conflicts: ['--service-account'] },
+      '--service-account <namespace/name>': {
         doc: 'A service account of the clusters.',
         field: /spec\.subjects\[\d+\]\.\w+/,
       },
-      {
-        flags: '--role <role>',
+      '--role <role>': {
         doc: 'Name of a ClusterRole, or `Role/NAME` for the Role in `--namespace`. Required.',
         field: /spec\.roleRef\.\w+/,
       },
-      { ...cluster('The only cluster in which it holds.'), conflicts: ['--selector'], field: /spec\.clusters\.names/ },
-      {
-        flags: '-l, --selector <selector>',
+      ...cluster('The only cluster in which it holds.', { conflicts: ['--selector'], field: /spec\.clusters\.names/ }),
+      '-l, --selector <selector>': {
         doc: 'It holds in the clusters with these labels, now and later.',
         field: /spec\.clusters\.selector[\w.[\]]*/,
       },
-      {
-        flags: '-n, --namespace <namespace>',
+      '-n, --namespace <namespace>': {
         doc: 'The only namespace in which it holds. If unset, all of them.',
         field: /spec\.namespaces/,
       },
-      {
-        flags: '--for <duration>',
-        doc: 'It ends after this time, e.g. `8h`. If unset, never.',
-        field: /spec\.expiresAt/,
-      },
-      {
-        flags: '--max-pass <duration>',
-        doc: 'The longest pass through it, e.g. `15m`.',
-        field: /spec\.maxPassSeconds/,
-      },
-      { flags: '--agents', doc: 'Agents of the subject get passes through it, too.', field: /spec\.agents/ },
-      { flags: '--apply', doc: 'Write the binding.' },
-      output('json', 'yaml'),
-    ],
+      '--for <duration>': { doc: 'It ends after this time, e.g. `8h`. If unset, never.', field: /spec\.expiresAt/ },
+      '--max-pass <duration>': { doc: 'The longest pass through it, e.g. `15m`.', field: /spec\.maxPassSeconds/ },
+      '--agents': { doc: 'Agents of the subject get passes through it, too.', field: /spec\.agents/ },
+      '--apply': 'Write the binding.',
+      ...output('json', 'yaml'),
+    },
     examples: [
       'clusterpass grant jane --role clusterpass:viewer -l env=dev',
       'clusterpass grant --group team-shop --role clusterpass:token-creator -n shop --cluster prod-eu-1 --for 8h',

@@ -12,27 +12,23 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'credentials in the kubeconfig are not sent to Clusterpass. Then prints what is left to do until the cluster can be ' +
       'used, as `clusterpass describe cluster` does.',
     arguments: [{ name: '<NAME>', doc: 'Name of the cluster.', isCluster: true }],
-    flags: [
-      {
-        flags: '--kubeconfig <file>',
-        doc: 'Kubeconfig to read. Defaults to the first file of `$KUBECONFIG`, else to `~/.kube/config`.',
-      },
-      { flags: '--context <context>', doc: 'Context to read. Defaults to the current context.' },
-      {
-        flags: '--update',
+    flags: {
+      '--kubeconfig <file>':
+        'Kubeconfig to read. Defaults to the first file of `$KUBECONFIG`, else to `~/.kube/config`.',
+      '--context <context>': 'Context to read. Defaults to the current context.',
+      '--update': {
         doc: 'Give a registered cluster the address and the CA of the kubeconfig. Prints the change, after a dry run at the server.',
         conflicts: ['--label'],
       },
-      { flags: '--label <key=value>', doc: 'Label of the new cluster.', repeatable: true, field: /metadata\.labels/ },
-      {
-        flags: '--client-cidr <network>',
+      '--label <key=value>': { doc: 'Label of the new cluster.', repeatable: true, field: /metadata\.labels/ },
+      '--client-cidr <network>': {
         doc: 'Network whose clients use this address. Defaults to all networks.',
         repeatable: true,
         field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
       },
-      { flags: '--offline', doc: 'Do not connect to the cluster.' },
-      dryRun,
-    ],
+      '--offline': 'Do not connect to the cluster.',
+      ...dryRun,
+    },
     examples: [
       'clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --context admin@dev --label env=dev',
       'clusterpass register dev-eu-3 --kubeconfig ./dev.yaml --update --dry-run server',
@@ -48,17 +44,16 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       '`--refresh`, and [what `--webhook` changes](trust.md#revocation-that-reaches-clusters). Names and groups of ' +
       'people have the prefix of `--people-prefix` of the server.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.', isCluster: true }],
-    flags: [
-      { flags: '--refresh', doc: 'Make an API server read the keys again, instead of writing the configuration.' },
-      { flags: '--file <file>', doc: 'With `--refresh`: the file of `--authentication-config` to change.' },
-      { flags: '--people', doc: 'Accept passes for people as well.' },
-      {
-        flags: '--allow-namespace <namespace>',
+    flags: {
+      '--refresh': 'Make an API server read the keys again, instead of writing the configuration.',
+      '--file <file>': 'With `--refresh`: the file of `--authentication-config` to change.',
+      '--people': 'Accept passes for people as well.',
+      '--allow-namespace <namespace>': {
         doc: 'Accept passes for the accounts in `kube-system`, which the configuration refuses otherwise.',
         repeatable: true,
       },
-      { flags: '--webhook <folder>', doc: 'Write the files of an authentication webhook to this folder.' },
-    ],
+      '--webhook <folder>': 'Write the files of an authentication webhook to this folder.',
+    },
     examples: [
       'clusterpass trust prod-eu-1 > authentication.yaml',
       'clusterpass trust prod-eu-1 --people > authentication.yaml',
@@ -74,20 +69,17 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'Needs the verb `confirm` on clusters. Check what the command prints: kubeconfigs of all users follow it. To ' +
       'withdraw a change, write the previous endpoints ([trust.md](trust.md#confirm-a-changed-address-or-ca)).',
     arguments: [{ name: '<CLUSTER>', doc: 'Name of the cluster.', isCluster: true }],
-    flags: [
-      {
-        flags: '--print',
-        doc: 'Print the value of the annotation `clusterpass.dev/confirmed-endpoint` without changing the cluster.',
-      },
-      dryRun,
-    ],
+    flags: {
+      '--print': 'Print the value of the annotation `clusterpass.dev/confirmed-endpoint` without changing the cluster.',
+      ...dryRun,
+    },
     examples: ['clusterpass confirm prod-eu-1', 'clusterpass confirm prod-eu-1 --print'],
   },
   {
     path: ['keys', 'list'],
     summary: 'List the signing keys.',
     details: 'Shows public data only.',
-    flags: [output('json', 'yaml', 'name')],
+    flags: { ...output('json', 'yaml', 'name') },
     examples: ['clusterpass keys list'],
   },
   {
@@ -96,18 +88,15 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     details:
       'The next key signs once relying parties can have read it: 70 minutes after it was first published. Tokens ' +
       'of the previous key stay valid.',
-    flags: [
-      {
-        flags: '--algorithm <ALGORITHM>',
+    flags: {
+      '--algorithm <ALGORITHM>': {
         doc: 'Algorithm whose keys are rotated, if the server has several (`--signing-algorithm-for`). Default: its `--signing-algorithm`.',
         field: /spec\.algorithm/,
       },
-      {
-        flags: '--force',
-        doc: 'Sign with the next key now. Relying parties that have not read it yet refuse its tokens for up to an hour.',
-      },
-      dryRun,
-    ],
+      '--force':
+        'Sign with the next key now. Relying parties that have not read it yet refuse its tokens for up to an hour.',
+      ...dryRun,
+    },
     examples: ['clusterpass keys rotate', 'clusterpass keys rotate --dry-run server'],
   },
   {
@@ -117,7 +106,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'The server refuses tokens of the key at once; the next key takes the place of the current one. Clusters ' +
       'accept the tokens until they [read the keys again](trust.md#signing-keys).',
     arguments: [{ name: '<KEY>', doc: 'ID of the key.' }],
-    flags: [dryRun],
+    flags: { ...dryRun },
     examples: ['clusterpass keys revoke RkEm2pTSmmwLLLhIExcVnKNnyQGyZWRr9wHQyvDF0hc'],
   },
 ];

@@ -33,15 +33,11 @@ const OTHER_COMMANDS: readonly Command[] = [
     details:
       'For tools that find clusters, explain access and request passes ([agents.md](agents.md)), with your ' +
       'login and its permissions. No tool returns a token. Logs are on stderr. Ends at the end of its input.',
-    flags: [
-      { flags: '--read-only', doc: 'Only the tools that change nothing.' },
-      {
-        flags: '--max-result-bytes <number>',
-        doc: 'The longest result of a tool, from 8192 to 1048576.',
-        default: '65536',
-      },
-      { flags: '--call-timeout <duration>', doc: 'How long a call may take, from 1s to 5m.', default: '30s' },
-    ],
+    flags: {
+      '--read-only': 'Only the tools that change nothing.',
+      '--max-result-bytes <number>': { doc: 'The longest result of a tool, from 8192 to 1048576.', default: '65536' },
+      '--call-timeout <duration>': { doc: 'How long a call may take, from 1s to 5m.', default: '30s' },
+    },
     notRun: 'they wait for messages on stdin',
     examples: ['clusterpass mcp', 'clusterpass mcp --read-only'],
   },
@@ -62,7 +58,7 @@ const OTHER_COMMANDS: readonly Command[] = [
   {
     path: ['version'],
     summary: 'Print the client and server version.',
-    flags: [{ flags: '--client', doc: 'Print the client version only. No server is needed.' }, output('json', 'yaml')],
+    flags: { '--client': 'Print the client version only. No server is needed.', ...output('json', 'yaml') },
     examples: ['clusterpass version', 'clusterpass version --client -o json'],
   },
 ];

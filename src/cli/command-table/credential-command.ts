@@ -17,36 +17,23 @@ export const CREDENTIAL: Command = {
     'revoke` remove what they end.\n\nFor controllers ([inventory.md](inventory.md)): the cluster can come ' +
     'from `spec.cluster.config.clusterName` in `KUBERNETES_EXEC_INFO`. With `--token-file` nothing is cached ' +
     'on disk. The exit code is 2 for wrong flags, variables or `KUBERNETES_EXEC_INFO`.',
-  flags: [
-    cluster('Cluster of the service account. Defaults to the cluster of the ClusterProfile, if there is one.'),
-    { ...namespace, doc: 'Namespace of the service account.' },
-    { flags: '--service-account <name>', doc: 'Service account.' },
-    {
-      flags: '--as <namespace/name>',
-      doc: 'Short for `--namespace` and `--service-account`.',
-      variable: 'CLUSTERPASS_AS',
-    },
-    {
-      flags: '--as-me',
-      doc: 'Give a pass for yourself, in place of a service account.',
-    },
-    personGroup,
-    { ...audience, variable: 'CLUSTERPASS_AUDIENCE' },
-    {
-      flags: '--duration <duration>',
+  flags: {
+    ...cluster('Cluster of the service account. Defaults to the cluster of the ClusterProfile, if there is one.'),
+    ...namespace({ doc: 'Namespace of the service account.' }),
+    '--service-account <name>': 'Service account.',
+    '--as <namespace/name>': { doc: 'Short for `--namespace` and `--service-account`.', variable: 'CLUSTERPASS_AS' },
+    '--as-me': 'Give a pass for yourself, in place of a service account.',
+    ...personGroup,
+    ...audience({ variable: 'CLUSTERPASS_AUDIENCE' }),
+    '--duration <duration>': {
       doc: 'Requested lifetime, e.g. `10m`.',
       variable: 'CLUSTERPASS_DURATION',
       field: /spec\.expirationSeconds/,
     },
-    {
-      flags: '--pass <handle>',
-      doc: 'Redeem a pass of `clusterpass pass request` or of an agent. It determines account, audience and duration.',
-    },
-    { flags: '--no-cache', doc: 'Request a new token and do not write it to disk. The cached one is removed.' },
-    {
-      flags: '--login',
-      doc: 'Give the token of your login, for the API of Clusterpass itself. In place of a service account.',
-    },
-  ],
+    '--pass <handle>':
+      'Redeem a pass of `clusterpass pass request` or of an agent. It determines account, audience and duration.',
+    '--no-cache': 'Request a new token and do not write it to disk. The cached one is removed.',
+    '--login': 'Give the token of your login, for the API of Clusterpass itself. In place of a service account.',
+  },
   examples: ['clusterpass credential --cluster prod-eu-1 --as ci/builder', 'clusterpass credential --login'],
 };

@@ -13,20 +13,18 @@ export const JOIN_COMMANDS: readonly Command[] = [
     arguments: [
       { name: '[NAME]', doc: 'Name of the token, by which it is listed and deleted. Defaults to a random one.' },
     ],
-    flags: [
-      {
-        flags: '--name-pattern <pattern>',
+    flags: {
+      '--name-pattern <pattern>': {
         doc: 'Names that the cluster may have, with `*` for any characters. Required.',
         field: /spec\.namePattern/,
       },
-      { flags: '--label <key=value>', doc: 'Label of the cluster.', repeatable: true, field: /spec\.labels/ },
-      {
-        flags: '--duration <duration>',
+      '--label <key=value>': { doc: 'Label of the cluster.', repeatable: true, field: /spec\.labels/ },
+      '--duration <duration>': {
         doc: 'How long the token can be used, at most `24h`. Defaults to `1h`.',
         field: /spec\.expirationTimestamp/,
       },
-      dryRun,
-    ],
+      ...dryRun,
+    },
     examples: ["clusterpass create bootstrap-token --name-pattern 'dev-*' --label env=dev > join.token"],
   },
   {
@@ -36,33 +34,27 @@ export const JOIN_COMMANDS: readonly Command[] = [
       'A Helm chart installs it ([connect/managed-clusters.md](connect/managed-clusters.md#the-connector)). ' +
       '`--token-file` is a projected token of its service account, whose one audience is the base URL of ' +
       'Clusterpass, then `/connectors/` and the name of the cluster.',
-    flags: [
-      cluster('Name of the cluster in Clusterpass. Required.'),
-      {
-        flags: '--config <file>',
-        doc: 'What the owner of the cluster allows: a ConnectorConfiguration. Followed while it runs. Required.',
-      },
-      {
-        flags: '--bootstrap-token-file <file>',
-        doc: 'File with the bootstrap token that registers the cluster. Not read once it is registered.',
-      },
-      { flags: '-n, --namespace <namespace>', doc: 'Namespace of the connector. Defaults to that of the Pod.' },
+    flags: {
+      ...cluster('Name of the cluster in Clusterpass. Required.'),
+      '--config <file>':
+        'What the owner of the cluster allows: a ConnectorConfiguration. Followed while it runs. Required.',
+      '--bootstrap-token-file <file>':
+        'File with the bootstrap token that registers the cluster. Not read once it is registered.',
+      '-n, --namespace <namespace>': 'Namespace of the connector. Defaults to that of the Pod.',
       ...kubeconfigFlags,
-      {
-        flags: '--address <URL>',
+      '--address <URL>': {
         doc:
           'Address of the API server for clients outside of the cluster. Defaults, in a Pod, to the one that kubeadm ' +
           'publishes, if there is one, else to that of the kubeconfig.',
         field: /spec\.\w+\.serverEndpoints\[\d+\]\.serverAddress/,
       },
-      {
-        flags: '--client-cidr <network>',
+      '--client-cidr <network>': {
         doc: 'Network whose clients use this address. Defaults to all networks.',
         repeatable: true,
         field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
       },
-      { flags: '--without-ca', doc: 'Register no CA: the system CAs verify the cluster.' },
-    ],
+      '--without-ca': 'Register no CA: the system CAs verify the cluster.',
+    },
     notRun: 'it needs a cluster',
     examples: [
       'clusterpass connector --cluster dev-eu-7 --config connector.yaml --token-file connector.token ' +

@@ -2,7 +2,7 @@ import type { Command } from '../command.ts';
 import { audience, cluster, dryRun, noHeaders, output } from './flags.ts';
 
 const handle = [{ name: '<HANDLE...>', doc: 'Handles, the names of passes.' }];
-const message = { flags: '-m, --message <text>', doc: 'A message to the requester.' };
+const message = { '-m, --message <text>': 'A message to the requester.' };
 
 /** Passes as handles: to ask for them, and to decide those of others. */
 export const PASS_COMMANDS: readonly Command[] = [
@@ -13,30 +13,21 @@ export const PASS_COMMANDS: readonly Command[] = [
       'Prints the handle of the pass, and writes a kubeconfig that redeems it: no token is stored before ' +
       'kubectl needs it. Needs `create` on `serviceaccounts/token` in the cluster; the binding that gives it ' +
       'decides whether an approval is needed. No token outlives the pass.',
-    flags: [
-      { ...cluster('The cluster. Required.'), field: /spec\.cluster/ },
-      {
-        flags: '--account <namespace/name>',
-        doc: 'Service account. Required.',
-        field: /spec\.serviceAccount(?:\.\w+)?/,
-      },
-      {
-        flags: '--purpose <text>',
+    flags: {
+      ...cluster('The cluster. Required.', { field: /spec\.cluster/ }),
+      '--account <namespace/name>': { doc: 'Service account. Required.', field: /spec\.serviceAccount(?:\.\w+)?/ },
+      '--purpose <text>': {
         doc: 'What for, in one line. Approvers and the audit log have it. Required.',
         field: /spec\.purpose/,
       },
-      {
-        flags: '--duration <duration>',
+      '--duration <duration>': {
         doc: 'How long the pass can be used: 10m to 15m. Defaults to 10m.',
         field: /spec\.durationSeconds/,
       },
-      audience,
-      {
-        flags: '--any-machine',
-        doc: 'The pass can be redeemed with your credential on every machine. Otherwise only on this one.',
-      },
-      output('json', 'yaml', 'name'),
-    ],
+      ...audience(),
+      '--any-machine': 'The pass can be redeemed with your credential on every machine. Otherwise only on this one.',
+      ...output('json', 'yaml', 'name'),
+    },
     notRun: 'example names',
     examples: ["clusterpass pass request --cluster prod-eu-1 --account ci/builder --purpose 'INC-4711: read the logs'"],
   },
@@ -46,13 +37,13 @@ export const PASS_COMMANDS: readonly Command[] = [
     details:
       'With the permission to `list` `passes`, all of them. Expired passes are listed for an hour, denied ones for a day. ' +
       '`-o wide` has the message of a denial.',
-    flags: [
-      cluster('Only passes of this cluster.'),
-      { flags: '--phase <Pending|Ready|Denied|Ended>', doc: 'Only passes of this phase.' },
-      { flags: '--requester <user>', doc: 'Only passes of this user.' },
-      noHeaders,
-      output('wide', 'json', 'yaml', 'name'),
-    ],
+    flags: {
+      ...cluster('Only passes of this cluster.'),
+      '--phase <Pending|Ready|Denied|Ended>': 'Only passes of this phase.',
+      '--requester <user>': 'Only passes of this user.',
+      ...noHeaders,
+      ...output('wide', 'json', 'yaml', 'name'),
+    },
     examples: ['clusterpass pass list', 'clusterpass pass list --phase Pending -o wide'],
   },
   {
@@ -61,7 +52,7 @@ export const PASS_COMMANDS: readonly Command[] = [
     details:
       'Passes are shown for an hour after their end, for a day if denied, and not if revoked; the audit log has those.',
     arguments: handle,
-    flags: [output('json', 'yaml')],
+    flags: { ...output('json', 'yaml') },
     notRun: 'example names',
     examples: ['clusterpass pass show pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
   },
@@ -72,7 +63,7 @@ export const PASS_COMMANDS: readonly Command[] = [
       'A `review` needs another person, with `approve` on `passes` in the cluster; a `confirm` needs the ' +
       'requester.',
     arguments: handle,
-    flags: [message, dryRun],
+    flags: { ...message, ...dryRun },
     notRun: 'example names',
     examples: ['clusterpass pass approve pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep'],
   },
@@ -80,7 +71,7 @@ export const PASS_COMMANDS: readonly Command[] = [
     path: ['pass', 'deny'],
     summary: 'Deny passes.',
     arguments: handle,
-    flags: [message, dryRun],
+    flags: { ...message, ...dryRun },
     notRun: 'example names',
     examples: ["clusterpass pass deny pass_4e6xk2vqz7h3m5tcoywn2r4jdaglbuep -m 'use the staging cluster'"],
   },

@@ -2,7 +2,7 @@ import type { Command } from '../command.ts';
 import { cluster, dryRun, namespace, noHeaders, output } from './flags.ts';
 
 const name = [{ name: '<NAME...>', doc: 'Names of requests.' }];
-const message = (doc: string) => ({ flags: '-m, --message <text>', doc });
+const message = (doc: string) => ({ '-m, --message <text>': doc });
 
 /** Requests for access: to make them, and to decide those of others. */
 export const REQUEST_COMMANDS: readonly Command[] = [
@@ -18,35 +18,25 @@ export const REQUEST_COMMANDS: readonly Command[] = [
       { name: '[TYPE]', doc: 'Resource, or `TYPE/NAME`.' },
       { name: '[NAME]', doc: 'Name of an object.' },
     ],
-    flags: [
-      { ...cluster('The cluster. Required.'), field: /spec\.cluster/ },
-      {
-        flags: '--account <namespace/name>',
+    flags: {
+      ...cluster('The cluster. Required.', { field: /spec\.cluster/ }),
+      '--account <namespace/name>': {
         doc: 'Service account whose passes are requested.',
         field: /spec\.serviceAccount(?:\.\w+)?/,
       },
-      { flags: '--as-me', doc: 'Ask for passes for yourself.', conflicts: ['--account'], field: /spec\.userpass/ },
-      {
-        flags: '--reason <text>',
-        doc: 'Why the access is needed. Approvers read it. Required.',
-        field: /spec\.reason/,
-      },
-      {
-        flags: '--duration <duration>',
+      '--as-me': { doc: 'Ask for passes for yourself.', conflicts: ['--account'], field: /spec\.userpass/ },
+      '--reason <text>': { doc: 'Why the access is needed. Approvers read it. Required.', field: /spec\.reason/ },
+      '--duration <duration>': {
         doc: 'How long the access lasts after the approval. Defaults to an hour.',
         field: /spec\.durationSeconds/,
       },
-      {
-        flags: '--subresource <name>',
-        doc: 'Subresource of TYPE.',
-        field: /spec\.resourceAttributes\.subresource/,
-      },
-      { ...namespace, default: 'default', field: /spec\.resourceAttributes\.namespace/ },
-      { flags: '-A, --all-namespaces', doc: 'Ask for VERB in all namespaces.' },
-      { flags: '--wait', doc: 'Wait for the decision, and print what to do next. Exit code 1 if it is not approved.' },
-      dryRun,
-      output('json', 'yaml', 'name'),
-    ],
+      '--subresource <name>': { doc: 'Subresource of TYPE.', field: /spec\.resourceAttributes\.subresource/ },
+      ...namespace({ default: 'default', field: /spec\.resourceAttributes\.namespace/ }),
+      '-A, --all-namespaces': 'Ask for VERB in all namespaces.',
+      '--wait': 'Wait for the decision, and print what to do next. Exit code 1 if it is not approved.',
+      ...dryRun,
+      ...output('json', 'yaml', 'name'),
+    },
     notRun: 'example names',
     examples: [
       "clusterpass request create --cluster prod-eu-1 --account ci/builder --reason 'INC-4711: hangs' --duration 2h",
@@ -58,13 +48,13 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     path: ['request', 'list'],
     summary: 'List your requests, and those that you may approve.',
     details: 'With the permission to `list` `accessrequests`, all of them.',
-    flags: [
-      cluster('Only requests about this cluster.'),
-      { flags: '--phase <Pending|Approved|Denied|Withdrawn|Expired>', doc: 'Only requests of this phase.' },
-      { flags: '--requester <user>', doc: 'Only requests of this user.' },
-      noHeaders,
-      output('wide', 'json', 'yaml', 'name'),
-    ],
+    flags: {
+      ...cluster('Only requests about this cluster.'),
+      '--phase <Pending|Approved|Denied|Withdrawn|Expired>': 'Only requests of this phase.',
+      '--requester <user>': 'Only requests of this user.',
+      ...noHeaders,
+      ...output('wide', 'json', 'yaml', 'name'),
+    },
     examples: ['clusterpass request list', 'clusterpass request list --phase Pending --cluster prod-eu-1 -o wide'],
   },
   {
@@ -72,7 +62,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     summary: 'Show requests: what they are for, why, and what was decided.',
     details: 'Finished requests are kept for `--access-request-retention` of the server.',
     arguments: name,
-    flags: [output('json', 'yaml')],
+    flags: { ...output('json', 'yaml') },
     notRun: 'example names',
     examples: ['clusterpass request show jane-x7k2p'],
   },
@@ -83,14 +73,11 @@ export const REQUEST_COMMANDS: readonly Command[] = [
       'The requester, who must be another person, has the access at once, until the time that the command ' +
       'prints. Needs `approve` on `accessrequests` in the cluster, and the permission that is granted.',
     arguments: name,
-    flags: [
-      message('A message to the requester.'),
-      {
-        flags: '--uid <uid>',
-        doc: 'Approve only the request with this UID (`request show`), not a later one of its name.',
-      },
-      dryRun,
-    ],
+    flags: {
+      ...message('A message to the requester.'),
+      '--uid <uid>': 'Approve only the request with this UID (`request show`), not a later one of its name.',
+      ...dryRun,
+    },
     notRun: 'example names',
     examples: [
       'clusterpass request approve jane-x7k2p',
@@ -101,7 +88,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
     path: ['request', 'deny'],
     summary: 'Deny requests of others.',
     arguments: name,
-    flags: [message('Why.'), dryRun],
+    flags: { ...message('Why.'), ...dryRun },
     notRun: 'example names',
     examples: ["clusterpass request deny jane-x7k2p -m 'ask for the staging cluster'"],
   },
@@ -112,7 +99,7 @@ export const REQUEST_COMMANDS: readonly Command[] = [
       'Your own, or those that you may approve. Passes under it that have a record are revoked; others stay ' +
       'valid until they expire.',
     arguments: name,
-    flags: [message('Why.'), dryRun],
+    flags: { ...message('Why.'), ...dryRun },
     notRun: 'example names',
     examples: ['clusterpass request withdraw jane-x7k2p'],
   },

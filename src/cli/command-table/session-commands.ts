@@ -15,45 +15,28 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'token is required. It is tested, stored in `logins.json` (mode 0600) in `$XDG_CONFIG_HOME/clusterpass` ' +
       'or `~/.config/clusterpass`, and only sent to its own server ' +
       '([several servers](passes.md#several-servers)).',
-    flags: [
-      {
-        flags: '--name <name>',
-        doc: "Your name for the server, for `--server` and names of clusters (`eu/prod-1`). Defaults to that of the login before, else the host. `''` removes it.",
-      },
-      {
-        flags: '--issuer-url <URL>',
+    flags: {
+      '--name <name>':
+        "Your name for the server, for `--server` and names of clusters (`eu/prod-1`). Defaults to that of the login before, else the host. `''` removes it.",
+      '--issuer-url <URL>': {
         doc: "Issuer URL of the identity provider, as in the server's configuration. Defaults to that of the login before, else to the one that the server names.",
         variable: 'CLUSTERPASS_ISSUER_URL',
       },
-      {
-        flags: '--client-id <id>',
-        doc: 'Client ID of this program at the provider.',
-        variable: 'CLUSTERPASS_CLIENT_ID',
-      },
-      {
-        flags: '--client-secret-file <file>',
-        doc: 'File with the client secret, if the client has one. Needs `--issuer-url`, too.',
-      },
-      {
-        flags: '--scopes <scopes>',
-        doc: 'Comma-separated scopes besides `openid`. Defaults to those of `profile`, `email`, `groups` and `offline_access` that the provider supports.',
-      },
-      {
-        flags: '--prompt <prompt>',
-        doc: "The `prompt` parameter of OpenID Connect. Defaults to `consent` if `offline_access` is requested, for the sake of refresh tokens. `''` sends none.",
-      },
-      {
-        flags: '--issuer-certificate-authority <file>',
-        doc: 'File with CA certificates (PEM) to trust for the provider instead of the system CAs.',
-      },
-      { flags: '--device', doc: 'Sign in with a browser on another machine (device flow).' },
-      {
-        flags: '--callback-port <port>',
+      '--client-id <id>': { doc: 'Client ID of this program at the provider.', variable: 'CLUSTERPASS_CLIENT_ID' },
+      '--client-secret-file <file>': 'File with the client secret, if the client has one. Needs `--issuer-url`, too.',
+      '--scopes <scopes>':
+        'Comma-separated scopes besides `openid`. Defaults to those of `profile`, `email`, `groups` and `offline_access` that the provider supports.',
+      '--prompt <prompt>':
+        "The `prompt` parameter of OpenID Connect. Defaults to `consent` if `offline_access` is requested, for the sake of refresh tokens. `''` sends none.",
+      '--issuer-certificate-authority <file>':
+        'File with CA certificates (PEM) to trust for the provider instead of the system CAs.',
+      '--device': 'Sign in with a browser on another machine (device flow).',
+      '--callback-port <port>': {
         doc: 'Local port of the redirect URI, for providers that need a fixed one. 0: any free port.',
         default: '0',
       },
-      { flags: '--no-browser', doc: 'Print the address without opening a browser.' },
-    ],
+      '--no-browser': 'Print the address without opening a browser.',
+    },
     notRun: 'it needs an identity provider',
     examples: [
       'clusterpass login --server https://clusterpass.example.com',
@@ -67,7 +50,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['servers'],
     summary: 'List the servers that you are logged in to.',
     connects: false,
-    flags: [output('json', 'yaml', 'name')],
+    flags: { ...output('json', 'yaml', 'name') },
     examples: ['clusterpass servers', 'clusterpass servers -o json'],
   },
   {
@@ -87,16 +70,16 @@ export const SESSION_COMMANDS: readonly Command[] = [
       'kubeconfigs. The login is that of `--server`, `CLUSTERPASS_SERVER` or the current server. One that is ' +
       'left alone becomes the current one.',
     connects: false,
-    flags: [
-      { flags: '-s, --server <URL>', doc: 'Name or address of the server whose login is removed.' },
-      { flags: '--all', doc: 'Remove all logins.' },
-    ],
+    flags: {
+      '-s, --server <URL>': 'Name or address of the server whose login is removed.',
+      '--all': 'Remove all logins.',
+    },
     examples: ['clusterpass logout', 'clusterpass logout --all'],
   },
   {
     path: ['whoami'],
     summary: 'Show your user name, groups and extra attributes.',
-    flags: [output('json', 'yaml'), cluster('Send the request to the API of this cluster.')],
+    flags: { ...output('json', 'yaml'), ...cluster('Send the request to the API of this cluster.') },
     examples: ['clusterpass whoami', 'clusterpass whoami -o json'],
   },
 ];

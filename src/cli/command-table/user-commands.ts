@@ -1,27 +1,21 @@
-import type { Command, Flag } from '../command.ts';
-import { audience, cluster, dryRun, namespace, noHeaders, output, personGroup } from './flags.ts';
+import type { Command, Flags } from '../command.ts';
+import { audience, cluster, dryRun, namespace, noHeaders, output, personGroup, subjectFlags } from './flags.ts';
 
 /** Which tracked passes `token list` and `token revoke` are about. */
-const tokenSelection: readonly Flag[] = [
-  cluster('Only passes for this cluster.'),
-  { flags: '--account <namespace/name>', doc: 'Only passes of this service account.' },
-  { flags: '--requester <user>', doc: 'Only passes that this user requested.' },
-];
+const tokenSelection: Flags = {
+  ...cluster('Only passes for this cluster.'),
+  '--account <namespace/name>': 'Only passes of this service account.',
+  '--requester <user>': 'Only passes that this user requested.',
+};
 
 /** Flags of contexts in a kubeconfig. */
-const asAccount: Flag = { flags: '--as <namespace/name>', doc: 'Service account whose passes are used.' };
-const asMe: Flag = {
-  flags: '--as-me',
-  doc: 'Use passes for yourself in place of those of a service account. The cluster must accept people.',
-};
-const contextName: Flag = {
-  flags: '--context-name <template>',
-  doc: 'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`.',
-  default: '{cluster}',
-};
-const acceptChanges: Flag = {
-  flags: '--accept-changes',
-  doc: 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
+const contextFlags: Flags = {
+  ...subjectFlags,
+  '--context-name <template>': {
+    doc: 'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`.',
+    default: '{cluster}',
+  },
+  '--accept-changes': 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
 };
 
 /** Commands to find clusters and to get passes for them. */
@@ -40,13 +34,13 @@ export const USER_COMMANDS: readonly Command[] = [
         isCluster: true,
       },
     ],
-    flags: [
-      output('wide', 'json', 'yaml', 'name'),
-      { flags: '-l, --selector <selector>', doc: 'Label selector, e.g. `env in (dev,staging)`.' },
-      { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `status.type=EKS`.' },
-      { flags: '-w, --watch', doc: 'After listing the clusters, watch for changes.' },
-      noHeaders,
-    ],
+    flags: {
+      ...output('wide', 'json', 'yaml', 'name'),
+      '-l, --selector <selector>': 'Label selector, e.g. `env in (dev,staging)`.',
+      '--field-selector <selector>': 'Field selector, e.g. `status.type=EKS`.',
+      '-w, --watch': 'After listing the clusters, watch for changes.',
+      ...noHeaders,
+    },
     examples: ['clusterpass get clusters', 'clusterpass get clusters -l env=prod -o wide'],
   },
   {
@@ -55,12 +49,12 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'List the service accounts of which you get passes now, and where.',
     details:
       'By cluster; `me` stands for passes as yourself (`--as-me`). Without a selection: all clusters that you see.',
-    flags: [
-      { ...cluster('Name of a cluster, or `SERVER/NAME`, in place of a selector.'), repeatable: true },
-      { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },
-      noHeaders,
-      output('json', 'yaml'),
-    ],
+    flags: {
+      ...cluster('Name of a cluster, or `SERVER/NAME`, in place of a selector.', { repeatable: true }),
+      '-l, --selector <selector>': 'Label selector of clusters.',
+      ...noHeaders,
+      ...output('json', 'yaml'),
+    },
     examples: ['clusterpass get accounts --cluster prod-eu-1', 'clusterpass get accounts -l env=prod'],
   },
   {
@@ -71,7 +65,7 @@ export const USER_COMMANDS: readonly Command[] = [
       'first: typing filters it. Without `--as` and `--as-me`: as the only account of which you get passes there, or as ' +
       'the one that you pick.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of a cluster, or `SERVER/NAME`.', isCluster: true }],
-    flags: [asAccount, asMe, personGroup, contextName, acceptChanges],
+    flags: { ...contextFlags },
     examples: ['clusterpass use prod-eu-1 --as ci/builder'],
   },
   {
@@ -82,7 +76,7 @@ export const USER_COMMANDS: readonly Command[] = [
       { name: '[CLUSTER]', doc: 'Name of a cluster; `request` or `pass` before the name of one.', isCluster: true },
       { name: '[NAME]', doc: 'Name of an access request, or the handle of a pass.' },
     ],
-    flags: [{ flags: '--no-browser', doc: 'Print the address without opening a browser.' }],
+    flags: { '--no-browser': 'Print the address without opening a browser.' },
     examples: ['clusterpass open prod-eu-1', 'clusterpass open request carl-x7k2p'],
   },
   {
@@ -104,54 +98,47 @@ export const USER_COMMANDS: readonly Command[] = [
       'Writes only the pass to stdout. The server may grant another lifetime than requested. The name is that of kubectl: ' +
       'the API calls a pass a token.',
     arguments: [{ name: '[NAME]', doc: 'Service account. Required without `--as-me`.' }],
-    flags: [
-      cluster('Cluster of the service account.'),
-      {
-        flags: '--as-me',
+    flags: {
+      ...cluster('Cluster of the service account.'),
+      '--as-me': {
         doc: 'Request a pass for yourself, for a cluster that accepts people (`clusterpass trust --people`).',
         conflicts: [
           ...['--namespace', '--audience', '--for-cluster'],
           ...['--bound-object-kind', '--bound-object-name', '--bound-object-uid'],
         ],
       },
-      personGroup,
-      { ...namespace, default: 'default' },
-      audience,
-      {
-        flags: '--duration <duration>',
+      ...personGroup,
+      ...namespace({ default: 'default' }),
+      ...audience(),
+      '--duration <duration>': {
         doc: 'Requested lifetime, e.g. `10m`. If unset or 0, the server determines the lifetime.',
         field: /spec\.expirationSeconds/,
       },
-      {
-        flags: '--min-duration <duration>',
+      '--min-duration <duration>': {
         doc: 'Fail if the server would issue a shorter lifetime than this.',
         field: /metadata\.annotations\[clusterpass\.dev\/min-expiration-seconds\]/,
       },
-      { flags: '--for-cluster', doc: "Warn if the cluster's API server does not accept the audiences." },
-      {
-        flags: '--tracked',
+      '--for-cluster': "Warn if the cluster's API server does not accept the audiences.",
+      '--tracked': {
         doc: 'Store a record of the pass until it expires, for `token list`, or fail. Without the flag, it is stored where possible.',
         field: /metadata\.annotations\[clusterpass\.dev\/tracked\]/,
       },
-      { flags: '--no-tracked', doc: 'Store no record.' },
-      {
-        flags: '--bound-object-kind <Pod|Secret>',
+      '--no-tracked': 'Store no record.',
+      '--bound-object-kind <Pod|Secret>': {
         doc: 'Bind the pass to an object of this kind.',
         field: /spec\.boundObjectRef\.kind/,
       },
-      {
-        flags: '--bound-object-name <name>',
+      '--bound-object-name <name>': {
         doc: 'Bind the pass to this object. The pass expires when the object is deleted.',
         field: /spec\.boundObjectRef\.name/,
       },
-      {
-        flags: '--bound-object-uid <uid>',
+      '--bound-object-uid <uid>': {
         doc: 'UID of the object. If unset, the UID of the existing object is used.',
         field: /spec\.boundObjectRef\.uid/,
       },
-      dryRun,
-      output('json', 'yaml'),
-    ],
+      ...dryRun,
+      ...output('json', 'yaml'),
+    },
     examples: [
       'clusterpass create token builder -n ci --cluster prod-eu-1',
       'clusterpass create token builder -n ci --cluster prod-eu-1 --audience vault --duration 10m',
@@ -165,12 +152,12 @@ export const USER_COMMANDS: readonly Command[] = [
       'Tracked are passes of `clusterpass create token` and of the console, unless that is declined; with ' +
       '`--track-all-tokens` of the server all. Without permission to list `issuedtokens` you see those that ' +
       'you requested.',
-    flags: [
+    flags: {
       ...tokenSelection,
-      { flags: '--field-selector <selector>', doc: 'Field selector, e.g. `spec.requestedBy.username=jane`.' },
-      noHeaders,
-      output('json', 'yaml', 'name'),
-    ],
+      '--field-selector <selector>': 'Field selector, e.g. `spec.requestedBy.username=jane`.',
+      ...noHeaders,
+      ...output('json', 'yaml', 'name'),
+    },
     examples: [
       'clusterpass token list',
       'clusterpass token list --cluster prod-eu-1 --account ci/builder',
@@ -187,15 +174,14 @@ export const USER_COMMANDS: readonly Command[] = [
       'token from then on. Clusters and verifiers with the key set accept it until it expires; the command ' +
       'says until when. A cluster with a connector refuses it after ten seconds.',
     arguments: [{ name: '[JTI|-...]', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
-    flags: [
+    flags: {
       ...tokenSelection,
-      { flags: '--all', doc: 'Revoke all tracked passes that you see.' },
-      {
-        flags: '--dry-run <none|client>',
+      '--all': 'Revoke all tracked passes that you see.',
+      '--dry-run <none|client>': {
         doc: '`client`: print which passes would be revoked, and revoke none.',
         default: 'none',
       },
-    ],
+    },
     examples: [
       'clusterpass token revoke 2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d',
       'clusterpass token revoke - < leaked-token',
@@ -218,32 +204,18 @@ export const USER_COMMANDS: readonly Command[] = [
       'is, with exit code 1, until `--accept-changes`, or `clusterpass confirm` by an operator. Accounts are ' +
       'tested in up to 500 clusters with a dry run; failures are warnings ' +
       '([several servers](passes.md#several-servers)).',
-    flags: [
-      asAccount,
-      asMe,
-      personGroup,
-      {
-        flags: '--server-context',
-        doc: 'Contexts of Clusterpass itself, with your login, also with `--as` or `--prune`. Needs https.',
-      },
-      { flags: '--output <file>', doc: 'File to write. `-` writes a new kubeconfig to stdout.' },
-      contextName,
-      {
-        flags: '-l, --selector <selector>',
-        doc: 'Label selector of clusters. Contexts of other clusters are not pruned.',
-      },
-      { ...cluster('Name of a cluster, or `SERVER/NAME`, in place of a selector.'), repeatable: true },
-      acceptChanges,
-      {
-        flags: '--prune',
-        doc: 'Remove contexts of clusters that you no longer see, and, without `--server`, a token and a selection, those of servers without a login. Without `--as`, nothing else is done.',
-      },
-      { flags: '-w, --watch', doc: 'Keep running, and update the file when clusters change.' },
-      {
-        flags: '--exec-command <command>',
-        doc: 'Program that kubectl runs for a token. Defaults to this one.',
-      },
-    ],
+    flags: {
+      ...contextFlags,
+      '--server-context':
+        'Contexts of Clusterpass itself, with your login, also with `--as` or `--prune`. Needs https.',
+      '--output <file>': 'File to write. `-` writes a new kubeconfig to stdout.',
+      '-l, --selector <selector>': 'Label selector of clusters. Contexts of other clusters are not pruned.',
+      ...cluster('Name of a cluster, or `SERVER/NAME`, in place of a selector.', { repeatable: true }),
+      '--prune':
+        'Remove contexts of clusters that you no longer see, and, without `--server`, a token and a selection, those of servers without a login. Without `--as`, nothing else is done.',
+      '-w, --watch': 'Keep running, and update the file when clusters change.',
+      '--exec-command <command>': 'Program that kubectl runs for a token. Defaults to this one.',
+    },
     examples: [
       "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
       'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
@@ -263,7 +235,7 @@ export const USER_COMMANDS: readonly Command[] = [
       '([kubectl.md](kubectl.md)).',
     arguments: [{ name: '<ARGS...>', doc: 'Arguments of kubectl.' }],
     passesArguments: true,
-    flags: [cluster('At the API of this cluster: its namespaces, service accounts, Pods and Secrets.')],
+    flags: { ...cluster('At the API of this cluster: its namespaces, service accounts, Pods and Secrets.') },
     examples: [
       'clusterpass kubectl get clusters',
       'clusterpass kubectl apply --server-side -f cluster.yaml',
@@ -282,26 +254,22 @@ export const USER_COMMANDS: readonly Command[] = [
       '[several servers](passes.md#several-servers) start with `SERVER/NAME`.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     runsCommand: true,
-    flags: [
-      asAccount,
-      asMe,
-      personGroup,
-      { flags: '-i, --stdin', doc: 'Read standard input to its end, and give it to each command.' },
-      { flags: '-l, --selector <selector>', doc: 'Label selector of clusters.' },
-      { ...cluster('Name of a cluster, or `SERVER/NAME`.'), repeatable: true },
-      { flags: '--all', doc: 'All clusters that you may see.' },
-      { flags: '--parallel <number>', doc: 'How many commands run at the same time.', default: '16' },
-      {
-        flags: '--timeout <duration>',
+    flags: {
+      ...subjectFlags,
+      '-i, --stdin': 'Read standard input to its end, and give it to each command.',
+      '-l, --selector <selector>': 'Label selector of clusters.',
+      ...cluster('Name of a cluster, or `SERVER/NAME`.', { repeatable: true }),
+      '--all': 'All clusters that you may see.',
+      '--parallel <number>': { doc: 'How many commands run at the same time.', default: '16' },
+      '--timeout <duration>': {
         doc: 'How long the command and its children may take for one cluster. 0: no limit.',
         default: '60s',
       },
-      {
-        flags: '--duration <duration>',
+      '--duration <duration>': {
         doc: 'Requested lifetime of the passes, e.g. `10m`.',
         field: /spec\.expirationSeconds/,
       },
-    ],
+    },
     notRun: 'the clusters of the examples do not exist',
     examples: [
       'clusterpass exec -l env=prod --as ci/builder -- kubectl get nodes',

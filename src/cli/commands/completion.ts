@@ -1,7 +1,7 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { CliError, type Context, Invocation, type Run } from '../command.ts';
 import { HELP_FLAG, type Spec, specOf, valuesOf } from '../command-line.ts';
-import { CONNECTION_FLAGS, flagsOf } from '../command-table/flags.ts';
+import { CONNECTION_FLAGS, flagsOf, ownFlags } from '../command-table/flags.ts';
 import { connectAll } from '../connection/all-servers.ts';
 import { commandAt, findCommand } from '../find-command.ts';
 import { firstWords, secondWords } from '../help.ts';
@@ -64,7 +64,7 @@ async function candidates(context: Context, before: readonly string[], isFlag: b
   if (command === undefined) return below;
   if (command.arguments?.some(({ isCluster }) => isCluster === true)) return clusters(context);
   if (command.path[0] === 'completion') return Object.keys(SHELLS).map((shell) => [shell, '']);
-  return [...below, ...(command.flags ?? []).map(specOf).map(flagCandidate)];
+  return [...below, ...ownFlags(command).map(specOf).map(flagCandidate)];
 }
 
 const flagCandidate = ({ long, flag }: Spec): Candidate => [long, flag.doc];
