@@ -13,7 +13,7 @@ import { terminalSafe } from '../lib/text.ts';
 import type { Context, Run } from './command.ts';
 import { connect } from './connection/connection.ts';
 import { describeError, isObjectError } from './describe-error.ts';
-import { asList, printerFor } from './output/printer.ts';
+import { asList, isPrinted } from './output/printer.ts';
 import { renderTable } from './output/table.ts';
 import { pathSegment } from './path-segment.ts';
 
@@ -81,7 +81,6 @@ export type Row = readonly [title: string, text: string | undefined];
 export const showApprovable =
   (of: Approvable, rowsOf: (object: ApiObject) => readonly Row[]): Run =>
   async (context, invocation) => {
-    const print = await printerFor(invocation);
     const client = await connect(context, invocation);
     const objects: ApiObject[] = [];
     const code = await forEach(context, of, invocation.args, async (name) => {
@@ -91,13 +90,11 @@ export const showApprovable =
     });
     const isOne = invocation.args.length === 1;
     if (isOne && code !== 0) return code;
-    if (print !== undefined) context.out.write(print(isOne ? objects[0] : asList(objects)));
-    else context.out.write(objects.map((object) => render(rowsOf(object))).join('\n'));
+    if (!(await isPrinted(context, invocation, isOne ? objects[0] : asList(objects)))) {
+      context.out.write(objects.map((object) => renderTable(rowsOf(object).filter(([, text]) => text))).join('\n'));
+    }
     return code;
   };
-
-const render = (rows: readonly Row[]): string =>
-  renderTable(rows.flatMap(([title, text]) => (text ? [[terminalSafe(title), terminalSafe(text)]] : [])));
 
 export function person(user: RequestUser | undefined): string | undefined {
   if (user === undefined) return undefined;

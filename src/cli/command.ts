@@ -57,8 +57,8 @@ export interface Flag extends FlagFacts {
   readonly flags: string;
 }
 
-/** Runs a command and returns its exit code; undefined means 0. */
-export type Run = (context: Context, invocation: Invocation) => Promise<number | undefined>;
+/** Runs a command and returns its exit code. One that returns none has done what it was asked for. */
+export type Run = (context: Context, invocation: Invocation) => Promise<number> | Promise<void>;
 
 /** The process that a command runs in. */
 export interface Context {

@@ -21,9 +21,9 @@ export async function runCredential(args: readonly string[], runProgram: () => P
   }
   const context = contextOf();
   const invocation = new Invocation([], options, flags);
-  let exitCode: number;
+  let exitCode = 0;
   try {
-    exitCode = (await run(context, invocation)) ?? 0;
+    await run(context, invocation);
   } catch (error) {
     context.err.write(`${failureText(error, invocation, context.env)}\n`);
     exitCode = error instanceof UsageError ? (CREDENTIAL.usageExitCode ?? 1) : 1;

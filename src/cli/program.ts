@@ -104,7 +104,7 @@ export async function runCommand(
   return withProgress(context, async (own) => {
     try {
       const run = await load();
-      return (await run(own, invocation)) ?? 0;
+      return (await run(own, invocation)) || 0;
     } catch (error) {
       own.err.write(`${failureText(error, invocation, own.env)}\n`);
       if (cluster !== undefined && error instanceof StatusError) {

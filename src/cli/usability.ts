@@ -1,7 +1,6 @@
 import { usabilitySteps } from '../api/clusters/usability.ts';
 import type { Client } from '../client/create-client.ts';
 import { usabilityFacts } from '../client/usability.ts';
-import { terminalSafe } from '../lib/text.ts';
 import { publicCluster } from './clusters.ts';
 import { renderTable } from './output/table.ts';
 
@@ -14,5 +13,5 @@ export async function whatIsLeft(client: Client, name: string): Promise<string> 
     [`  ${title}:`, done === undefined ? 'not known' : done ? 'yes' : 'no', note],
     ...(done === true ? [] : [['', '', command]]),
   ]);
-  return `Until it can be used:\n${renderTable(rows.map((row) => row.map(terminalSafe)))}`;
+  return `Until it can be used:\n${renderTable(rows)}`;
 }

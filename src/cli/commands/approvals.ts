@@ -21,7 +21,6 @@ export const listApprovables =
       'status.phase': invocation.text('phase'),
     });
     await printObjects(context, invocation, await listObjects(client, of, fieldSelector), of.kind);
-    return 0;
   };
 
 interface ObjectList {

@@ -21,7 +21,7 @@ import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientOptions, connect, resolveConnection } from '../connection/connection.ts';
 import { absenceOf, objectPath } from '../object-path.ts';
-import { printerFor } from '../output/printer.ts';
+import { isPrinted } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 import { askedAction, checkCluster } from '../resource-attributes.ts';
 import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
@@ -68,13 +68,13 @@ async function printRules(context: Context, invocation: Invocation, client: Clie
   const rules = await reviewRules(client, invocation.text('cluster'), invocation.value('namespace'));
   if (rules.evaluationError)
     context.err.write(`Warning: the list may be incomplete: ${terminalSafe(rules.evaluationError)}\n`);
-  const cell = (values: readonly string[] | undefined): string => `[${(values ?? []).map(terminalSafe).join(' ')}]`;
+  const cell = (values: readonly string[] | undefined): string => `[${(values ?? []).join(' ')}]`;
   const rows: string[][] = [];
   for (const { resources = [], apiGroups = [''], resourceNames, verbs } of rules.resourceRules ?? []) {
     for (const group of apiGroups) {
       for (const resource of resources) {
         const shown = resource === '*' ? `*.${group}` : `${resource}${group === '' ? '' : `.${group}`}`;
-        rows.push([terminalSafe(shown), '[]', cell(resourceNames), cell(verbs)]);
+        rows.push([shown, '[]', cell(resourceNames), cell(verbs)]);
       }
     }
   }
@@ -150,7 +150,6 @@ async function subjectOf(client: Client, invocation: Invocation): Promise<Allowe
 
 /** Lists who may do something, with the binding and the role behind each. */
 export const whoCan: Run = async (context, invocation) => {
-  const print = await printerFor(invocation);
   const [verb, type, name] = invocation.args;
   if (verb !== undefined && type === undefined) throw new CliError('you must specify VERB and TYPE');
   const cluster = invocation.text('cluster');
@@ -171,13 +170,9 @@ export const whoCan: Run = async (context, invocation) => {
           objectPath(client, serviceAccountKind, { cluster, namespace: account.namespace }, account.name),
         );
   if (absentAccount !== undefined) context.err.write(`Warning: ${terminalSafe(absentAccount.message)}\n`);
-  if (print !== undefined) {
-    context.out.write(print(status));
-    return 0;
-  }
+  if (await isPrinted(context, invocation, status)) return;
   context.out.write(subjectTable(invocation, status.subjects ?? []));
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
-  return 0;
 
   function asked(askedVerb: string): ReviewedAction {
     if (account !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
@@ -205,7 +200,7 @@ const SUBJECT_COLUMNS: readonly SubjectColumn[] = [
 /** Without the columns that are empty. */
 function subjectTable(invocation: Invocation, subjects: readonly ListedSubject[]): string {
   const columns = SUBJECT_COLUMNS.filter(([, cell]) => subjects.some((row) => cell(row) !== undefined));
-  const rows = subjects.map((row) => columns.map(([, cell, unset = '']) => terminalSafe(cell(row) ?? unset)));
+  const rows = subjects.map((row) => columns.map(([, cell, unset]) => cell(row) ?? unset));
   return renderTable([...(invocation.isOff('headers') ? [] : [columns.map(([title]) => title)]), ...rows]);
 }
 
@@ -222,40 +217,30 @@ const passHolders = (subjects: readonly GrantedSubject[], account: ServiceAccoun
 
 /** Lists what a user reaches, cluster by cluster. */
 export const reach: Run = async (context, invocation) => {
-  const print = await printerFor(invocation);
   const user = invocation.args[0] ?? '';
   const groups = [...new Set([...invocation.list('group'), AUTHENTICATED])];
   const client = await connect(context, invocation);
   const { clusters, evaluationError } = await reviewReach(client, invocation.text('cluster'), { user, groups });
-  if (print !== undefined) {
-    context.out.write(print({ user, groups, clusters }));
-    return 0;
-  }
+  if (await isPrinted(context, invocation, { user, groups, clusters })) return;
   const rows = clusters.flatMap(({ name, subjects }) => subjects.map((subject) => ({ ...subject, cluster: name })));
   if (rows.length === 0) context.err.write('No clusters found.\n');
   else context.out.write(subjectTable(invocation, rows));
   for (const problem of [evaluationError, invocation.list('group').length === 0 ? NO_GROUPS : '']) {
     if (problem !== '') context.err.write(`Warning: ${terminalSafe(problem)}\n`);
   }
-  return 0;
 };
 
 /** Prints the table of `kubectl auth whoami`. */
 export const whoami: Run = async (context, invocation) => {
-  const print = await printerFor(invocation);
   const review = await reviewSelf(await connect(context, invocation), invocation.text('cluster'));
-  if (print !== undefined) {
-    context.out.write(print(review));
-    return undefined;
-  }
+  if (await isPrinted(context, invocation, review)) return;
   const { username = '', uid = '', groups = [], extra = {} } = review.status?.userInfo ?? {};
   const rows = [['ATTRIBUTE', 'VALUE']];
   if (username !== '') rows.push(['Username', username]);
   if (uid !== '') rows.push(['UID', uid]);
   if (groups.length > 0) rows.push(['Groups', `[${groups.join(' ')}]`]);
   for (const [key, values] of Object.entries(extra)) rows.push([`Extra: ${key}`, `[${values.join(' ')}]`]);
-  context.out.write(renderTable(rows.map((row) => row.map(terminalSafe))));
-  return undefined;
+  context.out.write(renderTable(rows));
 };
 
 /** The binding or the role behind a permission: `RoleBinding/ci/x`. */

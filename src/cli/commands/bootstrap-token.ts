@@ -46,5 +46,4 @@ export const run: Run = async (context, invocation) => {
           `To revoke it: clusterpass kubectl delete bootstraptoken ${terminalSafe(name)}\n`,
   );
   if (!dryRun) context.out.write(`${token}\n`);
-  return undefined;
 };

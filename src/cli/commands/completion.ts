@@ -39,12 +39,11 @@ export const run: Run = async (context, { args: [what = '', line] }) => {
         .map((each) => `${each.join('\t')}\n`)
         .join(''),
     );
-    return 0;
+    return;
   }
   const script = Object.hasOwn(SHELLS, what) ? SHELLS[what] : undefined;
   if (script === undefined) throw new CliError(`unsupported shell ${JSON.stringify(what)}: bash, zsh or fish`);
   context.out.write(script);
-  return 0;
 };
 
 type Candidate = readonly [word: string, description: string];

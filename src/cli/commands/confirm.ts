@@ -6,7 +6,6 @@ import {
 } from '../../api/clusters/confirmed-endpoint.ts';
 import { type ApiEndpoints, CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Cluster } from '../../client/types.ts';
-import { terminalSafe } from '../../lib/text.ts';
 import { clusterPath, getCluster, isPublicView } from '../clusters.ts';
 import { CliError, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
@@ -28,9 +27,9 @@ export const run: Run = async (context, invocation) => {
   const digest = endpointDigest(cluster, client.productName);
   if (invocation.is('print')) {
     context.out.write(`${digest}\n`);
-    return undefined;
+    return;
   }
-  context.out.write(renderTable(factsOf(cluster, client.productName).map((row) => row.map(terminalSafe))));
+  context.out.write(renderTable(factsOf(cluster, client.productName)));
   const { resourceVersion } = cluster.metadata;
   // With the resourceVersion that was printed: the patch fails if the cluster has changed since.
   const metadata = { resourceVersion, annotations: { [CONFIRMED_ANNOTATION]: digest } };
@@ -40,7 +39,6 @@ export const run: Run = async (context, invocation) => {
     contentType: 'application/merge-patch+json',
   });
   context.out.write(`cluster.${CLUSTER_GROUP}/${name} confirmed${noteOf(invocation)}\n`);
-  return undefined;
 };
 
 function factsOf(cluster: Cluster, productName: string): string[][] {

@@ -54,7 +54,6 @@ export const run: Run = async (context, invocation) => {
   } finally {
     rules.close();
   }
-  return undefined;
 };
 
 /** The rules of the file, again after every change. A mistake that lasts allows nothing. */

@@ -9,12 +9,11 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { connect } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { isDryRun } from '../dry-run.ts';
-import { printerFor } from '../output/printer.ts';
+import { isPrinted } from '../output/printer.ts';
 import { parseTokenReference } from '../token-id.ts';
 
 /** Writes only the token to stdout; messages go to stderr. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation);
   const cluster = invocation.required('cluster');
   const expirationSeconds = invocation.seconds('duration');
   const minExpirationSeconds = invocation.seconds('minDuration');
@@ -44,14 +43,15 @@ export const run: Run = async (context, invocation) => {
   if (created === undefined) return 1;
   const { tracked, issued } = created;
   const { token, expirationTimestamp, tokenRequest } = issued;
-  if (print !== undefined) context.out.write(print(tokenRequest));
-  else if (dryRun) context.err.write(`The token would expire at ${expirationTimestamp} (server dry run).\n`);
-  // A file of the token has no newline, see `admin.token`.
-  else context.out.write(context.out.isTerminal ? `${token}\n` : `${token}`);
+  if (!(await isPrinted(context, invocation, tokenRequest))) {
+    if (dryRun) context.err.write(`The token would expire at ${expirationTimestamp} (server dry run).\n`);
+    // A file of the token has no newline, see `admin.token`.
+    else context.out.write(context.out.isTerminal ? `${token}\n` : token);
+  }
   const isShown = tracked && !dryRun && (invocation.is('tracked') || context.err.isTerminal);
   const id = isShown ? parseTokenReference(token)?.id : undefined;
   if (id !== undefined) context.err.write(`To revoke this token: clusterpass token revoke ${id}\n`);
-  return undefined;
+  return 0;
 };
 
 type AccountOptions = Omit<TokenOptions, keyof UserpassOptions>;

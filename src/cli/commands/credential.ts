@@ -69,7 +69,6 @@ export const run: Run = async (context, invocation) => {
     const expirationTimestamp = utcText(refreshAt);
     const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { expirationTimestamp, token } };
     context.out.write(`${JSON.stringify(credential)}\n`);
-    return undefined;
   } catch (error) {
     if ((error as Error).name === 'TimeoutError') throw new ConnectionError(`${server} cannot be reached: timed out`);
     if (!isStatus(error, 401)) throw error;
@@ -113,7 +112,7 @@ async function giveLogin(
   invocation: Invocation,
   apiVersion: string,
   deadline: Deadline,
-): Promise<undefined> {
+): Promise<void> {
   const { server, token, sessionId } = await resolveConnection(context, invocation);
   const text = await token?.(undefined, sessionId === undefined ? undefined : deadline.signal);
   if (text === undefined) throw new CliError(`not logged in to ${server}: run clusterpass login --server ${server}`);
@@ -122,7 +121,6 @@ async function giveLogin(
   const expiry = session === undefined ? {} : { expirationTimestamp: utcText(session.refreshAt) };
   const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { ...expiry, token: text } };
   context.out.write(`${JSON.stringify(credential)}\n`);
-  return undefined;
 }
 
 /** To the second. */

@@ -6,7 +6,6 @@ import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
-import { terminalSafe } from '../../lib/text.ts';
 import { clusterReferences } from '../cluster-references.ts';
 import { isPublicView, publicCluster } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
@@ -142,7 +141,7 @@ function describe(
   ]);
   const shownAccounts = accounts.items.slice(0, MAX_ACCOUNTS).map((account) => [account.namespace, account.name]);
   return [
-    renderTable(facts.map(clean)),
+    renderTable(facts),
     section('Endpoints:', ['Client network', 'Address'], endpoints),
     section('Conditions:', ['Type', 'Status', 'Heartbeat', 'Changed', 'Reason', 'Message'], states),
     left,
@@ -157,11 +156,9 @@ function moreAccounts({ items, incomplete }: UsableAccounts): string {
   return incomplete ? '  (there may be more)\n' : '';
 }
 
-const clean = (row: readonly (string | undefined)[]): string[] => row.map((cell) => terminalSafe(String(cell ?? '')));
-
 function section(title: string, names: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return renderTable([[title, '<none>']]);
-  const lines = [names, names.map((name) => '-'.repeat(name.length)), ...rows].map(clean);
+  const lines = [names, names.map((name) => '-'.repeat(name.length)), ...rows];
   return `${title}\n${renderTable(lines.map(([first, ...others]) => [`  ${first}`, ...others]))}`;
 }
 

@@ -17,7 +17,6 @@ export const listKeys: Run = async (context, invocation) => {
   const { items } = (await client.request<{ items: ApiObject[] }>('GET', path, { expects: 'list' })).value;
   const keys = items.toSorted((a, b) => compareKeyStates(statusOf(a).state, statusOf(b).state));
   await printObjects(context, invocation, keys, signingKeyKind);
-  return undefined;
 };
 
 export const rotateKeys: Run = async (context, invocation) => {
@@ -34,7 +33,6 @@ export const rotateKeys: Run = async (context, invocation) => {
   const name = terminalSafe(value.metadata.name ?? '');
   const when = state === 'Current' ? 'signs from now on' : `signs from ${terminalSafe(signsFrom)} on`;
   context.out.write(`${name} ${when}${noteOf(invocation)}\n`);
-  return undefined;
 };
 
 export const revokeKey: Run = async (context, invocation) => {
@@ -55,5 +53,4 @@ export const revokeKey: Run = async (context, invocation) => {
         'where FILE is that of --authentication-config. It takes about 20 seconds.\n',
     );
   }
-  return undefined;
 };

@@ -17,7 +17,8 @@ import { clientSettings, signIn } from '../oidc/sign-in.ts';
 /** Logs in. For the address of a page of the console, an error is followed by the address of the server. */
 export const run: Run = async (context, invocation) => {
   try {
-    return await logIn(context, invocation);
+    await logIn(context, invocation);
+    return 0;
   } catch (error) {
     const server = serverOfPage(givenServer(context, invocation) ?? '');
     const text = describeError(error);
@@ -37,7 +38,7 @@ function serverOfPage(given: string): string | undefined {
 }
 
 /** Gets a token, tests it at the server, and stores the login. */
-const logIn: Run = async (context, invocation) => {
+async function logIn(context: Context, invocation: Invocation): Promise<void> {
   const { connection, session } = await getToken(context, invocation);
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
   const name = nameFor(invocation.text('name'), server, await readLogins(context));
@@ -62,8 +63,7 @@ const logIn: Run = async (context, invocation) => {
   await revokeSession(context, replaced?.session, session);
   context.out.write(`Logged in to ${server} as ${JSON.stringify(terminalSafe(user))}.\n`);
   await sayAllowListEntry(context);
-  return undefined;
-};
+}
 
 /** A login without `--name` keeps the name of the last one at the same server; `''` removes it. */
 function nameFor(given: string | undefined, server: string, logins: Logins): string | undefined {

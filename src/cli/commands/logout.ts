@@ -41,7 +41,6 @@ export const run: Run = async (context, invocation) => {
   } else if (current !== undefined && current !== found.current) {
     context.err.write(`The current login is ${current} now, the only one left.\n`);
   }
-  return undefined;
 };
 
 /** Passes that were requested with the login end with it. One that cannot be reached ends by itself, within minutes. */

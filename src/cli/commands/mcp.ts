@@ -38,7 +38,6 @@ export const run: Run = async (context, invocation) => {
     },
     onError: (error) => reportError(context, error),
   });
-  return 0;
 };
 
 /** The largest result and the longest call (MC-78). */

@@ -10,7 +10,6 @@ export const run: Run = async (context, invocation) => {
   const page = pageOf(server, invocation.args);
   context.out.write(`${page}\n`);
   if (context.err.isTerminal && !invocation.isOff('browser')) openBrowser(new URL(page), context.env);
-  return undefined;
 };
 
 function pageOf(server: string, [first, name]: readonly string[]): string {

@@ -22,12 +22,11 @@ import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { codeChallengeFor } from '../connection/machine-key.ts';
 import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
-import { printerFor } from '../output/printer.ts';
+import { isPrinted } from '../output/printer.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
 /** A pass for the person itself: no client is named, so no binding for agents is needed. */
 export const requestPass: Run = async (context, invocation) => {
-  const print = await printerFor(invocation);
   const durationSeconds = invocation.seconds('duration');
   const audiences = invocation.list('audience');
   const spec: PassSpec = {
@@ -50,10 +49,7 @@ export const requestPass: Run = async (context, invocation) => {
   // It becomes part of commands to copy.
   const handle = value.metadata.name ?? '';
   if (!isHandle(handle)) throw new CliError('the server has answered with a pass that has no handle');
-  if (print !== undefined) {
-    context.out.write(print(value));
-    return 0;
-  }
+  if (await isPrinted(context, invocation, value)) return;
   const { phase, approval, expirationTimestamp } = passStatus(value);
   const isReady = phase === 'Ready';
   const state = isReady ? `ready until ${expirationTimestamp}` : `waits for an approval until ${expirationTimestamp}`;
@@ -63,7 +59,6 @@ export const requestPass: Run = async (context, invocation) => {
     context.err.write(`${who}: ${approvalPage(connection.server, 'passes', handle)}\n`);
   }
   context.err.write(`${await nextStep()}\n`);
-  return 0;
 
   async function nextStep(): Promise<string> {
     const redeem = redeemCommand(handle);

@@ -60,7 +60,6 @@ export const run: Run = async (context, invocation) => {
   const versionNote = version === undefined ? '' : `, which runs ${terminalSafe(version)}`;
   context.out.write(`cluster.${CLUSTER_GROUP}/${name} ${done}${dryRun ? noteOf(invocation) : versionNote}\n`);
   context.err.write(left);
-  return undefined;
 };
 
 const MERGE_PATCH = 'application/merge-patch+json';
@@ -96,7 +95,7 @@ async function updateEndpoints(
     client.request('PATCH', clusterPath(name), { query: { ...query, ...dryRun }, body, contentType: MERGE_PATCH });
   await write({ dryRun: 'All' });
   const rows = [...endpointRows(before, 'Until now:', 'CA until now:'), ...endpointRows(after, 'Address:', 'CA:')];
-  out.write(renderTable(rows.map((row) => row.map(terminalSafe))));
+  out.write(renderTable(rows));
   await write({});
   return 'updated';
 }

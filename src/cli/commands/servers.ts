@@ -3,30 +3,29 @@ import { CliError, type Run } from '../command.ts';
 import { notLoggedIn, serverAt } from '../connection/connection.ts';
 import { changeLogins, loginFor, readLogins } from '../connection/logins.ts';
 import { serverNames } from '../connection/server-names.ts';
-import { printerFor } from '../output/printer.ts';
+import { printTable } from '../output/printer.ts';
 import { renderTable } from '../output/table.ts';
 
 /** The servers with a login, in the manner of `kubectl config get-contexts`. */
 export const listServers: Run = async (context, invocation) => {
-  const output = invocation.text('output');
-  const print = await printerFor(invocation);
   const logins = await readLogins(context);
   const items = [...serverNames(logins)]
     .map(([server, name]) => ({ name, server, current: server === logins.current }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   // The name as `--server` takes it: a server is no object, so its name has no type.
-  if (output === 'name') context.out.write(items.map(({ name }) => `${terminalSafe(name)}\n`).join(''));
-  else if (print !== undefined) context.out.write(print({ items }));
-  else if (items.length === 0) context.err.write('Not logged in to any server\n');
+  if (invocation.text('output') === 'name') context.out.write(renderTable(items.map(({ name }) => [name])));
   else {
-    const rows = items.map(({ name, server, current }) => [
-      current ? '*' : '',
-      terminalSafe(name),
-      terminalSafe(server),
-    ]);
-    context.out.write(renderTable([['CURRENT', 'NAME', 'SERVER'], ...rows]));
+    await printTable(
+      context,
+      invocation,
+      { items },
+      {
+        head: ['CURRENT', 'NAME', 'SERVER'],
+        rows: items.map(({ name, server, current }) => [current ? '*' : '', name, server]),
+        none: 'Not logged in to any server',
+      },
+    );
   }
-  return undefined;
 };
 
 /** Makes a server with a login the current one, in the manner of `kubectl config use-context`. */
@@ -41,5 +40,4 @@ export const useServer: Run = async (context, invocation) => {
     return { ...logins, current: server };
   });
   context.out.write(`The current server is ${terminalSafe(chosen)}.\n`);
-  return undefined;
 };

@@ -25,7 +25,6 @@ export const listTokens: Run = async (context, invocation) => {
   const tokens = await client.listIssuedTokens({ fieldSelector });
   await printObjects(context, invocation, tokens, issuedTokenKind);
   if (invocation.text('output') === undefined) context.err.write(`${ONLY_TRACKED}\n`);
-  return 0;
 };
 
 /** How much of an unknown issuer an error repeats. */

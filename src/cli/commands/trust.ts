@@ -49,11 +49,10 @@ export const run: Run = async (context, invocation) => {
   const folder = invocation.text('webhook');
   if (folder !== undefined) {
     await writeWebhookFiles(context, folder, { cluster: name, issuer, people, ...authority });
-    return undefined;
+    return;
   }
   const trusted = { cluster: name, issuer, audience, allowedNamespaces, people, ...authority };
   context.out.write(authenticationConfiguration(trusted));
-  return undefined;
 };
 
 const TOKEN_BYTES = 32;
@@ -117,7 +116,7 @@ async function refresh(
   invocation: Invocation,
   name: string | undefined,
   file: string | undefined,
-): Promise<undefined> {
+): Promise<void> {
   if (name === undefined && file === undefined) {
     throw new CliError(
       'set --file FILE, the file of --authentication-config, on the machine of the API server; or name a cluster',
@@ -127,7 +126,7 @@ async function refresh(
     await touchAuthenticationFile(resolve(context.cwd, file), context.now());
     context.out.write(`${file} changed: kube-apiserver reads the keys again in about 20 seconds\n`);
   }
-  if (name === undefined) return undefined;
+  if (name === undefined) return;
   const connection = await resolveConnection(context, invocation);
   const { issuer, audience, cluster } = await issuerOf(clientFor(context, connection), name);
   const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
@@ -143,7 +142,6 @@ async function refresh(
   context.err.write(
     'Repeat this in an hour, or change its authentication file now: clusterpass trust --refresh --file FILE\n',
   );
-  return undefined;
 }
 
 type Authority = Pick<TrustOptions, 'certificateAuthority' | 'reasonForNoCa'>;

@@ -1,8 +1,9 @@
+import { defined } from '../../lib/json.ts';
 import { goPlatform } from '../../lib/platform.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { anonymousClient, resolveConnection } from '../connection/connection.ts';
-import { printerFor } from '../output/printer.ts';
+import { isPrinted } from '../output/printer.ts';
 
 interface ServerVersion {
   readonly gitVersion?: string;
@@ -10,27 +11,22 @@ interface ServerVersion {
 
 /** Sends no token: the server's version is public. */
 export const run: Run = async (context, invocation) => {
-  const print = await printerFor(invocation);
   const clientVersion = { gitVersion: `v${context.version}`, platform: goPlatform() };
-  // Printed even if the request to the server fails.
-  if (print === undefined) context.out.write(`Client Version: ${clientVersion.gitVersion}\n`);
-  let server: ServerVersion | undefined;
+  let serverVersion: ServerVersion | undefined;
   try {
-    server = invocation.is('client') ? undefined : await serverVersion(context, invocation);
-  } catch (error) {
-    if (print !== undefined) context.out.write(print({ clientVersion }));
-    throw error;
+    serverVersion = invocation.is('client') ? undefined : await versionOfServer(context, invocation);
+  } finally {
+    // Also if the request to the server fails.
+    if (!(await isPrinted(context, invocation, defined({ clientVersion, serverVersion })))) {
+      context.out.write(`Client Version: ${clientVersion.gitVersion}\n`);
+      const { gitVersion = '<unknown>' } = serverVersion ?? {};
+      if (serverVersion !== undefined) context.out.write(`Server Version: ${terminalSafe(gitVersion)}\n`);
+    }
   }
-  if (print !== undefined) {
-    context.out.write(print({ clientVersion, ...(server === undefined ? {} : { serverVersion: server }) }));
-  } else if (server !== undefined) {
-    context.out.write(`Server Version: ${terminalSafe(server.gitVersion ?? '<unknown>')}\n`);
-  }
-  return undefined;
 };
 
 /** Undefined, and not an error, if no server is configured. */
-async function serverVersion(context: Context, invocation: Invocation): Promise<ServerVersion | undefined> {
+async function versionOfServer(context: Context, invocation: Invocation): Promise<ServerVersion | undefined> {
   let connection: Awaited<ReturnType<typeof resolveConnection>>;
   try {
     connection = await resolveConnection(context, invocation);

@@ -1,7 +1,7 @@
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import type { Context, Invocation } from '../command.ts';
-import { cellsOf, renderTable } from './table.ts';
+import { cellsOf, type Rows, renderTable } from './table.ts';
 
 /** Formats a value for `-o`. */
 export type Printer = (value: unknown) => string;
@@ -26,21 +26,46 @@ export async function printerFor(invocation: Invocation): Promise<Printer | unde
   }
 }
 
+/** Prints a value by `-o`. Returns whether `-o` is given. */
+export async function isPrinted({ out }: Context, invocation: Invocation, value: unknown): Promise<boolean> {
+  const print = await printerFor(invocation);
+  if (print !== undefined) out.write(print(value));
+  return print !== undefined;
+}
+
+interface TableText {
+  /** Left out with `--no-headers`. */
+  readonly head: readonly string[];
+  readonly rows: Rows;
+  /** In place of a table without rows. */
+  readonly none: string;
+}
+
+/** Prints a value by `-o`, else a table. */
+export async function printTable(
+  context: Context,
+  invocation: Invocation,
+  value: unknown,
+  { head, rows, none }: TableText,
+): Promise<void> {
+  if (await isPrinted(context, invocation, value)) return;
+  if (rows.length === 0) context.err.write(`${none}\n`);
+  else context.out.write(renderTable(invocation.isOff('headers') ? rows : [head, ...rows]));
+}
+
 /** Prints a list by `-o`, else as a table in the columns of the server. */
 export async function printObjects(
-  { out, err, now }: Context,
+  context: Context,
   invocation: Invocation,
   objects: readonly ApiObject[],
   { columns }: Pick<Kind, 'columns'>,
 ): Promise<void> {
-  const print = await printerFor(invocation);
-  if (print !== undefined) out.write(print(asList(objects)));
-  else if (objects.length === 0) err.write('No resources found\n');
-  else {
-    const shown = columns.filter(({ priority }) => invocation.text('output') === 'wide' || priority === 0);
-    const names = invocation.isOff('headers') ? [] : [shown.map(({ name }) => name.toUpperCase())];
-    out.write(renderTable([...names, ...objects.map((each) => cellsOf(shown, each, now()))]));
-  }
+  const shown = columns.filter(({ priority }) => invocation.text('output') === 'wide' || priority === 0);
+  await printTable(context, invocation, asList(objects), {
+    head: shown.map(({ name }) => name.toUpperCase()),
+    rows: objects.map((each) => cellsOf(shown, each, context.now())),
+    none: 'No resources found',
+  });
 }
 
 interface ObjectList {

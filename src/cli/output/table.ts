@@ -4,9 +4,12 @@ import { terminalSafe } from '../../lib/text.ts';
 
 const GAP = 3;
 
-/** Renders columns as wide as their longest cell, three spaces apart, as kubectl does. */
-export function renderTable(rows: readonly (readonly string[])[], widths = widthsOf(rows)): string {
+export type Rows = readonly (readonly (string | undefined)[])[];
+
+/** Renders columns as wide as their longest cell, three spaces apart, as kubectl does, and makes each cell safe. */
+export function renderTable(rows: Rows, widths = widthsOf(rows)): string {
   return rows
+    .map((row) => row.map((cell = '') => terminalSafe(cell)))
     .map((row) =>
       row
         .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd((widths[index] ?? 0) + GAP)))
@@ -17,10 +20,10 @@ export function renderTable(rows: readonly (readonly string[])[], widths = width
     .join('');
 }
 
-export function widthsOf(rows: readonly (readonly string[])[]): number[] {
+export function widthsOf(rows: Rows): number[] {
   const widths: number[] = [];
   for (const row of rows)
-    for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
+    for (const [index, cell = ''] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
   return widths;
 }
 
@@ -29,5 +32,5 @@ export const cellsOf = (columns: Kind['columns'], object: ApiObject, now: number
   columns.map((column) => {
     const value = column.cell(object);
     if (column.type === 'date') return humanAge(value, now);
-    return value === null || value === '' ? '<none>' : terminalSafe(String(value));
+    return value === null || value === '' ? '<none>' : String(value);
   });

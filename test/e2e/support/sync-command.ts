@@ -39,7 +39,7 @@ export function startCommand(
   const command = COMMANDS.find(({ path }) => path.join(' ') === name);
   if (command === undefined) throw new Error(`there is no command ${name}`);
   const invocation = new Invocation([], { ...defaultsOf(command), ...options });
-  const ended = loadCommand(command).then((run) => run(context, invocation));
+  const ended = loadCommand(command).then(async (run) => (await run(context, invocation)) || 0);
   return {
     written,
     stop: () => {
