@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { call, expectSuccess, requestText } from '../support/client.ts';
 import { checkedList, clusterFleet, type ListWork, listWorks } from '../support/cluster-fleet.ts';
-import { memoryOf } from '../support/cpu.ts';
 import { Driver, type Requests } from '../support/driver.ts';
 import { type Figure, grown, median, type Point, type Settings } from '../support/measure.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
@@ -19,7 +18,6 @@ const TOKENS = { connections: 16, total: 5_000, warmUp: 60_000 };
 /** How the cost of a request grows with the clusters, the bindings and the accounts. */
 export async function run({ rounds, progress }: Settings): Promise<Figure[]> {
   const driver = new Driver();
-  const figures: Figure[] = [];
   const curves = new Map<string, { readonly name: string; readonly axis: string; readonly points: Point[] }>();
   const add = (axis: string, name: string, x: number, y: number): void => {
     const curve = curves.get(`${axis} ${name}`) ?? { name, axis, points: [] };
@@ -52,9 +50,6 @@ export async function run({ rounds, progress }: Settings): Promise<Figure[]> {
 
   for (const clusters of CLUSTERS) {
     const server = await startFleetServer(clusterFleet({ clusters, bindings: 1_000 }));
-    const text = `a start with ${clusters.toLocaleString('en')} clusters`;
-    const note = `${memoryOf(server.pid).now.toFixed(0)} MB of resident memory after it`;
-    figures.push({ name: `CPU time of ${text}`, value: server.startCpuSeconds, unit: 's', note });
     const { page, selector, limited } = listWorks(clusters);
     for (const list of [page, selector, limited]) await addList(server, list, 'clusters', clusters);
     await addToken(server, 'clusters', clusters);
@@ -76,7 +71,7 @@ export async function run({ rounds, progress }: Settings): Promise<Figure[]> {
     add('accounts', 'token, fleet mix', accounts, y);
     await server.end();
   }
-  return [...figures, ...[...curves.values()].map(({ name, axis, points }) => grown(name, axis, points, LIMIT))];
+  return [...curves.values()].map(({ name, axis, points }) => grown(name, axis, points, LIMIT));
 }
 
 /** The leader writes the status of each new binding: work that a fleet at rest does not have. */

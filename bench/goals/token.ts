@@ -23,17 +23,17 @@ export async function run(settings: Settings): Promise<Figure[]> {
   const { request, sample } = await oneAccountRequest(one);
   const floor = await startFloor('token', Buffer.from(JSON.stringify(sample)));
   const common = { driver, floor, settings, warmUp: WARM_UP };
-  const oneAccount = await compareRequests(
-    'token, one account',
-    { cpuShare: 0.6 },
-    { ...common, server: one, work: { requests: { same: request }, connections: CONNECTIONS } },
-  );
+  const oneAccount = await compareRequests('token, one account', 0.6, {
+    ...common,
+    server: one,
+    work: { requests: { same: request }, connections: CONNECTIONS },
+  });
   await one.end();
   const { server, requests } = await startTokenMix(MIX);
-  const mix = await compareRequests(
-    'token, fleet mix',
-    { cpuShare: 0.5 },
-    { ...common, server, work: { requests, connections: CONNECTIONS } },
-  );
+  const mix = await compareRequests('token, fleet mix', 0.5, {
+    ...common,
+    server,
+    work: { requests, connections: CONNECTIONS },
+  });
   return [...oneAccount, ...mix];
 }

@@ -1,116 +1,175 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from 'node:tls';
 import { createFloods } from '../../test/e2e/support/hostile-floods.ts';
-import { startServer, tokenOf } from '../../test/e2e/support/server.ts';
-import { requestText } from '../support/client.ts';
+import { call, expectSuccess, requestText } from '../support/client.ts';
+import { clusterFleet, HOME, LIMITED_READER, LIST, READER } from '../support/cluster-fleet.ts';
 import { lowerPriority, memoryOf } from '../support/cpu.ts';
-import { Driver } from '../support/driver.ts';
-import type { FloodOutcome } from '../support/flood.ts';
+import { type Done, Driver } from '../support/driver.ts';
+import type { FloodEnds } from '../support/flood.ts';
 import { type Figure, percentile, type Settings } from '../support/measure.ts';
-import { tokenPath } from '../support/objects.ts';
-import { atEnd } from '../support/processes.ts';
-import { watchFloods } from '../support/watch-floods.ts';
+import { CLUSTERS_PATH, tokenPath } from '../support/objects.ts';
+import { type FleetServer, startFleetServer } from '../support/processes.ts';
+import { tickTimes } from '../support/ticks.ts';
+import { oneAccountRequest } from '../support/token-requests.ts';
 
-const GROWTH_GOAL = 1.2;
-const P99_GOAL = 2;
-const FLOOD_RATE = 200;
-/** The client's requests a second: a thousand in ten seconds, enough for a 99th percentile. */
-const CLIENT_RATE = 100;
-const CLIENT_CONNECTIONS = 16;
-/** How long a flood goes to one server before it goes to the other. */
-const SLICE_SECONDS = 10;
-/** Start of each flood that is not counted: an address first spends the burst of its rate limit. */
-const LEAD_SECONDS = 2;
-/** After a flood, for the garbage collector. */
-const SETTLE_MS = 5_000;
-const WARM_UP_SECONDS = 4;
-/** The user of the client, and that of floods that need a token. */
-const [MEASURED_USER, FLOODING_USER] = ['measured', 'flooder'];
+/** A later response is no success. */
+const PATIENCE_MS = 2_000;
+const WARM_UP_SECONDS = 3;
+const FLOODER = { name: 'flooder', token: 'token-of-flooder-0123456789', groups: ['system:masters'] };
+const STRANGER = { name: 'stranger', token: 'token-of-stranger-0123456789' };
+const TABLE = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
 
-async function startTarget() {
-  const groups = ['system:masters'];
-  const users = { [MEASURED_USER]: groups, [FLOODING_USER]: groups };
-  const server = await startServer({ users, args: ['--demo', '--log-level', 'error'], tls: true, launcher: true });
-  atEnd(() => server.destroy());
-  return { pid: server.pid, port: Number(new URL(server.url).port) };
+interface Row {
+  readonly name: string;
+  readonly clusters?: number;
+  readonly serveArgs?: readonly string[];
+  /** Goes on for so long. Returns how its attempts ended. */
+  readonly flood: (server: FleetServer, seconds: number) => Promise<object>;
 }
-type Target = Awaited<ReturnType<typeof startTarget>>;
 
-/** What a client gets while a flood goes to its server, or to the other. */
-interface Slices {
-  readonly times: number[];
-  failed: number;
+/** 200 attempts a second with hostile bytes, from another address, within the limit of handshakes for one address. */
+const hostile: readonly Row[] = createFloods(FLOODER.token).map(({ name }, index) => ({
+  name,
+  serveArgs: ['--tls-handshakes-per-address', '50'],
+  flood: async ({ port }, seconds) => {
+    const driver = new Driver();
+    lowerPriority(driver.pid);
+    const done = await driver.send({ do: 'flood', port, token: FLOODER.token, flood: index, rate: 200, seconds });
+    await driver.end();
+    return done as FloodEnds;
+  },
+}));
+
+/** Each connection sends the next request after the response, and ignores `Retry-After`. */
+const busy = (name: string, connections: number, request: string, clusters = 3_000): Row => ({
+  name: `${name}, ${connections} connections`,
+  clusters,
+  flood: async ({ port }, seconds) => {
+    const driver = new Driver();
+    lowerPriority(driver.pid);
+    await driver.send({ do: 'connect', port, connections });
+    const { codes } = await driver.work({ requests: { same: request }, connections, seconds });
+    await driver.end();
+    return codes;
+  },
+});
+
+const passBody = { spec: { audiences: ['bench'] } };
+const manyTerms = encodeURIComponent('env=dev,'.repeat(1_900).slice(0, -1));
+const greedy: readonly Row[] = [
+  busy('tokens', 2_000, requestText('POST', tokenPath('prod-eu-1', 'ci', 'builder'), { ...FLOODER, body: passBody })),
+  busy('lists', 2_000, requestText('GET', CLUSTERS_PATH, FLOODER)),
+  busy('a requirement 1,900 times', 30, requestText('GET', `${LIST}?limit=1&labelSelector=${manyTerms}`, READER)),
+  ...[3_000, 10_000].flatMap((clusters) =>
+    Object.entries({
+      YAML: requestText('GET', LIST, { ...READER, headers: { Accept: 'application/yaml' } }),
+      indented: requestText('GET', `${LIST}?pretty=1`, READER),
+      compressed: requestText('GET', LIST, { ...READER, headers: { 'Accept-Encoding': 'gzip' } }),
+      table: requestText('GET', CLUSTERS_PATH, { ...READER, headers: TABLE }),
+      profiles: requestText('GET', '/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles', READER),
+    }).map(([form, request]) => busy(`a fleet of ${clusters}, ${form}`, 100, request, clusters)),
+  ),
+];
+
+interface Watches {
+  readonly count: number;
+  readonly reads?: true;
+  readonly selector: (index: number) => string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly caller?: typeof STRANGER;
 }
+
+/** Many watches of one caller, while a cluster with 250 KiB of notes changes four times. */
+const watches = (name: string, { count, reads, selector, headers = {}, caller = READER }: Watches): Row => ({
+  name: `watches: ${name}`,
+  flood: async (server, seconds) => {
+    const until = performance.now() + seconds * 1000;
+    const sockets = [];
+    const { metadata } = await expectSuccess<{ metadata: { resourceVersion: string } }>(
+      call(server, 'GET', `${LIST}?limit=1`),
+    );
+    for (let index = 0; index < count; index++) {
+      const socket = connect({ host: '127.0.0.1', port: server.port, rejectUnauthorized: false });
+      socket.on('error', () => {});
+      const query = `labelSelector=${encodeURIComponent(selector(index))}&watch=1&resourceVersion=${metadata.resourceVersion}`;
+      socket.write(requestText('GET', `${CLUSTERS_PATH}?${query}`, { ...caller, headers }));
+      if (reads) socket.resume();
+      sockets.push(socket);
+      if (index % 50 === 49) await sleep(100);
+    }
+    for (const change of '0123') {
+      const body = { metadata: { annotations: { note: change.repeat(250 * 1024) } } };
+      const patch = { body, type: 'application/merge-patch+json' };
+      await expectSuccess(call(server, 'PATCH', `${CLUSTERS_PATH}/${HOME}`, patch));
+      await sleep(200);
+    }
+    await sleep(Math.max(0, until - performance.now()));
+    for (const socket of sockets) socket.destroy();
+    return {};
+  },
+});
+
+const long = (index: number): string =>
+  Array.from({ length: 64 }, (_, term) => `k${term}!=${String(index).padStart(63, 'v')}`).join();
+const watching: readonly Row[] = [
+  watches('long selectors, no permission', { count: 1_500, selector: long, caller: STRANGER }),
+  watches('long selectors', { count: 1_500, selector: long }),
+  watches('other selectors, not read', { count: 1_500, selector: (index) => `x!=${index}` }),
+  watches('tables', { count: 1_000, reads: true, selector: () => '', headers: TABLE }),
+];
 
 /**
- * A20: floods of requests that have crashed, filled or blocked an API server, one after the other, against the real
- * program over TLS, while another client requests tokens.
- *
- * Flood, client and server share one machine, so a flood takes processor time from the client, also when the server is
- * not affected. The flooding process therefore has the lowest priority, and the rest of the effect is measured: half of
- * the time, in alternation, the same flood goes to a second server. The latency under a flood is compared with that
- * beside one.
- *
- * Each flood takes ten times `--seconds`. `--rows WORD`: only those whose name contains the word.
+ * What others get while one client floods a server: 50 tokens and 50 pages a second, and health 20 times. Each flood
+ * meets a server of its own and takes five times `--seconds`; `--rows WORD`: only those with the word in their name.
+ * Flood, clients and server share one machine, so the flood has the lowest priority.
  */
-export async function run(settings: Settings): Promise<Figure[]> {
-  return [...(await watchFloods(settings)), ...(await requestFloods(settings))];
+export async function run({ seconds, rows, progress }: Settings): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const row of [...hostile, ...greedy, ...watching].filter(({ name }) => name.includes(rows))) {
+    const measured = await measure(row, seconds * 5);
+    progress(`${row.name}: ${measured.map(({ value, unit }) => `${value.toFixed(1)} ${unit}`).join(', ')}`);
+    figures.push(...measured);
+  }
+  return figures;
 }
 
-async function requestFloods({ seconds, rows, progress }: Settings): Promise<Figure[]> {
-  const chosen = [...createFloods('').entries()].filter(([, { name }]) => name.includes(rows));
-  if (chosen.length === 0) return [];
-  const [server, other] = [await startTarget(), await startTarget()];
-  const [client, flooder] = [new Driver(), new Driver()];
-  for (const { pid } of [other, flooder]) lowerPriority(pid);
-  const token = tokenOf(MEASURED_USER);
-  const body = { spec: { audiences: ['bench'] } };
-  const request = requestText('POST', tokenPath('prod-eu-1', 'ci', 'builder'), { token, body });
-
-  const sendDuring = async (target: Target, flood: number, forSeconds: number, into: Slices): Promise<FloodOutcome> => {
-    await client.send({ do: 'connect', port: server.port, connections: CLIENT_CONNECTIONS });
-    const job = { port: target.port, token: tokenOf(FLOODING_USER), flood, rate: FLOOD_RATE };
-    const flooding = flooder.send({ do: 'flood', ...job, seconds: LEAD_SECONDS + forSeconds });
-    const requests = { same: request };
-    const work = { requests, connections: CLIENT_CONNECTIONS, rate: CLIENT_RATE, seconds: LEAD_SECONDS + forSeconds };
-    const { milliseconds, dueAt, codes } = await client.work(work);
-    await client.send({ do: 'close' });
-    into.times.push(...milliseconds.filter((_, index) => (dueAt[index] ?? 0) >= LEAD_SECONDS * 1000));
-    into.failed += Object.entries(codes).reduce((sum, [code, count]) => sum + (code === '201' ? 0 : count), 0);
-    return (await flooding) as FloodOutcome;
-  };
-
-  // A warm-up for the compiler and the size of the heap.
-  for (const [index] of chosen) {
-    for (const target of [server, other]) await sendDuring(target, index, WARM_UP_SECONDS, { times: [], failed: 0 });
-  }
-  await sleep(SETTLE_MS);
-  const first = memoryOf(server.pid).now;
-  const figures: Figure[] = [];
-  for (const [index, { name }] of chosen) {
-    const before = memoryOf(server.pid).now;
-    const [beside, under]: Slices[] = [0, 0].map(() => ({ times: [], failed: 0 }));
-    const ends: Record<string, number> = {};
-    for (let rest = seconds * 10; rest > 0 && beside !== undefined && under !== undefined; rest -= SLICE_SECONDS) {
-      const slice = Math.min(rest, SLICE_SECONDS);
-      await sendDuring(other, index, slice, beside);
-      const outcome = await sendDuring(server, index, slice, under);
-      for (const [end, count] of Object.entries(outcome.ends)) ends[end] = (ends[end] ?? 0) + count;
-    }
-    await sleep(SETTLE_MS);
-    // It reads /proc of the process, and so fails when a flood has ended the server.
-    const after = memoryOf(server.pid).now;
-    const [p99Beside, p99Under] = [beside, under].map((slices) => percentile(slices?.times ?? [], 0.99));
-    const value = (p99Under ?? Number.NaN) / (p99Beside ?? Number.NaN);
-    const note = `${p99Under?.toFixed(1)} ms, beside it ${p99Beside?.toFixed(1)} ms; ${JSON.stringify(ends)}`;
-    progress(`${name}: ${value.toFixed(1)} times; ${note}`);
-    figures.push(
-      { name: `${name}: p99 of another client, by that beside the flood`, value, unit: 'times', limit: P99_GOAL, note },
-      { name: `${name}: requests of the other client that failed`, value: under?.failed ?? 0, unit: '', limit: 0 },
-      // A heap that has shrunk since the start may grow back to that size.
-      { name: `${name}: memory`, value: after / Math.max(before, first), unit: 'times', limit: GROWTH_GOAL },
+async function measure({ name, clusters = 3_000, serveArgs = [], flood }: Row, seconds: number): Promise<Figure[]> {
+  const ticks = await tickTimes();
+  const fleet = clusterFleet({ clusters, bindings: 100 });
+  const server = await startFleetServer(
+    { ...fleet, callers: [...fleet.callers, FLOODER, STRANGER] },
+    { nodeArgs: ticks.nodeArgs, serveArgs: ['--demo', ...serveArgs] },
+  );
+  const others = [
+    { text: (await oneAccountRequest(server)).request, connections: 16, rate: 50 },
+    { text: requestText('GET', `${LIST}?limit=100`, LIMITED_READER), connections: 16, rate: 50 },
+    { text: requestText('GET', '/livez', READER), connections: 4, rate: 20 },
+  ];
+  const drivers = others.map(() => new Driver());
+  const ask = (forSeconds: number): Promise<Done[]> =>
+    Promise.all(
+      others.map(async ({ text, ...work }, index) => {
+        const driver = drivers[index] as Driver;
+        await driver.send({ do: 'connect', port: server.port, connections: work.connections });
+        return driver.work({ ...work, requests: { same: text }, seconds: forSeconds });
+      }),
     );
-  }
-  const last = memoryOf(server.pid).now;
-  figures.push({ name: 'memory after all of them', value: last / first, unit: 'times', limit: GROWTH_GOAL });
-  return figures;
+  await ask(WARM_UP_SECONDS);
+  const before = memoryOf(server.pid).now;
+  ticks.takeLongest();
+  const [ends, asked] = await Promise.all([flood(server, seconds), ask(seconds)]);
+  const [health, ...rest] = asked.reverse();
+  const times = rest.flatMap(({ milliseconds }) => milliseconds);
+  const inTime = times.filter((took) => took <= PATIENCE_MS).length;
+  const memory = memoryOf(server.pid).peak - before;
+  const tick = ticks.takeLongest();
+  for (const { end } of [...drivers, server]) await end();
+  const note = `${JSON.stringify(ends)} for the flood, ${JSON.stringify(rest.map(({ codes }) => codes))} for others`;
+  return [
+    { name: `${name}: p99 of /livez`, value: percentile(health?.milliseconds ?? [], 0.99), unit: 'ms', limit: 250 },
+    { name: `${name}: requests of others in time`, value: inTime / seconds, unit: '%', least: 90, note },
+    { name: `${name}: p99 of these`, value: percentile(times, 0.99), unit: 'ms', limit: 500 },
+    { name: `${name}: longest tick`, value: tick, unit: 'ms of CPU', limit: 50 },
+    { name: `${name}: memory`, value: memory, unit: 'MB more', limit: 300 },
+  ];
 }

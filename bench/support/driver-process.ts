@@ -3,7 +3,7 @@
  * response only the status and the length. The parent process sends it commands.
  */
 import { readFileSync } from 'node:fs';
-import { connect as connectPlain, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { type Flooding, flood } from './flood.ts';
 
@@ -37,8 +37,6 @@ export interface Done {
   readonly seconds: number;
   /** The time of each success, from when its request was due. */
   readonly milliseconds: readonly number[];
-  /** When each of these was due, in milliseconds after the start. */
-  readonly dueAt: readonly number[];
   /** Responses by status code; `closed` for connections that the server closed. */
   readonly codes: Readonly<Record<string, number>>;
 }
@@ -47,8 +45,6 @@ interface Connections {
   readonly port: number;
   /** How many are open afterwards. */
   readonly connections: number;
-  /** Without TLS. */
-  readonly plain?: true;
 }
 
 interface Trickle {
@@ -79,7 +75,7 @@ let onFrames: (() => void) | undefined;
 /** The newest TLS session of the server at each port. */
 const sessions = new Map<number, Buffer>();
 
-function open({ port, plain }: Connections): Promise<Socket> {
+function open({ port }: Connections): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>();
   const to = { host: '127.0.0.1', port };
   const opened = (): void => resolve(socket.setNoDelay(true));
@@ -87,7 +83,7 @@ function open({ port, plain }: Connections): Promise<Socket> {
   // the server waits for the first request. The server's work does not depend on whether its certificate is checked.
   const session = sessions.get(port);
   const resumed = session === undefined ? {} : { session };
-  const socket = plain ? connectPlain(to, opened) : connect({ ...to, rejectUnauthorized: false, ...resumed }, opened);
+  const socket = connect({ ...to, rejectUnauthorized: false, ...resumed }, opened);
   socket.once('session', (ticket: Buffer) => sessions.set(port, ticket));
   socket.once('error', reject);
   return promise;
@@ -185,7 +181,7 @@ function sourceOf(requests: Requests): () => Buffer | string {
 
 function work({ requests, total, seconds, rate = 0 }: Work): Promise<Done> {
   const { promise, resolve, reject } = Promise.withResolvers<Done>();
-  const done = { milliseconds: [] as number[], dueAt: [] as number[], codes: {} as Record<string, number> };
+  const done = { milliseconds: [] as number[], codes: {} as Record<string, number> };
   const next = sourceOf(requests);
   const begun = performance.now();
   const endAt = seconds === undefined ? Number.POSITIVE_INFINITY : begun + seconds * 1000;
@@ -227,7 +223,6 @@ function work({ requests, total, seconds, rate = 0 }: Work): Promise<Done> {
       end(code);
       if (code.startsWith('2')) {
         done.milliseconds.push(performance.now() - sentAt);
-        done.dueAt.push(sentAt - begun);
       } else if (total !== undefined) {
         reject(new Error(`the response was ${head.slice(0, 800)}`));
         return;

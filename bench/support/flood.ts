@@ -9,15 +9,12 @@ export interface Flooding {
   /** Index in the list of `createFloods`. */
   readonly flood: number;
   readonly seconds: number;
-  /** Attempts a second; 0: as many as possible. */
+  /** Attempts a second. */
   readonly rate: number;
 }
 
-export interface FloodOutcome {
-  readonly attempts: number;
-  /** Attempts by how they ended: a status code, a handshake that continued, a TLS alert, a closed connection. */
-  readonly ends: Readonly<Record<string, number>>;
-}
+/** Attempts by how they ended: a status code, a handshake that continued, a TLS alert, a closed connection. */
+export type FloodEnds = Readonly<Record<string, number>>;
 
 const AT_ONCE = 32;
 /** Another address than that of the other clients, because some limits are by address. */
@@ -26,7 +23,7 @@ const FROM = '127.0.0.2';
 const PATIENCE_MS = 8_000;
 
 /** Floods a server from 32 connections until the time is over. */
-export async function flood({ port, token, flood: index, seconds, rate }: Flooding): Promise<FloodOutcome> {
+export async function flood({ port, token, flood: index, seconds, rate }: Flooding): Promise<FloodEnds> {
   const kind = createFloods(token)[index];
   if (kind === undefined) throw new Error(`there is no flood ${index}`);
   const start = performance.now();
@@ -38,7 +35,7 @@ export async function flood({ port, token, flood: index, seconds, rate }: Floodi
     while (performance.now() < endAt) {
       const number = attempts;
       attempts += 1;
-      const wait = rate === 0 ? 0 : start + (number * 1000) / rate - performance.now();
+      const wait = start + (number * 1000) / rate - performance.now();
       if (wait > 0) await sleep(wait);
       if (performance.now() >= endAt) break;
       const socket = kept?.writable === true ? kept : open(kind, port);
@@ -50,7 +47,7 @@ export async function flood({ port, token, flood: index, seconds, rate }: Floodi
     kept?.destroy();
   };
   await Promise.all(Array.from({ length: AT_ONCE }, runConnection));
-  return { attempts, ends };
+  return ends;
 }
 
 function open({ over }: Flood, port: number): Socket {
