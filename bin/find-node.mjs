@@ -26,15 +26,6 @@ export function pinnedNode(from = import.meta.url) {
 }
 
 /**
- * The system's Node when it is new enough, else the pinned one.
- * @param {{ version: string, execPath: string, pinned: string | undefined }} candidates
- * @returns {string | undefined}
- */
-export function chooseNode({ version, execPath, pinned }) {
-  return isNewEnough(version) ? execPath : pinned;
-}
-
-/**
  * @param {string} version
  * @param {string} [folder] this one
  */

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { enableCompileCache } from './compile-cache.mjs';
-import { chooseNode, isNewEnough, noNodeMessage, pinnedNode } from './find-node.mjs';
+import { isNewEnough, noNodeMessage, pinnedNode } from './find-node.mjs';
 import { startFlags } from './heap-size.mjs';
 import { endLike, runChild } from './run-child.mjs';
 
@@ -38,10 +38,9 @@ export async function launch({ isMain }) {
     enableCompileCache();
     await import(entry.href);
   } else {
-    const version = process.versions.node;
-    const node = chooseNode({ version, execPath: process.execPath, pinned: pinnedNode() });
+    const node = pinnedNode();
     if (node === undefined) {
-      console.error(noNodeMessage(version));
+      console.error(noNodeMessage(process.versions.node));
       process.exitCode = 1;
     } else {
       endLike(await runChild(node, [...flags, ...itself], { lifeline: true }));

@@ -1,105 +1,73 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { textOf } from './run-command.mjs';
 
 /**
- * A package source of this machine: URIs, suites, and the fields about its signatures.
- * @typedef {{ uris: string[], suites: string[], trust: string[] }} AptSource
- */
-
-/** Fields of a stanza that name the trusted keys, or disable the check of signatures. */
-const TRUST_FIELDS = ['Signed-By', 'Trusted'];
-
-/**
- * Parses the stanzas of a `.sources` file.
+ * A package source for another suite of the archive that has the machine's release, with the same address and the same
+ * trusted keys; undefined if the text names no such archive.
+ * @param {string} file its name ends in `.sources` (stanzas) or `.list` (lines)
  * @param {string} text
- * @returns {AptSource[]}
- */
-export function parseStanzas(text) {
-  return text.split(/\n\s*\n/).flatMap((stanza) => {
-    /** @type {Map<string, string>} */
-    const fields = new Map();
-    let last = '';
-    for (const line of stanza.split('\n')) {
-      if (line.startsWith('#') || line.trim() === '') continue;
-      const field = /^([A-Za-z][\w-]*):\s*(.*)$/.exec(line);
-      if (field !== null) {
-        last = (field[1] ?? '').toLowerCase();
-        fields.set(last, field[2] ?? '');
-      } else {
-        // A continuation line: a key can be in the file itself.
-        fields.set(last, `${fields.get(last) ?? ''}\n${line}`);
-      }
-    }
-    const words = (/** @type {string} */ name) => (fields.get(name) ?? '').split(/\s+/).filter(Boolean);
-    if (!words('types').includes('deb') || fields.get('enabled')?.trim().toLowerCase() === 'no') return [];
-    const trust = TRUST_FIELDS.flatMap((name) => {
-      const value = fields.get(name.toLowerCase());
-      return value === undefined ? [] : [`${name}: ${value}`];
-    });
-    return [{ uris: words('uris'), suites: words('suites'), trust }];
-  });
-}
-
-/**
- * Parses the lines of a `.list` file: `deb [options] uri suite components`.
- * @param {string} text
- * @returns {AptSource[]}
- */
-export function parseLines(text) {
-  return text.split('\n').flatMap((line) => {
-    const match = /^deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)/.exec(line.trim());
-    if (match === null) return [];
-    const trust = (match[1] ?? '').split(/\s+/).flatMap((option) => {
-      const [name = '', value = ''] = option.split('=', 2);
-      const field = TRUST_FIELDS.find((one) => one.toLowerCase() === name.toLowerCase());
-      return field === undefined ? [] : [`${field}: ${value.replaceAll(',', ' ')}`];
-    });
-    return [{ uris: [match[2] ?? ''], suites: [match[3] ?? ''], trust }];
-  });
-}
-
-/**
- * All package sources of this machine.
- * @param {{ list: string, parts: string }} paths the sources file, and the folder of further files
- * @returns {AptSource[]}
- */
-export function readSources({ list, parts }) {
-  const files = [list, ...entries(parts).map((name) => join(parts, name))];
-  return files.flatMap((file) => {
-    const text = textOf(file);
-    if (text === undefined) return [];
-    return file.endsWith('.sources') ? parseStanzas(text) : parseLines(text);
-  });
-}
-
-/**
- * A stanza for another suite of the archive that has the machine's release; undefined if no source has it.
- * @param {readonly AptSource[]} sources
  * @param {string} release the code name of the machine's release
  * @param {string} suite
  */
-export function inSuite(sources, release, suite) {
-  const source = sources.find(({ suites, uris }) => suites.includes(release) && uris.length > 0);
-  if (source === undefined) return undefined;
-  return `${['Types: deb', `URIs: ${source.uris.join(' ')}`, `Suites: ${suite}`, 'Components: main', ...source.trust].join('\n')}\n`;
+export const inSuite = (file, text, release, suite) =>
+  file.endsWith('.sources') ? stanzaInSuite(text, release, suite) : lineInSuite(text, release, suite);
+
+/**
+ * @param {string} text
+ * @param {string} release
+ * @param {string} suite
+ */
+function stanzaInSuite(text, release, suite) {
+  const words = (/** @type {string} */ stanza, /** @type {string} */ field) =>
+    new RegExp(`^${field}:(.*)$`, 'im').exec(stanza)?.[1]?.trim().split(/\s+/) ?? [];
+  const stanza = text
+    .split(/\n\s*\n/)
+    .find(
+      (each) =>
+        words(each, 'types').includes('deb') &&
+        words(each, 'suites').includes(release) &&
+        words(each, 'enabled')[0]?.toLowerCase() !== 'no',
+    );
+  return stanza
+    ?.replace(/^types:.*$/im, 'Types: deb')
+    .replace(/^suites:.*$/im, `Suites: ${suite}`)
+    .replace(/^components:.*$/im, 'Components: main')
+    .concat('\n');
+}
+
+/**
+ * @param {string} text
+ * @param {string} release
+ * @param {string} suite
+ */
+function lineInSuite(text, release, suite) {
+  const line = new RegExp(`^(deb\\s+(?:\\[[^\\]]*\\]\\s+)?\\S+\\s+)${release}(?=\\s)`, 'm').exec(text);
+  return line === null ? undefined : `${line[1]}${suite} main\n`;
+}
+
+/**
+ * The same for the package sources of this machine, with the name of the file that it must have.
+ * @param {{ list: string, parts: string }} paths the sources file, and the folder of further files
+ * @param {string} release
+ * @param {string} suite
+ */
+export function sourceInSuite({ list, parts }, release, suite) {
+  for (const file of [list, ...filesIn(parts)]) {
+    const text = inSuite(file, textOf(file) ?? '', release, suite);
+    if (text !== undefined) return { name: file.endsWith('.sources') ? 'archive.sources' : 'archive.list', text };
+  }
+  return undefined;
 }
 
 /** @param {string} folder */
-function entries(folder) {
+function filesIn(folder) {
   try {
     return readdirSync(folder)
       .filter((name) => /\.(?:list|sources)$/.test(name))
-      .sort();
+      .sort()
+      .map((name) => join(folder, name));
   } catch {
     return [];
-  }
-}
-
-/** @param {string} file */
-function textOf(file) {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return undefined;
   }
 }

@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { inSuite, readSources } from './apt-sources.mjs';
-import { CommandError, run } from './run-command.mjs';
+import { sourceInSuite } from './apt-sources.mjs';
+import { CommandError, run, textOf } from './run-command.mjs';
 import { ROOT } from './setup.mjs';
 
 /**
@@ -20,14 +20,6 @@ const MAX_AGE_MS = 60 * 60 * 1000;
 /** Debian suites with recent enough releases, in the order in which they are tried. */
 const SUITES = ['trixie', 'stable', 'sid'];
 
-function releaseName() {
-  try {
-    return /^VERSION_CODENAME=(\S+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? '';
-  } catch {
-    return '';
-  }
-}
-
 /**
  * Paths in apt's configuration, by their option names.
  * @param {string[]} names
@@ -35,15 +27,6 @@ function releaseName() {
 export function aptPaths(...names) {
   const shell = run('apt-config', ['shell', ...names.flatMap((name, i) => [`P${i}`, name])]);
   return names.map((_, i) => new RegExp(`^P${i}='([^']*)'$`, 'm').exec(shell)?.[1] ?? '');
-}
-
-/** @param {string} path */
-function textOf(path) {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
 }
 
 /** @param {string} path */
@@ -60,13 +43,13 @@ function isRecent(path) {
  * @param {string} folder
  * @param {object} options
  * @param {string} options.status the installed packages, as in dpkg's file
- * @param {string} [options.sources] a stanza with the package sources; default: those of the machine
+ * @param {{ name: string, text: string }} [options.source] the package source; default: those of the machine
  */
-export function workFolder(folder, { status, sources }) {
+export function workFolder(folder, { status, source }) {
   const work = join(folder, 'work');
   rmSync(work, { recursive: true, force: true });
   const digest = createHash('sha256')
-    .update(sources ?? 'those of the machine')
+    .update(source?.text ?? 'those of the machine')
     .digest('hex');
   const shared = join(LISTS, digest.slice(0, 16));
   const folders = [`${work}/archives/partial`, `${work}/unpacked`, `${shared}/lists/partial`, `${shared}/cache`];
@@ -79,9 +62,9 @@ export function workFolder(folder, { status, sources }) {
   };
   /** @type {string[]} */
   const settings = [];
-  if (sources !== undefined) {
+  if (source !== undefined) {
     settings.push(
-      `Dir::Etc::sourcelist "${write('archive.sources', sources)}";`,
+      `Dir::Etc::sourcelist "${write(source.name, source.text)}";`,
       'Dir::Etc::sourceparts "-";',
       'Dir::Etc::preferences "-";',
       'Dir::Etc::preferencesparts "-";',
@@ -128,7 +111,7 @@ export function workFolder(folder, { status, sources }) {
         if (!(error instanceof CommandError)) throw error;
       }
     }
-    aptGet(...(sources === undefined ? [] : ['--error-on=any']), 'update');
+    aptGet(...(source === undefined ? [] : ['--error-on=any']), 'update');
     writeFileSync(updated, '');
     return aptGet(...args);
   };
@@ -137,11 +120,11 @@ export function workFolder(folder, { status, sources }) {
 
 /**
  * @param {string} folder
- * @param {string} sources
+ * @param {{ name: string, text: string }} source
  * @param {readonly string[]} packages
  */
-function downloadFrom(folder, sources, packages) {
-  const { work, aptGet } = workFolder(folder, { status: '', sources });
+function downloadFrom(folder, source, packages) {
+  const { work, aptGet } = workFolder(folder, { status: '', source });
   aptGet('download', ...packages);
   const archives = readdirSync(work).filter((name) => name.endsWith('.deb'));
   if (archives.length < packages.length) throw new CommandError(`apt-get download ${packages.join(' ')} is incomplete`);
@@ -159,16 +142,15 @@ function downloadFrom(folder, sources, packages) {
  * @returns {T}
  */
 export function withPackages(folder, packages, use, suites = SUITES) {
-  const release = releaseName();
+  const release = /^VERSION_CODENAME=(\S+)$/m.exec(textOf('/etc/os-release') ?? '')?.[1] ?? '';
   const [list = '', parts = ''] = aptPaths('Dir::Etc::sourcelist/f', 'Dir::Etc::sourceparts/d');
-  const sources = readSources({ list, parts });
   /** @type {string[]} */
   const problems = [];
   for (const suite of suites) {
-    const stanza = inSuite(sources, release, suite);
-    if (stanza === undefined) throw new CommandError(`no package source for the release "${release}" is configured`);
+    const source = sourceInSuite({ list, parts }, release, suite);
+    if (source === undefined) throw new CommandError(`no package source for the release "${release}" is configured`);
     try {
-      return use(downloadFrom(folder, stanza, packages));
+      return use(downloadFrom(folder, source, packages));
     } catch (error) {
       if (!(error instanceof CommandError)) throw error;
       problems.push(`${suite}: ${error.message}`);

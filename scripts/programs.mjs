@@ -3,11 +3,11 @@
  * unpacked from the package archive of this machine, without installing them. If one cannot be provided, its tests are
  * skipped and report why.
  */
-import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { unpackProgram } from './debian-packages.mjs';
-import { run } from './run-command.mjs';
+import { run, textOf } from './run-command.mjs';
 
 /**
  * @typedef {object} Program
@@ -107,37 +107,31 @@ export function goEnvironment() {
 const SHELL = 'chromium-headless-shell';
 const CHROMIUM_NAMES = [SHELL, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
-/** Chromium needs dozens of libraries, so it is installed, which only root can do. @type {Program} */
-export const chromium = {
-  name: 'Chromium',
+/**
+ * A program of the machine. If it is missing, one of these packages is installed, which only root can do.
+ * @param {string} name
+ * @param {{ commands: string[], packages: string[], given?: string | undefined }} facts `given`: its path
+ */
+const ofMachine = (name, { commands, packages, given }) => ({
+  name,
   get path() {
-    const given = process.env.CLUSTERPASS_TEST_CHROMIUM;
     if (given) return isProgram(given) ? given : undefined;
-    return onPath(CHROMIUM_NAMES);
+    return onPath(commands);
   },
-  problem: join(CACHE, 'chromium/problem.txt'),
-  install: () => installFirst(SHELL, 'chromium'),
-};
+  problem: join(CACHE, name.toLowerCase(), 'problem.txt'),
+  install: () => installFirst(...packages),
+});
 
-/** The C compiler of the machine, with the headers of its C library. @type {Program} */
-export const compiler = {
-  name: 'gcc',
-  get path() {
-    return onPath(['gcc']);
-  },
-  problem: join(CACHE, 'gcc/problem.txt'),
-  install: () => installFirst('build-essential'),
-};
-
-/** Makes network namespaces, and runs programs in them. @type {Program} */
-export const ip = {
-  name: 'ip',
-  get path() {
-    return onPath(['ip']);
-  },
-  problem: join(CACHE, 'ip/problem.txt'),
-  install: () => installFirst('iproute2'),
-};
+/** Chromium needs dozens of libraries, so it is installed. */
+export const chromium = ofMachine('Chromium', {
+  commands: CHROMIUM_NAMES,
+  packages: [SHELL, 'chromium'],
+  given: process.env.CLUSTERPASS_TEST_CHROMIUM,
+});
+/** The C compiler of the machine, with the headers of its C library. */
+export const compiler = ofMachine('gcc', { commands: ['gcc'], packages: ['build-essential'] });
+/** Makes network namespaces, and runs programs in them. */
+export const ip = ofMachine('ip', { commands: ['ip'], packages: ['iproute2'] });
 
 /** @param {string[]} names */
 function onPath(names) {
@@ -186,11 +180,7 @@ function isProgram(path) {
  */
 export function whyMissing({ name, path, problem }) {
   if (path !== undefined && isProgram(path)) return undefined;
-  try {
-    return readFileSync(problem, 'utf8').trim();
-  } catch {
-    return `${name} is not installed: run node scripts/programs.mjs`;
-  }
+  return textOf(problem)?.trim() ?? `${name} is not installed: run node scripts/programs.mjs`;
 }
 
 /**

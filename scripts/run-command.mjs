@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 
 /** A program failed, or could not be used. */
 export class CommandError extends Error {}
@@ -21,4 +22,16 @@ export function run(command, args, cwd) {
   const line =
     `${stderr ?? ''}`.split('\n').find((text) => text.startsWith('E: ')) ?? error?.message ?? `exit ${status}`;
   throw new CommandError(`${command} ${args.at(-1)}: ${line.trim()}`);
+}
+
+/**
+ * The text of a file; undefined if it cannot be read.
+ * @param {string} path
+ */
+export function textOf(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
 }

@@ -7,8 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runChild } from '../bin/run-child.mjs';
+import { ROOT } from './setup.mjs';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const CONSOLE_DIST = join(ROOT, 'console/dist');
 /** The file in a build with the hash of its sources. */
 export const SOURCES_NOTE = 'sources.txt';

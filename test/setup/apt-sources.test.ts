@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inSuite, parseLines, parseStanzas } from '../../scripts/apt-sources.mjs';
+import { inSuite } from '../../scripts/apt-sources.mjs';
 
 /** kubectl comes from the package archive of the machine, in another suite. */
 
@@ -27,24 +27,26 @@ Suites: bookworm
 `;
 
 describe('sources of packages', () => {
-  it('stanzas: only enabled ones, with binary packages', () => {
-    expect(parseStanzas(STANZAS).map(({ uris }) => uris)).toEqual([
-      ['https://mirror.example/debian'],
-      ['https://mirror.example/debian-security'],
-    ]);
+  it('the same archive in another suite, trusted as before', () => {
+    expect(inSuite('debian.sources', STANZAS, 'bookworm', 'trixie')).toBe(
+      [
+        ...['# a comment', 'Types: deb', '# another one', 'URIs: https://mirror.example/debian', 'Suites: trixie'],
+        ...['Components: main', 'Signed-By: /usr/share/keyrings/archive.gpg', ''],
+      ].join('\n'),
+    );
   });
 
-  it('the same archive in another suite, trusted as before', () => {
-    expect(inSuite(parseStanzas(STANZAS), 'bookworm', 'trixie')).toBe(
-      'Types: deb\nURIs: https://mirror.example/debian\nSuites: trixie\nComponents: main\nSigned-By: /usr/share/keyrings/archive.gpg\n',
-    );
-    expect(inSuite(parseStanzas(STANZAS), 'jammy', 'trixie')).toBeUndefined();
+  it.each([
+    ['of another release', 'jammy', STANZAS],
+    ['that is off, or has sources only', 'bookworm', STANZAS.slice(STANZAS.indexOf('bookworm-security'))],
+  ])('no archive %s', (_, release, text) => {
+    expect(inSuite('debian.sources', text, release, 'trixie')).toBeUndefined();
   });
 
   it('a key inside the file is kept completely', () => {
     const key = ' -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n -----END PGP PUBLIC KEY BLOCK-----';
     const stanza = `Types: deb\nURIs: https://m.example/d\nSuites: bookworm\nSigned-By:\n${key}\n`;
-    expect(inSuite(parseStanzas(stanza), 'bookworm', 'sid')).toContain(`Signed-By: \n${key}\n`);
+    expect(inSuite('debian.sources', stanza, 'bookworm', 'sid')).toContain(`Suites: sid\nSigned-By:\n${key}\n`);
   });
 
   it('lines', () => {
@@ -53,8 +55,8 @@ describe('sources of packages', () => {
       'deb-src https://no.example/debian bookworm main',
       'deb [arch=amd64 signed-by=/k/a.gpg,/k/b.gpg] https://m.example/debian bookworm main',
     ].join('\n');
-    expect(inSuite(parseLines(lines), 'bookworm', 'sid')).toBe(
-      'Types: deb\nURIs: https://m.example/debian\nSuites: sid\nComponents: main\nSigned-By: /k/a.gpg /k/b.gpg\n',
+    expect(inSuite('sources.list', lines, 'bookworm', 'sid')).toBe(
+      'deb [arch=amd64 signed-by=/k/a.gpg,/k/b.gpg] https://m.example/debian sid main\n',
     );
   });
 });
