@@ -23,32 +23,36 @@ export function openApiDocument(served: ServedVersion, productVersion: string): 
   };
 }
 
-type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+/** The method of each verb, the action in the words of Kubernetes, and what it does. */
+const VERBS: Readonly<Record<Verb, readonly [method: string, action: string, does: string]>> = {
+  get: ['get', 'get', 'Read one'],
+  list: ['get', 'list', 'List or watch objects of kind'],
+  watch: ['get', 'watchlist', 'Watch objects of kind'],
+  create: ['post', 'post', 'Create a'],
+  update: ['put', 'put', 'Replace one'],
+  patch: ['patch', 'patch', 'Change parts of one'],
+  delete: ['delete', 'delete', 'Delete one'],
+  deletecollection: ['delete', 'deletecollection', 'Delete all or the selected objects of kind'],
+};
 
-/** Methods of the collection and of the item. A watch is a list with a parameter. */
-const COLLECTION: readonly [Method, Verb][] = [
-  ['get', 'list'],
-  ['post', 'create'],
-  ['delete', 'deletecollection'],
-];
-const ITEM: readonly [Method, Verb][] = [
-  ['get', 'get'],
-  ['put', 'update'],
-  ['patch', 'patch'],
-  ['delete', 'delete'],
-];
+/** A watch is a list with a parameter. */
+const COLLECTION: readonly Verb[] = ['list', 'create', 'deletecollection'];
+const ITEM: readonly Verb[] = ['get', 'update', 'patch', 'delete'];
 /** With `create` for tokens. */
-const SUBRESOURCE: readonly [Method, Verb][] = [...ITEM, ['post', 'create']];
+const SUBRESOURCE: readonly Verb[] = [...ITEM, 'create'];
 
-function pathsOf(served: ServedVersion, resource: ServedResource, components: SchemaComponents): Record<string, Json> {
+/** The paths of a resource or a subresource, with their operations. */
+export function pathsOf(
+  served: ServedVersion,
+  resource: ServedResource,
+  components: SchemaComponents,
+): Record<string, Json> {
   const { kind, subresource } = resource;
   const root = pathOf(served);
   const collection = `${root}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.resource}`;
-  const operations = (methods: readonly [Method, Verb][], verbs: readonly Verb[]): Json =>
+  const operations = (of: readonly Verb[], verbs: readonly Verb[]): Json =>
     Object.fromEntries(
-      methods
-        .filter(([, verb]) => verbs.includes(verb))
-        .map(([method, verb]) => [method, operation(resource, verb, components)]),
+      of.filter((verb) => verbs.includes(verb)).map((verb) => [VERBS[verb][0], operation(resource, verb, components)]),
     );
   const namespace = kind.namespaced ? [pathParameter('namespace', 'The namespace of the object.')] : [];
   const name = pathParameter('name', `The name of the ${kind.kind}.`);
@@ -68,27 +72,6 @@ function pathsOf(served: ServedVersion, resource: ServedResource, components: Sc
   };
 }
 
-const ACTIONS: Readonly<Record<Verb, string>> = {
-  get: 'get',
-  list: 'list',
-  watch: 'watchlist',
-  create: 'post',
-  update: 'put',
-  patch: 'patch',
-  delete: 'delete',
-  deletecollection: 'deletecollection',
-};
-const DESCRIPTIONS: Readonly<Record<Verb, string>> = {
-  get: 'Read one',
-  list: 'List or watch objects of kind',
-  watch: 'Watch objects of kind',
-  create: 'Create a',
-  update: 'Replace one',
-  patch: 'Change parts of one',
-  delete: 'Delete one',
-  deletecollection: 'Delete all or the selected objects of kind',
-};
-
 const JSON_TYPE = 'application/json';
 const YAML_TYPE = 'application/yaml';
 
@@ -101,9 +84,10 @@ function operation({ kind, subresource, body }: ServedResource, verb: Verb, comp
         ? STATUS(components)
         : schema;
   const code = verb === 'create' ? '201' : '200';
+  const [, action, does] = VERBS[verb];
   const answer = content([JSON_TYPE, YAML_TYPE], answered);
   return {
-    description: `${DESCRIPTIONS[verb]} ${body.kind}${subresource === '' || subresource === 'token' ? '' : ` (${subresource})`}`,
+    description: `${does} ${body.kind}${subresource === '' || subresource === 'token' ? '' : ` (${subresource})`}`,
     parameters: queryParameters(verb),
     ...requestBody(kind.style, verb, schema, components),
     responses: {
@@ -112,7 +96,7 @@ function operation({ kind, subresource, body }: ServedResource, verb: Verb, comp
       ...(verb === 'patch' ? { '201': { description: 'Created', content: answer } } : {}),
       '401': { description: 'Unauthorized' },
     },
-    'x-kubernetes-action': ACTIONS[verb],
+    'x-kubernetes-action': action,
     'x-kubernetes-group-version-kind': { group: body.group, kind: body.kind, version: body.version },
   };
 }

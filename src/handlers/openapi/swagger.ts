@@ -1,8 +1,6 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { pathOf } from '../discovery/legacy-discovery.ts';
-import type { ServedResource, ServedVersion } from '../discovery/served-resources.ts';
-import { patchMediaTypes } from '../write/patch.ts';
-import { queryParameters } from './operation-parameters.ts';
+import type { ServedVersion } from '../discovery/served-resources.ts';
+import { pathsOf } from './document.ts';
 import { type Json, SchemaComponents } from './schemas.ts';
 
 /**
@@ -14,11 +12,15 @@ import { type Json, SchemaComponents } from './schemas.ts';
  */
 export function swaggerDocument(served: readonly ServedVersion[], productVersion: string): Json {
   const components = new SchemaComponents();
+  // Of operations that are not in this document.
+  const unused = new SchemaComponents();
   const paths: Record<string, Json> = {};
   for (const version of served) {
     for (const resource of version.resources.filter(({ subresource }) => subresource === '')) {
       components.body(resource.kind);
-      if (resource.verbs.includes('patch')) paths[itemPath(version, resource)] = { patch: patchOperation(resource) };
+      for (const [path, item] of Object.entries(pathsOf(version, resource, unused))) {
+        if (item.patch !== undefined) paths[path] = { patch: patchOperation(item) };
+      }
     }
   }
   const definitions = Object.entries(components.all).map(([name, schema]) => [name, asSwagger(schema)]);
@@ -30,42 +32,26 @@ export function swaggerDocument(served: readonly ServedVersion[], productVersion
   };
 }
 
-const itemPath = (version: ServedVersion, { kind }: ServedResource): string =>
-  `${pathOf(version)}${kind.namespaced ? '/namespaces/{namespace}' : ''}/${kind.resource}/{name}`;
-
-interface SwaggerParameter {
-  readonly name: string;
-  readonly in: 'query' | 'path';
-  readonly description: string;
-  readonly required: boolean;
-  readonly type: string;
-}
-
-function patchOperation({ kind, body }: ServedResource): Json {
-  const path = (name: 'name' | 'namespace'): SwaggerParameter => ({
-    name,
-    in: 'path',
-    description: `The ${name} of the ${name === 'name' ? kind.kind : 'object'}.`,
-    required: true,
-    type: 'string',
-  });
-  const query = queryParameters('patch').map(
-    (parameter): SwaggerParameter => ({
-      name: String(parameter.name),
-      in: 'query',
-      description: String(parameter.description),
-      required: false,
-      type: String((parameter.schema as Json).type),
-    }),
-  );
+/** The PATCH operation of a path as OpenAPI 2.0 has it. */
+function patchOperation({ patch, parameters: ofPath }: Json): Json {
+  const { parameters, requestBody, responses, ...operation } = patch as Json;
   return {
-    description: `Change parts of one ${body.kind}`,
-    consumes: patchMediaTypes(kind.style),
+    ...operation,
+    consumes: Object.keys((requestBody as { content: Json }).content),
     produces: ['application/json', 'application/yaml'],
-    parameters: [path('name'), ...(kind.namespaced ? [path('namespace')] : []), ...query],
-    responses: { '200': { description: 'OK' }, '401': { description: 'Unauthorized' } },
-    'x-kubernetes-action': 'patch',
-    'x-kubernetes-group-version-kind': { group: body.group, kind: body.kind, version: body.version },
+    parameters: [...(ofPath as Json[]), ...(parameters as Json[])].map(
+      ({ required = false, schema, ...parameter }) => ({
+        ...parameter,
+        required,
+        type: (schema as Json).type,
+      }),
+    ),
+    responses: Object.fromEntries(
+      Object.entries(responses as Readonly<Record<string, Json>>).map(([code, { description }]) => [
+        code,
+        { description },
+      ]),
+    ),
   };
 }
 
@@ -88,115 +74,115 @@ export const SWAGGER_PROTOBUF = {
   answered: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
 } as const;
 
-/** The Swagger document as protobuf. The field numbers are those of gnostic's `OpenAPIv2.proto`. */
-export function swaggerProtobuf({ swagger, info, paths, definitions }: Json): Uint8Array {
-  const { title, version } = info as Json;
-  return message(
-    text(1, swagger),
-    inner(2, message(text(1, title), text(2, version))),
-    inner(8, pathsMessage(paths as Json)),
-    inner(9, named(1, definitions)),
-  );
+/** Writes a value as a field of a message. */
+type Encode = (writer: BinaryWriter, number: number, value: unknown) => void;
+
+const text: Encode = (writer, number, value) => writer.tag(number, WireType.LengthDelimited).string(String(value));
+const whole: Encode = (writer, number, value) => writer.tag(number, WireType.Varint).int64(Number(value));
+const flag: Encode = (writer, number, value) => value === true && writer.tag(number, WireType.Varint).bool(true);
+
+const each =
+  (item: Encode): Encode =>
+  (writer, number, values) => {
+    for (const value of values as readonly unknown[]) item(writer, number, value);
+  };
+
+function message(writer: BinaryWriter, number: number, write: () => void): void {
+  writer.tag(number, WireType.LengthDelimited).fork();
+  write();
+  writer.join();
 }
 
-/** Paths, NamedPathItem, PathItem. */
-const pathsMessage = (paths: Json): Uint8Array =>
-  message(
-    ...Object.entries(paths).map(([path, item]) => {
-      const operation = operationMessage((item as { patch: Json }).patch);
-      return inner(2, message(text(1, path), inner(2, message(inner(8, operation)))));
-    }),
-  );
+/** A message with this field only. */
+const inside =
+  (field: number, encode: Encode): Encode =>
+  (writer, number, value) =>
+    message(writer, number, () => encode(writer, field, value));
 
-function operationMessage(operation: Json): Uint8Array {
-  const { description, produces, consumes, parameters, responses } = operation;
-  return message(
-    text(3, description),
-    ...(produces as string[]).map((type) => text(6, type)),
-    ...(consumes as string[]).map((type) => text(7, type)),
-    ...(parameters as SwaggerParameter[]).map((parameter) => inner(8, parameterMessage(parameter))),
-    inner(
-      9,
-      message(
-        ...Object.entries(responses as Readonly<Record<string, Json>>).map(([code, response]) =>
-          // NamedResponseValue, ResponseValue, Response.
-          inner(1, message(text(1, code), inner(2, message(inner(1, message(text(1, response.description))))))),
-        ),
-      ),
-    ),
-    ...extensions(13, operation),
-  );
+/** A map: protobuf has a list of pairs in its place. */
+const named =
+  (encode: Encode): Encode =>
+  (writer, number, map) => {
+    for (const [name, value] of Object.entries(map as Json)) {
+      message(writer, number, () => {
+        text(writer, 1, name);
+        encode(writer, 2, value);
+      });
+    }
+  };
+
+type Fields = Readonly<Record<string, readonly [number, Encode]>>;
+
+/** `extensions`: the field of the members that begin with `x-`. */
+const object =
+  (fields: Fields, extensions?: number): Encode =>
+  (writer, number, value) =>
+    message(writer, number, () => writeFields(writer, fields, value as Json, extensions));
+
+function writeFields(writer: BinaryWriter, fields: Fields, members: Json, extensions?: number): void {
+  for (const [name, [field, encode]] of Object.entries(fields)) {
+    if (members[name] !== undefined) encode(writer, field, members[name]);
+  }
+  if (extensions === undefined) return;
+  // The value of an extension is YAML, and JSON is YAML.
+  const extended = Object.entries(members).filter(([name]) => name.startsWith('x-'));
+  const texts = extended.map(([name, value]) => [name, JSON.stringify(value)]);
+  named(inside(2, text))(writer, extensions, Object.fromEntries(texts));
 }
+
+const schema: Encode = (...field) => SCHEMA(...field);
+const SCHEMA = object(
+  {
+    $ref: [1, text],
+    format: [2, text],
+    description: [4, text],
+    maxLength: [11, whole],
+    maxItems: [14, whole],
+    maxProperties: [17, whole],
+    required: [19, each(text)],
+    additionalProperties: [21, inside(1, schema)],
+    type: [22, inside(1, text)],
+    items: [23, inside(1, schema)],
+    properties: [25, inside(1, named(schema))],
+  },
+  31,
+);
 
 /** ParametersItem, Parameter, NonBodyParameter, and the parameter itself. */
-function parameterMessage({ required, in: where, description, name, type }: SwaggerParameter): Uint8Array {
-  const isQuery = where === 'query';
-  const parameter = message(
-    flag(1, required),
-    text(2, where),
-    text(3, description),
-    text(4, name),
-    text(isQuery ? 6 : 5, type),
-  );
-  return message(inner(1, message(inner(2, message(inner(isQuery ? 3 : 4, parameter))))));
-}
+const parameterOf = (field: number, type: number): Encode => {
+  const fields: Fields = {
+    required: [1, flag],
+    in: [2, text],
+    description: [3, text],
+    name: [4, text],
+    type: [type, text],
+  };
+  return inside(1, inside(2, inside(field, object(fields))));
+};
+const PARAMETERS: Readonly<Record<string, Encode>> = { query: parameterOf(3, 6), path: parameterOf(4, 5) };
 
-type Field = (writer: BinaryWriter) => void;
+const OPERATION = object(
+  {
+    description: [3, text],
+    produces: [6, each(text)],
+    consumes: [7, each(text)],
+    parameters: [8, each((writer, number, value) => PARAMETERS[String((value as Json).in)]?.(writer, number, value))],
+    responses: [9, inside(1, named(inside(1, object({ description: [1, text] }))))],
+  },
+  13,
+);
 
-function message(...fields: readonly Field[]): Uint8Array {
+/** The messages of gnostic's `OpenAPIv2.proto`, with their field numbers. */
+const DOCUMENT: Fields = {
+  swagger: [1, text],
+  info: [2, object({ title: [1, text], version: [2, text] })],
+  paths: [8, inside(2, named(object({ patch: [8, OPERATION] })))],
+  definitions: [9, inside(1, named(schema))],
+};
+
+/** The Swagger document as protobuf. */
+export function swaggerProtobuf(document: Json): Uint8Array {
   const writer = new BinaryWriter();
-  for (const field of fields) field(writer);
+  writeFields(writer, DOCUMENT, document);
   return writer.finish();
 }
-
-const nothing: Field = () => {};
-
-const text = (number: number, value: unknown): Field =>
-  typeof value === 'string' ? (writer) => writer.tag(number, WireType.LengthDelimited).string(value) : nothing;
-
-const whole = (number: number, value: unknown): Field =>
-  typeof value === 'number' ? (writer) => writer.tag(number, WireType.Varint).int64(value) : nothing;
-
-const flag = (number: number, value: boolean): Field =>
-  value ? (writer) => writer.tag(number, WireType.Varint).bool(true) : nothing;
-
-const inner =
-  (number: number, bytes: Uint8Array): Field =>
-  (writer) =>
-    writer.tag(number, WireType.LengthDelimited).bytes(bytes);
-
-const given = (value: unknown, field: (value: Json) => Field): Field =>
-  typeof value === 'object' && value !== null ? field(value as Json) : nothing;
-
-/** Protobuf encodes a map as a list of pairs. */
-const named = (number: number, schemas: unknown): Uint8Array =>
-  message(
-    ...Object.entries(schemas as Json).map(([name, schema]) =>
-      inner(number, message(text(1, name), inner(2, schemaMessage(schema as Json)))),
-    ),
-  );
-
-function schemaMessage(schema: Json): Uint8Array {
-  const { $ref, format, description, maxLength, maxItems, maxProperties } = schema;
-  const { required, additionalProperties, type, items } = schema;
-  return message(
-    text(1, $ref),
-    text(2, format),
-    text(4, description),
-    whole(11, maxLength),
-    whole(14, maxItems),
-    whole(17, maxProperties),
-    ...(Array.isArray(required) ? required : []).map((name) => text(19, name)),
-    given(additionalProperties, (value) => inner(21, message(inner(1, schemaMessage(value))))),
-    type === undefined ? nothing : inner(22, message(text(1, type))),
-    given(items, (value) => inner(23, message(inner(1, schemaMessage(value))))),
-    given(schema.properties, (value) => inner(25, named(1, value))),
-    ...extensions(31, schema),
-  );
-}
-
-/** The value of an extension is YAML, and JSON is YAML. */
-const extensions = (number: number, of: Json): Field[] =>
-  Object.entries(of)
-    .filter(([name]) => name.startsWith('x-'))
-    .map(([name, value]) => inner(number, message(text(1, name), inner(2, message(text(2, JSON.stringify(value)))))));
