@@ -79,6 +79,9 @@ export interface LeafShape {
   readonly maxLength: number;
 }
 
+/** Of a value without a schema: one value for patches, and what Go holds in a map, with sorted keys, for encoders. */
+export const UNKNOWN_SHAPE: Shape = { type: 'any', goType: 'interface {}', maxLength: Number.POSITIVE_INFINITY };
+
 /**
  * The keywords that shapes and OpenAPI are made of: those of JSON Schema that TypeBox writes (`patternProperties` is
  * how it writes a Record), and ours, which BodyType explains.
@@ -107,7 +110,7 @@ export interface SchemaNode {
 }
 
 /** The two fields of a `BodyType` that describe its content: a JSON Schema, and the shape that is derived from it. */
-export function bodySchema(schema: TSchema): { readonly schema: TSchema; readonly shape: StructShape } {
+export function bodySchema<T extends TSchema>(schema: T): { readonly schema: T; readonly shape: StructShape } {
   const shape = compile(schema as SchemaNode);
   if (shape.type !== 'struct') throw new TypeError('the schema of a body must be an object');
   return { schema, shape };

@@ -1,8 +1,8 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { grantReview } from './grant-reviews.ts';
-import { flag, int64, list, part, struct, text, texts, timestamp } from './meta.ts';
+import { type BodyOf, flag, int64, list, part, struct, text, texts, timestamp } from './meta.ts';
 
-const SpecSchema = struct('AuditEventReviewSpec', 'Which events.', {
+const SpecSchema = part('AuditEventReviewSpec', 'Which events.', {
   cluster: text('Only events about this cluster. Below the path of a cluster it is that cluster.'),
   user: text('Only events of this user, or of callers who acted as this user.'),
   credentialID: text('Only events that issued, revoked or used the token with this id (`jti`).'),
@@ -43,7 +43,7 @@ export const auditEventReviewType = grantReview(
   'AuditEventReview',
   'The last events of the audit log, from the memory of the process that answers. The files are the record.',
   {
-    spec: Type.Optional(SpecSchema),
+    spec: SpecSchema,
     status: part('AuditEventReviewStatus', '', {
       events: list(EventSchema, { description: 'The newest first.' }),
       incomplete: flag('True when there are more events than are listed.'),
@@ -54,9 +54,6 @@ export const auditEventReviewType = grantReview(
   },
 );
 
-/** The fields that callers send. */
-export interface AuditEventReview {
-  spec?: Static<typeof SpecSchema>;
-}
+export type AuditEventReview = BodyOf<typeof auditEventReviewType>;
 
 export type AuditEventSummary = Readonly<Static<typeof EventSchema>>;

@@ -1,9 +1,18 @@
-import { type GrantPath, grantReview, via } from './grant-reviews.ts';
-import { flag, list, part, stringMap, struct, text } from './meta.ts';
+import type { Static } from 'typebox';
+import { grantReview, via } from './grant-reviews.ts';
+import { always, type BodyOf, flag, list, part, type Read, stringMap, struct, text } from './meta.ts';
 
-const subjects = list(
-  struct('GrantSubject', '', { kind: text('`User`, `Group` or `ServiceAccount`.'), namespace: text(), name: text() }),
-);
+const SubjectSchema = struct('GrantSubject', '', {
+  kind: always(text('`User`, `Group` or `ServiceAccount`.')),
+  namespace: text(),
+  name: always(text()),
+});
+
+const GrantSchema = struct('ClusterGrant', '', {
+  ...via,
+  subjects: always(list(SubjectSchema)),
+  change: always(text<'' | 'Begins' | 'Ends'>('`Begins`, `Ends`, or empty for a binding that holds before and after.')),
+});
 
 /** Bindings select clusters by labels: what a change of labels gives to whom, and takes from whom. */
 export const clusterGrantReviewType = grantReview(
@@ -16,26 +25,14 @@ export const clusterGrantReviewType = grantReview(
       }),
     }),
     status: part('ClusterGrantReviewStatus', '', {
-      grants: list(
-        struct('ClusterGrant', '', {
-          ...via,
-          subjects,
-          change: text('`Begins`, `Ends`, or empty for a binding that holds before and after.'),
-        }),
-      ),
+      grants: list(GrantSchema),
       incomplete: flag('True when you may not get all bindings, or when there are more than are listed.'),
       evaluationError: text('Why the list is incomplete.'),
     }),
   },
 );
 
-/** The fields that callers send. */
-export interface ClusterGrantReview {
-  spec?: { labels?: Record<string, string> };
-}
+export type ClusterGrantReview = BodyOf<typeof clusterGrantReviewType>;
 
 /** A binding that holds in a cluster, or would. */
-export interface ClusterGrant extends GrantPath {
-  readonly subjects: readonly { readonly kind: string; readonly namespace?: string; readonly name: string }[];
-  readonly change: '' | 'Begins' | 'Ends';
-}
+export type ClusterGrant = Read<Static<typeof GrantSchema>>;

@@ -1,8 +1,10 @@
-import type { Type } from 'typebox';
+import type { Static, TProperties } from 'typebox';
 import type { Grant } from '../decision.ts';
-import type { ObjectMeta, VirtualType } from '../kind.ts';
-import type { GivenTerms } from '../reach.ts';
+import type { VirtualType } from '../kind.ts';
+import type { ReachAction } from '../reach.ts';
 import {
+  always,
+  type BodyOf,
   CLUSTERPASS_GROUP,
   CLUSTERPASS_VERSION,
   flag,
@@ -10,50 +12,53 @@ import {
   kindSchema,
   list,
   part,
+  type Read,
   struct,
   text,
   texts,
   timestamp,
 } from './meta.ts';
-import { attributes, type NonResourceAttributes, type ResourceAttributes } from './reviews.ts';
+import { attributes } from './reviews.ts';
 
 /** Reviews for those who run the fleet: who may do something, and what a subject reaches. */
 
-export const grantReview = (
-  kind: string,
-  description: string,
-  fields: Record<string, ReturnType<typeof Type.Optional>>,
-): VirtualType => ({
-  group: CLUSTERPASS_GROUP,
-  version: CLUSTERPASS_VERSION,
-  style: 'builtin',
-  shortNames: [],
-  namespaced: false,
-  ...kindSchema(kind, description, fields),
-});
+export const grantReview = <P extends TProperties>(kind: string, description: string, fields: P) =>
+  ({
+    group: CLUSTERPASS_GROUP,
+    version: CLUSTERPASS_VERSION,
+    style: 'builtin',
+    shortNames: [],
+    namespaced: false,
+    ...kindSchema(kind, description, fields),
+  }) satisfies VirtualType;
 
-const reference = (goType: string, description: string) =>
-  part(goType, description, { kind: text(), namespace: text(), name: text() });
+const reference = <Kind extends string>(goType: string, description: string) =>
+  part(goType, description, { kind: always(text<Kind>()), namespace: text(), name: always(text()) });
 
 export const via = {
-  binding: reference('BindingReference', 'The binding. Absent when none is needed, or when you may not read it.'),
+  binding: reference<Grant['kind']>(
+    'BindingReference',
+    'The binding. Absent when none is needed, or when you may not read it.',
+  ),
   role: reference('RoleReference', 'The role of the binding.'),
 };
 
 const given = struct('Given', 'One thing that a binding gives in a cluster.', {
-  action: text(
-    '`See`, `AccountPasses`, `ReviewedPasses` (after an approval), `OwnPasses` (as a person), `AskForAccess`, ' +
-      '`Approve`, `ActAsUser`, `ActAsGroup`, `ActAsAccount`, `Change` (of the Cluster object) or `Grant` (writes roles ' +
-      'or bindings).',
+  action: always(
+    text<ReachAction>(
+      '`See`, `AccountPasses`, `ReviewedPasses` (after an approval), `OwnPasses` (as a person), `AskForAccess`, ' +
+        '`Approve`, `ActAsUser`, `ActAsGroup`, `ActAsAccount`, `Change` (of the Cluster object) or `Grant` (writes ' +
+        'roles or bindings).',
+    ),
   ),
   namespaces: texts('The namespaces for which it is given; absent for all.'),
   names: texts('The names for which it is given; absent for all.'),
 });
 
 const grantedSubject = struct('GrantedSubject', 'A subject of a binding that allows it.', {
-  kind: text('`User`, `Group` or `ServiceAccount`.'),
+  kind: always(text<'User' | 'Group' | 'ServiceAccount'>('`User`, `Group` or `ServiceAccount`.')),
   namespace: text(),
-  name: text(),
+  name: always(text()),
   resourceNames: texts('If no name was asked about: the names for which it is allowed; absent for all.'),
   gives: list(given, { description: 'With `reach`: what the binding gives to the subject in the cluster.' }),
   ...via,
@@ -61,6 +66,11 @@ const grantedSubject = struct('GrantedSubject', 'A subject of a binding that all
   agents: text('`Allow`: agents may ask for passes through the binding, too.'),
   approval: text('Who approves passes through the binding, as in its `spec.approval.by`.'),
   maxPassSeconds: int64('The longest pass through the binding; absent if it sets none.'),
+});
+
+const reachedCluster = struct('ReachedCluster', '', {
+  name: always(text()),
+  subjects: always(list(grantedSubject, { description: 'As in a ResourceAccessReview with `reach`.' })),
 });
 
 const completeness = {
@@ -93,49 +103,19 @@ export const subjectReachReviewType = grantReview(
       continue: text('The `status.continue` of the review before.'),
     }),
     status: part('SubjectReachReviewStatus', '', {
-      clusters: list(
-        struct('ReachedCluster', '', {
-          name: text(),
-          subjects: list(grantedSubject, { description: 'As in a ResourceAccessReview with `reach`.' }),
-        }),
-      ),
+      clusters: list(reachedCluster),
       continue: text('Set when there are further clusters.'),
       ...completeness,
     }),
   },
 );
 
-/** The fields that callers send. */
-export interface ResourceAccessReview {
-  metadata?: ObjectMeta;
-  spec?: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes; reach?: boolean };
-}
-
-export interface SubjectReachReview {
-  spec?: { user?: string; groups?: string[]; limit?: number; continue?: string };
-}
-
-interface ObjectReference {
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-}
+export type ResourceAccessReview = BodyOf<typeof resourceAccessReviewType>;
+export type SubjectReachReview = BodyOf<typeof subjectReachReviewType>;
 
 /** The binding and the role behind a permission. */
-export interface GrantPath {
-  readonly binding?: ObjectReference & { readonly kind: Grant['kind'] };
-  readonly role?: ObjectReference;
-}
+export type GrantPath = Pick<GrantedSubject, 'binding' | 'role'>;
 
-export interface GrantedSubject extends GrantPath, GivenTerms {
-  readonly kind: 'User' | 'Group' | 'ServiceAccount';
-  readonly namespace?: string;
-  readonly name: string;
-  readonly resourceNames?: readonly string[];
-  readonly expiresAt?: string;
-}
+export type GrantedSubject = Read<Static<typeof grantedSubject>>;
 
-export interface ReachedCluster {
-  readonly name: string;
-  readonly subjects: readonly GrantedSubject[];
-}
+export type ReachedCluster = Read<Static<typeof reachedCluster>>;

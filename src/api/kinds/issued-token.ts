@@ -1,8 +1,9 @@
+import { type Static, Type } from 'typebox';
 import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { isTokenId } from '../names.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { kindSchema, part, selectable, text, texts, timestamp } from './meta.ts';
+import { always, kindSchema, part, selectable, struct, text, texts, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
 /** On every IssuedToken: equal for the tokens that one caller requested. */
@@ -18,21 +19,34 @@ export const COUNTED_LABEL = 'clusterpass.dev/counted-for';
 /** The uid of the FleetRoleBinding that allowed the token. */
 export const BINDING_LABEL = 'clusterpass.dev/binding-uid';
 
-export interface IssuedTokenSpec {
-  cluster: string;
-  /** Absent for a pass for a person. */
-  serviceAccount?: { namespace: string; name: string; uid: string };
-  /** The person of a pass for a person. */
-  user?: { username: string };
-  audiences: string[];
-  boundObjectRef?: { kind: string; name: string; uid?: string };
-  /** The caller, under the user name of requests about no cluster. */
-  requestedBy: { username: string; uid?: string };
-  /** Absent when another kind of binding allowed it. */
-  fleetRoleBinding?: { name: string; uid: string };
-  issuedTimestamp: string;
-  expirationTimestamp: string;
-}
+/** A user under the name of requests about no cluster. */
+export const userReference = (description: string) =>
+  part('UserReference', description, { username: always(text()), uid: text() });
+
+const SpecSchema = struct('IssuedTokenSpec', 'What was granted, and to which account.', {
+  cluster: always(text('The cluster that the token is for.')),
+  serviceAccount: part('ServiceAccountReference', 'The service account of the token.', {
+    namespace: always(text()),
+    name: always(text()),
+    uid: always(text()),
+  }),
+  user: part('PersonReference', 'The person of a pass for a person.', { username: always(text()) }),
+  audiences: always(texts('The audiences of the token.')),
+  boundObjectRef: part('BoundObjectReference', 'The object that the token is bound to.', {
+    kind: always(text('`Pod` or `Secret`.')),
+    name: always(text()),
+    uid: text(),
+  }),
+  requestedBy: always(userReference('The caller who requested the token.')),
+  fleetRoleBinding: part('BindingReference', 'The binding that allowed the token, which ends with it.', {
+    name: always(text()),
+    uid: always(text()),
+  }),
+  issuedTimestamp: always(timestamp('When the token was issued.')),
+  expirationTimestamp: always(timestamp('When the token expires.')),
+});
+
+export type IssuedTokenSpec = Static<typeof SpecSchema>;
 
 export const BINDING_FIELD = 'spec.fleetRoleBinding.name';
 
@@ -74,30 +88,7 @@ export const issuedTokenKind: Kind = {
   ...kindSchema(
     'IssuedToken',
     'A record of an issued token, named by the id of the token. Deleting it revokes the token.',
-    {
-      spec: part('IssuedTokenSpec', 'What was granted, and to which account.', {
-        cluster: text('The cluster that the token is for.'),
-        serviceAccount: part('ServiceAccountReference', 'The service account of the token.', {
-          namespace: text(),
-          name: text(),
-          uid: text(),
-        }),
-        user: part('PersonReference', 'The person of a pass for a person.', { username: text() }),
-        audiences: texts('The audiences of the token.'),
-        boundObjectRef: part('BoundObjectReference', 'The object that the token is bound to.', {
-          kind: text('`Pod` or `Secret`.'),
-          name: text(),
-          uid: text(),
-        }),
-        requestedBy: part('UserReference', 'The caller who requested the token.', { username: text(), uid: text() }),
-        fleetRoleBinding: part('BindingReference', 'The binding that allowed the token, which ends with it.', {
-          name: text(),
-          uid: text(),
-        }),
-        issuedTimestamp: timestamp('When the token was issued.'),
-        expirationTimestamp: timestamp('When the token expires.'),
-      }),
-    },
+    { spec: Type.Optional(SpecSchema) },
   ),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [

@@ -1,4 +1,4 @@
-import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { type Static, type TOptional, type TProperties, type TSchema, Type } from 'typebox';
 import { memberOf } from '../../lib/json.ts';
 import { bodySchema, type SchemaNode } from '../codec/shape.ts';
 
@@ -31,8 +31,17 @@ export const part = <P extends TProperties>(goType: string, description: string,
 export const list = <T extends TSchema>(items: T, options?: SchemaNode) =>
   Type.Optional(Type.Array(items, { goType: `[]${(items as SchemaNode).goType}`, ...options }));
 
+/** A field that is always there, in TypeScript: those who send it may leave it out. */
+export const always = <T extends TSchema>(field: TOptional<T>) => field as unknown as T;
+
+/** The content of a body, by the schema of its type. */
+export type BodyOf<T extends { readonly schema: TSchema }> = Static<T['schema']>;
+
+/** As a reader gets it. */
+export type Read<T> = T extends object ? { readonly [K in keyof T]: Read<T[K]> } : T;
+
 /** The names of a kind, and its schema: what every object has, then these fields. */
-export function kindSchema(kind: string, description: string, fields: TProperties, options?: SchemaNode) {
+export function kindSchema<P extends TProperties>(kind: string, description: string, fields: P, options?: SchemaNode) {
   const singular = kind.toLowerCase();
   return {
     kind,
@@ -45,8 +54,11 @@ export function kindSchema(kind: string, description: string, fields: TPropertie
 
 export const timestamp = (description?: string) =>
   Type.Optional(Type.String({ format: 'date-time', goType: 'Time', ...about(description) }));
-export const text = (description?: string, limits: { maxLength?: number; default?: string } = {}) =>
-  Type.Optional(Type.String({ goType: 'string', ...limits, ...about(description) }));
+/** `T`: the only texts that the field has, in TypeScript. */
+export const text = <T extends string = string>(
+  description?: string,
+  limits: { maxLength?: number; default?: string } = {},
+) => Type.Optional(Type.Unsafe<T>(Type.String({ goType: 'string', ...limits, ...about(description) })));
 export const texts = (description?: string, limits: { maxLength?: number } = {}) =>
   list(Type.String({ goType: 'string', ...limits }), { ...about(description) });
 export const flag = (description?: string) => Type.Optional(Type.Boolean({ goType: 'bool', ...about(description) }));

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { bodySchema, type Shape, type StructShape } from '../codec/shape.ts';
+import { bodySchema, type Shape, type StructShape, UNKNOWN_SHAPE } from '../codec/shape.ts';
 import type { BodyType } from '../kind.ts';
 import { int64, struct, text, typeMeta } from './meta.ts';
 
@@ -34,13 +34,10 @@ const TABLE_SHAPE = bodySchema(
   }),
 ).shape;
 
-/** The keys of a custom resource are sorted. */
-const SORTED: Shape = { type: 'any', goType: 'interface {}', maxLength: Number.POSITIVE_INFINITY };
-
 /** A row of a table; with `type` its object is whole, else metadata alone. */
 export function rowShape(type: Pick<BodyType, 'shape' | 'style'> | undefined): StructShape {
   if (type === undefined) return ROW_SHAPE;
-  return withShape(ROW_SHAPE, 'object', type.style === 'custom' ? SORTED : type.shape);
+  return withShape(ROW_SHAPE, 'object', type.style === 'custom' ? UNKNOWN_SHAPE : type.shape);
 }
 
 export function tableShape(row: StructShape): StructShape {

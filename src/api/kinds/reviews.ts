@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox';
-import type { ObjectMeta, VirtualType } from '../kind.ts';
-import { flag, kindSchema, list, part, SHORT, struct, text, texts } from './meta.ts';
+import { type Static, type TProperties, Type } from 'typebox';
+import type { VirtualType } from '../kind.ts';
+import { type BodyOf, flag, kindSchema, list, part, SHORT, struct, text, texts } from './meta.ts';
 
 /** Reviews of the caller itself (who am I, may I, what may I), and of what others may do. */
 
@@ -56,19 +56,15 @@ const NonResourceAttributesSchema = struct('NonResourceAttributes', '', {
 const rulesOf = (goType: string, fields: readonly string[]) =>
   list(struct(goType, '', Object.fromEntries(fields.map((name) => [name, texts()]))));
 
-export const review = (
-  group: string,
-  kind: string,
-  fields: Record<string, ReturnType<typeof Type.Optional>>,
-  { namespaced }: { readonly namespaced: boolean } = { namespaced: false },
-): VirtualType => ({
-  group,
-  version: 'v1',
-  style: 'builtin',
-  shortNames: [],
-  namespaced,
-  ...kindSchema(kind, '', fields),
-});
+export const review = <P extends TProperties>(group: string, kind: string, fields: P, { namespaced = false } = {}) =>
+  ({
+    group,
+    version: 'v1',
+    style: 'builtin',
+    shortNames: [],
+    namespaced,
+    ...kindSchema(kind, '', fields),
+  }) satisfies VirtualType;
 
 export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjectReview', {
   status: part('SelfSubjectReviewStatus', '', { userInfo: Type.Optional(UserInfoSchema) }),
@@ -133,18 +129,6 @@ export type ResourceAttributes = Static<typeof ResourceAttributesSchema>;
 export type NonResourceAttributes = Static<typeof NonResourceAttributesSchema>;
 export type SelectorAttributes = NonNullable<ResourceAttributes['fieldSelector']>;
 
-/** The fields that callers send. */
-export interface SelfSubjectAccessReview {
-  metadata?: ObjectMeta;
-  spec?: { resourceAttributes?: ResourceAttributes; nonResourceAttributes?: NonResourceAttributes };
-}
-
+export type SelfSubjectAccessReview = BodyOf<typeof selfSubjectAccessReviewType>;
 /** Also a LocalSubjectAccessReview. */
-export interface SubjectAccessReview {
-  metadata?: ObjectMeta;
-  spec?: Static<typeof SubjectAccessReviewSpecSchema>;
-}
-
-export interface SelfSubjectRulesReview {
-  spec?: { namespace?: string };
-}
+export type SubjectAccessReview = BodyOf<typeof subjectAccessReviewType>;

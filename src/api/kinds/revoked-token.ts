@@ -1,13 +1,16 @@
+import { type Static, Type } from 'typebox';
 import type { ApiObject, Kind } from '../kind.ts';
-import { tokenIdErrors } from './issued-token.ts';
-import { kindSchema, part, text, timestamp } from './meta.ts';
+import { tokenIdErrors, userReference } from './issued-token.ts';
+import { always, kindSchema, struct, timestamp } from './meta.ts';
 import { serverKind } from './server-kind.ts';
 
-export interface RevokedTokenSpec {
-  revokedBy: { username: string; uid?: string };
-  /** When the token expires. The record is removed then. */
-  expirationTimestamp: string;
-}
+const SpecSchema = struct('RevokedTokenSpec', '', {
+  revokedBy: always(userReference('')),
+  // Of the token. The record is removed then.
+  expirationTimestamp: always(timestamp()),
+});
+
+export type RevokedTokenSpec = Static<typeof SpecSchema>;
 
 const specOf = (object: ApiObject): Partial<RevokedTokenSpec> => (object.spec ?? {}) as Partial<RevokedTokenSpec>;
 
@@ -24,12 +27,7 @@ export const revokedTokenKind: Kind = {
   existsUnreadable: true,
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),
   selectableFields: {},
-  ...kindSchema('RevokedToken', '', {
-    spec: part('RevokedTokenSpec', '', {
-      revokedBy: part('UserReference', '', { username: text(), uid: text() }),
-      expirationTimestamp: timestamp(),
-    }),
-  }),
+  ...kindSchema('RevokedToken', '', { spec: Type.Optional(SpecSchema) }),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [],
 };

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import type { User } from '../caller.ts';
-import type { ObjectMeta } from '../kind.ts';
-import { flag, part, text, texts } from './meta.ts';
+import { type BodyOf, flag, part, text, texts } from './meta.ts';
 import { review, UserInfoSchema } from './reviews.ts';
 
 /** A request can carry no longer token in its headers, and the response repeats it. */
@@ -28,11 +27,7 @@ export const tokenReviewType = review('authentication.k8s.io', 'TokenReview', {
   }),
 });
 
-/** The fields that callers send. */
-export interface TokenReview {
-  metadata?: ObjectMeta;
-  spec?: { token?: string; audiences?: string[] };
-}
+export type TokenReview = BodyOf<typeof tokenReviewType>;
 
 /** What a review asks about a token. */
 export interface TokenQuestion {

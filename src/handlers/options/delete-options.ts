@@ -1,9 +1,8 @@
-import { Type } from 'typebox';
 import { decodeBody } from '../../api/codec/decode.ts';
 import { bodySchema } from '../../api/codec/shape.ts';
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
-import { list, part, struct } from '../../api/kinds/meta.ts';
+import { type BodyOf, flag, int64, part, struct, text, texts } from '../../api/kinds/meta.ts';
 import {
   type ApiRequest,
   DRY_RUN_ANNOTATION,
@@ -28,22 +27,11 @@ export interface DeleteOptions {
 const IGNORE_READ_ERROR = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
 /**
- * The fields of the body; the query has parameters of the same names. `gracePeriodSeconds` and `propagationPolicy` are
- * checked and have no effect: there is no grace period, and a parent is always deleted with its children.
+ * Every API group has this type: clients send it in the group and version of the object that they delete. The query has
+ * parameters of the same names. `gracePeriodSeconds` and `propagationPolicy` are checked and have no effect: there is
+ * no grace period, and a parent is always deleted with its children.
  */
-interface RawDeleteOptions {
-  readonly gracePeriodSeconds?: number;
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  readonly orphanDependents?: boolean;
-  readonly propagationPolicy?: string;
-  readonly dryRun?: readonly string[];
-  readonly [IGNORE_READ_ERROR]?: boolean;
-}
-
-const text = () => Type.Optional(Type.String({ goType: 'string' }));
-
-/** Every API group has this type: clients send it in the group and version of the object that they delete. */
-export const deleteOptionsType: BodyType = {
+export const deleteOptionsType = {
   group: META_GROUP,
   version: 'v1',
   kind: 'DeleteOptions',
@@ -52,15 +40,17 @@ export const deleteOptionsType: BodyType = {
     struct('DeleteOptions', '', {
       kind: text(),
       apiVersion: text(),
-      gracePeriodSeconds: Type.Optional(Type.Integer({ goType: 'int64' })),
+      gracePeriodSeconds: int64(),
       preconditions: part('Preconditions', '', { uid: text(), resourceVersion: text() }),
-      orphanDependents: Type.Optional(Type.Boolean({ goType: 'bool' })),
+      orphanDependents: flag(),
       propagationPolicy: text(),
-      dryRun: list(Type.String({ goType: 'string' })),
-      [IGNORE_READ_ERROR]: Type.Optional(Type.Boolean({ goType: 'bool' })),
+      dryRun: texts(),
+      [IGNORE_READ_ERROR]: flag(),
     }),
   ),
-};
+} satisfies BodyType;
+
+type RawDeleteOptions = BodyOf<typeof deleteOptionsType>;
 
 type DeleteRequest = Pick<ApiRequest, 'query' | 'body' | 'annotate'>;
 

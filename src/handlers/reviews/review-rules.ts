@@ -1,4 +1,5 @@
-import type { SelfSubjectRulesReview } from '../../api/kinds/reviews.ts';
+import type { BodyOf } from '../../api/kinds/meta.ts';
+import type { selfSubjectRulesReviewType } from '../../api/kinds/reviews.ts';
 import { badRequest } from '../../api/status.ts';
 import type { Review } from './review.ts';
 
@@ -12,7 +13,7 @@ const NEEDS_APPROVAL =
 
 /** The rules of the caller in one namespace: of the cluster of the path, or rules that hold in all clusters. */
 export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) => {
-  const { namespace = '' } = (sent as SelfSubjectRulesReview).spec ?? {};
+  const { namespace = '' } = (sent as BodyOf<typeof selfSubjectRulesReviewType>).spec ?? {};
   if (namespace === '') throw badRequest('no namespace on request');
   const rules = authorizer.rulesFor(caller, { cluster: target.cluster, namespace });
   const texts = [
