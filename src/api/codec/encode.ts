@@ -1,5 +1,5 @@
 import { goEscape, goString, sortByBytes } from './go-text/go-json-text.ts';
-import type { BodyStyle, Shape } from './shape.ts';
+import { type BodyStyle, type Shape, UNKNOWN_SHAPE } from './shape.ts';
 
 /** Compact JSON in the value's own key order, without the newline that ends a body (F-13). */
 export function toJson(value: unknown): string {
@@ -17,10 +17,7 @@ function stringified(json: string | undefined): string {
  * value's own order; without a shape that is the whole order.
  */
 export const encodeValue = (value: unknown, shape: Shape | undefined, style: BodyStyle): string =>
-  write(value, style === 'custom' ? SORTED : shape);
-
-/** The shape of what Go would hold in a map: keys sorted, at every level. */
-const SORTED: Shape = { type: 'any', maxLength: Number.POSITIVE_INFINITY, goType: 'interface {}' };
+  write(value, style === 'custom' ? UNKNOWN_SHAPE : shape);
 
 function write(value: unknown, shape: Shape | undefined): string {
   switch (typeof value) {
@@ -57,7 +54,7 @@ function writeObject(object: Readonly<Record<string, unknown>>, shape: Shape | u
     for (const { name, shape: inner } of shape.fields) text = withMember(text, name, object[name], inner);
     for (const key of keys) if (!shape.byName.has(key)) text = withMember(text, key, object[key], undefined);
   } else {
-    const inner = shape === undefined ? undefined : shape.type === 'map' ? shape.values : SORTED;
+    const inner = shape === undefined ? undefined : shape.type === 'map' ? shape.values : UNKNOWN_SHAPE;
     if (shape !== undefined) sortByBytes(keys);
     for (const key of keys) text = withMember(text, key, object[key], inner);
   }

@@ -75,8 +75,7 @@ function keep(walk: Walk, node: JsonNode, shape: Shape, at: Path | undefined): J
     const inner = shape.byName.get(key);
     const part = inner === undefined ? value : keep(walk, value, inner.shape, here);
     changed ||= part !== value;
-    kept.keys.push(key);
-    kept.values.push(part);
+    kept.add(key, part);
   });
   return changed ? kept : node;
 }
@@ -130,9 +129,7 @@ function changeMember(node: JsonNode, key: string, change: (value: JsonNode) => 
   node.keys.forEach((name, index) => {
     const before = node.values[index] ?? null;
     const value = name === key ? change(before) : before;
-    if (value === undefined) return;
-    changed.keys.push(name);
-    changed.values.push(value);
+    if (value !== undefined) changed.add(name, value);
   });
   return changed;
 }

@@ -104,8 +104,7 @@ class Parser {
       if (this.#skipSpace() !== COLON) throw this.#unexpected('after object key');
       this.#at++;
       this.#skipSpace();
-      node.keys.push(key);
-      node.values.push(this.#member(key, depth + 1));
+      node.add(key, this.#member(key, depth + 1));
       const next = this.#skipSpace();
       if (next !== COMMA && next !== CLOSE_BRACE) throw this.#unexpected('after object key:value pair');
       this.#at++;

@@ -33,15 +33,14 @@ function readEnvelope(bytes: Uint8Array): Envelope {
   if (bytes.length === MAGIC.length) throw new ProtobufError('empty body');
   const envelope: { apiVersion: string; kind: string; raw: Uint8Array } = { apiVersion: '', kind: '', raw: EMPTY };
   const budget = new TreeBudget();
-  eachField(bytes.subarray(MAGIC.length), budget, (number, reader, wireType) => {
-    if (number === 1) {
-      eachField(bytesOf(reader, wireType), budget, (inner, typeReader, innerType) => {
-        if (inner === 1) envelope.apiVersion = decodedText(bytesOf(typeReader, innerType), 'apiVersion');
-        else if (inner === 2) envelope.kind = decodedText(bytesOf(typeReader, innerType), 'kind');
-        else typeReader.skip(innerType);
-      });
-    } else if (number === 2) envelope.raw = bytesOf(reader, wireType);
-    else reader.skip(wireType);
+  const setText = (key: 'apiVersion' | 'kind') => (text: Uint8Array) => {
+    envelope[key] = within(key, () => decodeUtf8(text));
+  };
+  eachPart(bytes.subarray(MAGIC.length), budget, {
+    1: (type) => eachPart(type, budget, { 1: setText('apiVersion'), 2: setText('kind') }),
+    2: (raw) => {
+      envelope.raw = raw;
+    },
   });
   return envelope;
 }
@@ -56,10 +55,6 @@ function readEnvelope(bytes: Uint8Array): Envelope {
  */
 export function parseMessage(bytes: Uint8Array, shape: StructShape): ObjectNode {
   return requireUnicode(() => new MessageReader().struct([bytes], shape));
-}
-
-function decodedText(bytes: Uint8Array, key: string | number): string {
-  return within(key, () => decodeUtf8(bytes));
 }
 
 type Value = Uint8Array | bigint;
@@ -89,8 +84,7 @@ class MessageReader {
       const value = values === undefined ? this.#absent(field) : this.#member(values, field);
       if (value === undefined) continue;
       this.#budget.key();
-      node.keys.push(field.name);
-      node.values.push(value);
+      node.add(field.name, value);
     }
     return node;
   }
@@ -129,14 +123,16 @@ class MessageReader {
     for (const entry of entries) {
       let key = '';
       let value: JsonNode = values.type === 'array' ? [] : '';
-      eachField(entry, this.#budget, (number, reader, wireType) => {
-        if (number === 1) key = decodeUtf8(bytesOf(reader, wireType));
-        else if (number === 2) value = within(key, () => this.#mapValue(bytesOf(reader, wireType), values));
-        else reader.skip(wireType);
+      eachPart(entry, this.#budget, {
+        1: (text) => {
+          key = decodeUtf8(text);
+        },
+        2: (bytes) => {
+          value = within(key, () => this.#mapValue(bytes, values));
+        },
       });
       this.#budget.key();
-      node.keys.push(key);
-      node.values.push(value);
+      node.add(key, value);
     }
     return node;
   }
@@ -145,13 +141,11 @@ class MessageReader {
   #mapValue(bytes: Uint8Array, shape: Shape): JsonNode {
     if (shape.type !== 'array') return this.#read([bytes], shape) ?? '';
     const items: Uint8Array[] = [];
-    eachField(bytes, this.#budget, (number, reader, wireType) => {
-      if (number !== 1) {
-        reader.skip(wireType);
-        return;
-      }
-      this.#budget.element();
-      items.push(bytesOf(reader, wireType));
+    eachPart(bytes, this.#budget, {
+      1: (item) => {
+        this.#budget.element();
+        items.push(item);
+      },
     });
     return this.#array(items, shape);
   }
@@ -162,9 +156,10 @@ class MessageReader {
    */
   #fieldsV1(bytes: Uint8Array): JsonNode | undefined {
     let raw: Uint8Array = EMPTY;
-    eachField(bytes, this.#budget, (number, reader, wireType) => {
-      if (number === 1) raw = bytesOf(reader, wireType);
-      else reader.skip(wireType);
+    eachPart(bytes, this.#budget, {
+      1: (part) => {
+        raw = part;
+      },
     });
     if (raw.length === 0) return undefined;
     const text = decodeUtf8(raw);
@@ -216,9 +211,18 @@ function readValue(reader: BinaryReader, wireType: WireType, { name, shape }: Fi
   return isNumber ? BigInt(reader.int64()) : reader.bytes();
 }
 
-function bytesOf(reader: BinaryReader, wireType: WireType): Uint8Array {
-  if (wireType !== WireType.LengthDelimited) throw new ProtobufError(`proto: wrong wireType = ${wireType}`);
-  return reader.bytes();
+/** Visits texts and messages by their field numbers. */
+function eachPart(
+  bytes: Uint8Array,
+  budget: TreeBudget,
+  visitors: Readonly<Record<number, (part: Uint8Array) => void>>,
+): void {
+  eachField(bytes, budget, (number, reader, wireType) => {
+    const visit = visitors[number];
+    if (visit === undefined) reader.skip(wireType);
+    else if (wireType === WireType.LengthDelimited) visit(reader.bytes());
+    else throw new ProtobufError(`proto: wrong wireType = ${wireType}`);
+  });
 }
 
 /** Visits every field; the visitor reads or skips the value. Groups, which are deprecated, are refused. */

@@ -20,6 +20,11 @@ export class NumberNode {
 export class ObjectNode {
   readonly keys: string[] = [];
   readonly values: JsonNode[] = [];
+
+  add(key: string, value: JsonNode): void {
+    this.keys.push(key);
+    this.values.push(value);
+  }
 }
 
 /** A value that was decoded before and is not decoded again. */
@@ -151,8 +156,7 @@ function build(value: JsonValue, known: JsonValue | undefined, depth: number, bu
     // JSON has no undefined: the member is absent.
     if (item === undefined) continue;
     budget.key();
-    node.keys.push(unicode(key));
-    node.values.push(build(item, memberOf(known, key), depth + 1, budget));
+    node.add(unicode(key), build(item, memberOf(known, key), depth + 1, budget));
   }
   return node;
 }

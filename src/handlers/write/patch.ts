@@ -39,7 +39,7 @@ const PATCHES: Readonly<Record<Kind['style'], Readonly<Record<string, ApplyPatch
   custom: CUSTOM_PATCHES,
   builtin: {
     ...CUSTOM_PATCHES,
-    [STRATEGIC]: (document, patch, { schema }) => applyStrategicMergePatch(document, patch, schema),
+    [STRATEGIC]: (document, patch, { shape }) => applyStrategicMergePatch(document, patch, shape),
   },
 };
 

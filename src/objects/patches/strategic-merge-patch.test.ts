@@ -6,7 +6,7 @@ import type { JsonValue } from '../../lib/json.ts';
 import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
 
 const onAccount = (target: JsonValue, patch: JsonValue): unknown =>
-  JSON.parse(JSON.stringify(applyStrategicMergePatch(target, patch, serviceAccountKind.schema)));
+  JSON.parse(JSON.stringify(applyStrategicMergePatch(target, patch, serviceAccountKind.shape)));
 
 const refusal = (patch: JsonValue, target: JsonValue = {}): string => {
   try {
@@ -46,7 +46,7 @@ describe('objects', () => {
 
   test('a prototype is a key like any other', () => {
     const patch = JSON.parse('{"metadata":{"labels":{"__proto__":"x","constructor":"y"}}}');
-    const result = applyStrategicMergePatch({ metadata: { labels: {} } }, patch, serviceAccountKind.schema);
+    const result = applyStrategicMergePatch({ metadata: { labels: {} } }, patch, serviceAccountKind.shape);
     expect(JSON.stringify(result)).toBe('{"metadata":{"labels":{"__proto__":"x","constructor":"y"}}}');
     expect(({} as Record<string, unknown>).x).toBeUndefined();
   });
@@ -82,9 +82,9 @@ describe('lists', () => {
     });
     const rules = [{ verbs: ['get'] }];
     const role = { rules: [{ verbs: ['list'] }, { verbs: ['watch'] }] };
-    expect(applyStrategicMergePatch(role, { rules }, clusterRoleKind.schema)).toEqual({ rules });
+    expect(applyStrategicMergePatch(role, { rules }, clusterRoleKind.shape)).toEqual({ rules });
     const namespace = { spec: { finalizers: ['a', 'b'] } };
-    expect(applyStrategicMergePatch(namespace, { spec: { finalizers: ['c'] } }, namespaceKind.schema)).toEqual({
+    expect(applyStrategicMergePatch(namespace, { spec: { finalizers: ['c'] } }, namespaceKind.shape)).toEqual({
       spec: { finalizers: ['c'] },
     });
   });

@@ -1,19 +1,7 @@
-import type { TSchema } from 'typebox';
+import { type Shape, UNKNOWN_SHAPE } from '../../api/codec/shape.ts';
 import { badRequest } from '../../api/status.ts';
 import { cloneJson, isJsonObject, type JsonMap, type JsonValue, memberOf, newJsonMap } from '../../lib/json.ts';
 import { compareKey, deleteListed, inOrderOf, mergeSets, type Positions, positions } from './strategic-lists.ts';
-
-/**
- * Patch directives of a schema: a list with `patchStrategy: 'merge'` is merged, element by element if it has a
- * `patchMergeKey`, else as a set. Every other list is replaced whole.
- */
-interface PatchSchema {
-  readonly properties?: Readonly<Record<string, PatchSchema>>;
-  readonly items?: PatchSchema;
-  readonly maxItems?: number;
-  readonly patchStrategy?: string;
-  readonly patchMergeKey?: string;
-}
 
 const DIRECTIVE = '$patch';
 const RETAIN_KEYS = '$retainKeys';
@@ -21,28 +9,29 @@ const DELETE_PREFIX = '$deleteFromPrimitiveList/';
 const ORDER_PREFIX = '$setElementOrder/';
 
 /**
- * Kubernetes' strategic merge patch: a merge patch in which the schema says which lists are sets and maps, with
- * directives for what a merge cannot express. kubectl sends it for Kubernetes' built-in kinds.
+ * Kubernetes' strategic merge patch: a merge patch in which the shape says which lists are sets and maps, with
+ * directives for what a merge cannot express. Every other list is replaced whole. kubectl sends it for Kubernetes'
+ * built-in kinds.
  *
  * Neither argument is modified, and the result shares nothing with them.
  *
  * @throws ApiError 400 when the patch contradicts itself.
  */
-export function applyStrategicMergePatch(target: JsonValue, patch: JsonValue, schema: TSchema): JsonValue {
+export function applyStrategicMergePatch(target: JsonValue, patch: JsonValue, shape: Shape): JsonValue {
   if (!isJsonObject(patch)) throw badRequest('a strategic merge patch must be a JSON object');
   // Copied once, here: otherwise an element would be copied as often as the patch mentions it.
   const own = cloneJson(target);
-  return mergeObject(isJsonObject(own) ? own : newJsonMap(), patch, schema as PatchSchema);
+  return mergeObject(isJsonObject(own) ? own : newJsonMap(), patch, shape);
 }
 
 /** Modifies `target` and returns it, unless the patch replaces it. */
-function mergeObject(target: JsonMap, patch: JsonMap, schema: PatchSchema): JsonMap {
+function mergeObject(target: JsonMap, patch: JsonMap, shape: Shape): JsonMap {
   const directive = memberOf(patch, DIRECTIVE);
   if (directive === 'replace') return fresh(patch);
   if (directive === 'delete') return newJsonMap();
   if (directive !== undefined && directive !== 'merge') throw unknownDirective(directive);
 
-  const before = positionsBefore(target, patch, schema);
+  const before = positionsBefore(target, patch, shape);
   const retained = retainedKeys(patch);
   if (retained !== undefined) {
     for (const key of Object.keys(target)) if (!retained.has(key)) delete target[key];
@@ -57,14 +46,15 @@ function mergeObject(target: JsonMap, patch: JsonMap, schema: PatchSchema): Json
   for (const [key, change] of Object.entries(patch)) {
     if (isDirective(key)) continue;
     if (change === null) delete target[key];
-    else target[key] = mergeValue(memberOf(target, key), change, propertyOf(schema, key));
+    else target[key] = mergeValue(memberOf(target, key), change, memberShape(shape, key));
   }
   for (const [key, value] of Object.entries(patch)) {
     const field = keyAfter(ORDER_PREFIX, key);
     if (field === undefined) continue;
     const order = listOf(key, value);
-    const { patchMergeKey: mergeKey, maxItems } = propertyOf(schema, field);
-    checkLength(order, maxItems);
+    const member = memberShape(shape, field);
+    const mergeKey = mergeKeyOf(member);
+    checkLength(order, member);
     checkOrder(field, memberOf(patch, field), order, mergeKey);
     const list = memberOf(target, field);
     if (Array.isArray(list)) {
@@ -75,32 +65,32 @@ function mergeObject(target: JsonMap, patch: JsonMap, schema: PatchSchema): Json
 }
 
 /** The positions of elements in the lists that the patch orders, before any change. */
-function positionsBefore(target: JsonMap, patch: JsonMap, schema: PatchSchema): ReadonlyMap<string, Positions> {
+function positionsBefore(target: JsonMap, patch: JsonMap, shape: Shape): ReadonlyMap<string, Positions> {
   const before = new Map<string, Positions>();
   for (const key of Object.keys(patch)) {
     const field = keyAfter(ORDER_PREFIX, key);
     const list = field === undefined ? undefined : memberOf(target, field);
     if (field === undefined || !Array.isArray(list)) continue;
-    before.set(field, positions(list, propertyOf(schema, field).patchMergeKey));
+    before.set(field, positions(list, mergeKeyOf(memberShape(shape, field))));
   }
   return before;
 }
 
-function mergeValue(target: JsonValue | undefined, change: JsonValue, schema: PatchSchema): JsonValue {
+function mergeValue(target: JsonValue | undefined, change: JsonValue, shape: Shape): JsonValue {
   if (isJsonObject(change)) {
-    return isJsonObject(target) ? mergeObject(target, change, schema) : fresh(change);
+    return isJsonObject(target) ? mergeObject(target, change, shape) : fresh(change);
   }
   if (!Array.isArray(change)) return change;
-  if (!Array.isArray(target) || schema.patchStrategy !== 'merge') return freshList(change);
-  checkLength(change, schema.maxItems);
-  if (schema.patchMergeKey === undefined) return mergeSets(target, freshList(change) as JsonValue[]);
-  return mergeElements(target, change, schema, schema.patchMergeKey);
+  if (!Array.isArray(target) || shape.type !== 'array' || shape.listType === 'atomic') return freshList(change);
+  checkLength(change, shape);
+  const [key] = shape.keys;
+  return key === undefined ? mergeSets(target, freshList(change)) : mergeElements(target, change, shape.items, key);
 }
 
 function mergeElements(
   target: readonly JsonValue[],
   change: readonly JsonValue[],
-  schema: PatchSchema,
+  shape: Shape,
   key: string,
 ): JsonValue[] {
   const patches = change.map((element) => elementWithKey(element, key));
@@ -121,7 +111,7 @@ function mergeElements(
     const at = indexes.get(text);
     const known = at === undefined ? undefined : merged[at];
     if (at !== undefined && isJsonObject(known)) {
-      merged[at] = mergeObject(known, element, schema.items ?? {});
+      merged[at] = mergeObject(known, element, shape);
     } else {
       indexes.set(text, merged.length);
       merged.push(fresh(element));
@@ -190,8 +180,9 @@ function checkOrder(
 }
 
 /** Merged lists have a maximum length, which also bounds the lists of a patch. */
-function checkLength(list: readonly JsonValue[], maxItems = Number.POSITIVE_INFINITY): void {
-  if (list.length > maxItems) throw badRequest(`a list of the patch has more than ${maxItems} elements`);
+function checkLength(list: readonly JsonValue[], shape: Shape): void {
+  if (shape.type !== 'array' || list.length <= shape.maxItems) return;
+  throw badRequest(`a list of the patch has more than ${shape.maxItems} elements`);
 }
 
 const isDirective = (key: string): boolean =>
@@ -206,9 +197,9 @@ function listOf(key: string, value: JsonValue): readonly JsonValue[] {
 }
 
 const NO_POSITIONS: Positions = new Map();
-const NO_SCHEMA: PatchSchema = {};
-const propertyOf = ({ properties = {} }: PatchSchema, key: string): PatchSchema =>
-  Object.hasOwn(properties, key) ? (properties[key] ?? NO_SCHEMA) : NO_SCHEMA;
+const mergeKeyOf = (shape: Shape): string | undefined => (shape.type === 'array' ? shape.keys[0] : undefined);
+const memberShape = (shape: Shape, key: string): Shape =>
+  (shape.type === 'struct' ? shape.byName.get(key)?.shape : undefined) ?? UNKNOWN_SHAPE;
 
 const unknownDirective = (directive: JsonValue) =>
   badRequest(`unknown patch type: ${typeof directive === 'string' ? directive.slice(0, 64) : typeof directive}`);

@@ -1,4 +1,4 @@
-import type { LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
+import { type MapShape, type Shape, type StructShape, UNKNOWN_SHAPE } from '../../../api/codec/shape.ts';
 import type { JsonMap, JsonValue } from '../../../lib/json.ts';
 import { isJsonObject } from '../../../lib/json.ts';
 import { fieldElement } from './fields-v1.ts';
@@ -18,11 +18,9 @@ export function isLeaf(shape: Shape): boolean {
   }
 }
 
-const UNKNOWN: LeafShape = { type: 'any', goType: 'interface {}', maxLength: Number.POSITIVE_INFINITY };
-
 /** The schema of a member. A member that the schema does not have is one value. */
 export const memberShape = (shape: StructShape | MapShape, key: string): Shape =>
-  shape.type === 'map' ? shape.values : (shape.byName.get(key)?.shape ?? UNKNOWN);
+  shape.type === 'map' ? shape.values : (shape.byName.get(key)?.shape ?? UNKNOWN_SHAPE);
 
 export const memberElement = (shape: StructShape | MapShape, key: string): string =>
   (shape.type === 'struct' ? shape.byName.get(key)?.element : undefined) ?? fieldElement(key);
