@@ -5,7 +5,7 @@ import { CONFIRMED_ANNOTATION, endpointDigest } from '../api/clusters/confirmed-
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { createLogger } from '../observability/logger.ts';
-import { CredentialConditions } from './credential-condition.ts';
+import { createCredentialConditions } from './credential-condition.ts';
 
 const NOW = Date.UTC(2026, 7, 1);
 const ACCEPTED: Conclusion = { status: 'True', reason: 'Accepted', message: 'Fine.' };
@@ -41,7 +41,7 @@ async function open(file: string) {
   const objects = await openObjects(file);
   const { reader, writer, reflector } = objects;
   const logger = createLogger({ level: 'silent', write: () => {} });
-  const conditions = new CredentialConditions({
+  const conditions = createCredentialConditions({
     catalog,
     reader,
     writer,

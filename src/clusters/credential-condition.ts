@@ -17,9 +17,8 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { ReflectorListener } from '../storage/reflector.ts';
 
-interface CredentialConditionsOptions {
+interface CredentialConditionParts {
   readonly catalog: Catalog;
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'update'>;
@@ -33,71 +32,63 @@ interface CredentialConditionsOptions {
  * Keeps the condition up to date with the object (is the credential confirmed for this address?) and with the requests
  * that used the credential. Every replica does this: the second one finds nothing to change.
  */
-export class CredentialConditions implements ReflectorListener<StoredObject> {
-  readonly #options: CredentialConditionsOptions;
-  readonly #statuses: KeyedWriter;
-  #closed = false;
-
-  constructor(options: CredentialConditionsOptions) {
-    this.#options = options;
-    const { catalog, writer, logger } = options;
-    this.#statuses = new KeyedWriter({
-      update: statusUpdate(writer, catalog.clusters),
-      report: (err, cluster) => logger.warn({ err, cluster }, 'the condition of a cluster was not written'),
-    });
-  }
+export function createCredentialConditions(parts: CredentialConditionParts) {
+  const { catalog, reader, writer, productName, now, work, logger } = parts;
+  const statuses = new KeyedWriter({
+    update: statusUpdate(writer, catalog.clusters),
+    report: (err, cluster) => logger.warn({ err, cluster }, 'the condition of a cluster was not written'),
+  });
+  let isClosed = false;
 
   /**
    * Called after each request with the credential. Writes only when the condition changes. Everyone who may read the
    * cluster sees the message.
    */
-  report(cluster: StoredObject, finding: Conclusion): void {
+  function report(cluster: StoredObject, finding: Conclusion): void {
     const object = cluster.object();
     const { status, reason, message } = conditionOf(object) ?? {};
     if (status === finding.status && reason === finding.reason && message === finding.message) return;
     const { generation } = object.metadata;
     // A finding about an older generation says nothing about this one.
-    this.#statuses.put(cluster.name, cluster.uid, (current) =>
-      this.#withCondition(current, current.metadata.generation === generation ? finding : undefined),
+    statuses.put(cluster.name, cluster.uid, (current) =>
+      concluded(current, current.metadata.generation === generation ? finding : undefined),
     );
   }
 
-  onEvent({ after }: { readonly after: StoredObject | undefined }): void {
-    if (after?.kind === this.#options.catalog.clusters) this.#check(after);
+  function onEvent({ after }: { readonly after: StoredObject | undefined }): void {
+    if (after?.kind === catalog.clusters) check(after);
   }
 
-  onReset(): void {
-    void this.checkAll();
+  function onReset(): void {
+    void checkAll();
   }
 
   /** After a start, or when events may have been missed. */
-  async checkAll(): Promise<void> {
-    const { reader, catalog, work } = this.#options;
+  async function checkAll(): Promise<void> {
     // A copy, because the cache may change between two turns. What changes is checked by itself.
     for (const cluster of reader.cache(catalog.clusters).snapshot.scan(kindPrefix(catalog.clusters))) {
       if (work.isUsedUp) await work.turn();
-      if (this.#closed) return;
-      this.#check(cluster);
+      if (isClosed) return;
+      check(cluster);
     }
   }
 
-  close(): void {
-    this.#closed = true;
-    void this.#statuses.stop();
+  function close(): void {
+    isClosed = true;
+    void statuses.stop();
   }
 
-  #check(cluster: StoredObject): void {
+  function check(cluster: StoredObject): void {
     const object = cluster.object();
     const present = conditionOf(object);
-    if (conclusionFor(object, present, this.#options.productName)?.reason === present?.reason) return;
+    if (conclusionFor(object, present, productName)?.reason === present?.reason) return;
     // A finding that waits looks at the object as well.
-    if (this.#statuses.has(cluster.name)) return;
-    this.#statuses.put(cluster.name, cluster.uid, (current) => this.#withCondition(current, undefined));
+    if (statuses.has(cluster.name)) return;
+    statuses.put(cluster.name, cluster.uid, (current) => concluded(current, undefined));
   }
 
   /** The finding counts while the credential is confirmed. */
-  #withCondition(current: ApiObject, finding: Conclusion | undefined): ApiObject {
-    const { productName, now } = this.#options;
+  function concluded(current: ApiObject, finding: Conclusion | undefined): ApiObject {
     const conclusion = conclusionFor(current, conditionOf(current), productName);
     const isUsable = conclusion !== undefined && conclusion.reason !== NOT_CONFIRMED;
     const shown = isUsable && finding !== undefined ? finding : conclusion;
@@ -105,6 +96,8 @@ export class CredentialConditions implements ReflectorListener<StoredObject> {
     const next = withCondition(status, 'CredentialUsable', shown, toTimestamp(now()));
     return next === status ? current : { ...current, status: next };
   }
+
+  return { report, onEvent, onReset, checkAll, close };
 }
 
 const NOT_CONFIRMED = 'NotConfirmed' satisfies ReasonOf<'CredentialUsable'>;

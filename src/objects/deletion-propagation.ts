@@ -14,7 +14,7 @@ import { parseStorageKey, type StoredObject } from './stored-object.ts';
 import type { ParentVersion, UnfinishedDeletions } from './unfinished-deletions.ts';
 import type { ObjectWriter } from './writer.ts';
 
-interface DeletionPropagationOptions {
+interface DeletionPropagationParts {
   readonly store: Store;
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'remove' | 'removeEmptied'>;
@@ -43,21 +43,16 @@ const MAX_ROUNDS = 8;
  * created just before are swept afterwards. A deletion that fails or is interrupted is completed by the leader, or at
  * the next start: a parent that has a deletionTimestamp is deleted again, and orphans are swept.
  */
-export class DeletionPropagation {
-  readonly #options: DeletionPropagationOptions;
-  readonly #writes = new Slots(CONCURRENCY);
-
-  constructor(options: DeletionPropagationOptions) {
-    this.#options = options;
-  }
+export function createDeletionPropagation(parts: DeletionPropagationParts) {
+  const { store, reader, writer, catalog, unfinished, work } = parts;
+  const writes = new Slots(CONCURRENCY);
 
   /** Called after a deletion or an update: deletes parents that waited for it, from the inside out. */
-  async finishDeletions(kind: Kind, objectKey: ObjectKey): Promise<void> {
-    const { catalog, reader } = this.#options;
+  async function finishDeletions(kind: Kind, objectKey: ObjectKey): Promise<void> {
     const parents = findParents(catalog, reader, kind, objectKey).toReversed();
     for (const entry of [...(isParent(kind) ? [reader.find(kind, objectKey)] : []), ...parents]) {
       if (entry !== undefined && !('missing' in entry) && entry.deletionTimestamp !== undefined) {
-        await this.#finish(entry);
+        await finish(entry);
       }
     }
   }
@@ -66,43 +61,40 @@ export class DeletionPropagation {
    * Deletes an object whose stored value cannot be decoded, and everything inside it, regardless of finalizers: its own
    * are unknown, and nothing inside it can be used.
    */
-  async removeUnreadable(kind: Kind, objectKey: ObjectKey): Promise<void> {
-    const { reader, unfinished } = this.#options;
+  async function removeUnreadable(kind: Kind, objectKey: ObjectKey): Promise<void> {
     await reader.catchUp();
     const found = reader.findUnreadable(kind, objectKey);
     if (found === undefined) throw reader.absence(kind, objectKey);
-    const { ok } = await this.#write({ key: found.key, value: null, expect: { modRevision: found.modRevision } });
+    const { ok } = await write({ key: found.key, value: null, expect: { modRevision: found.modRevision } });
     if (!ok) throw conflict(kind, objectKey.name, 'the object has been modified; please try again');
     if (isParent(kind)) {
       const parent = { ...objectKey, kind, key: found.key, createRevision: found.createRevision };
       // Caches left it out, so no event says that it is deleted.
       unfinished.addDeleted(parent);
-      await this.#sweepDeleted(parent);
+      await sweepDeleted(parent);
     }
-    await this.finishDeletions(kind, objectKey);
+    await finishDeletions(kind, objectKey);
   }
 
   /** Called at start: completes deletions that a crash interrupted. */
-  async resume(): Promise<void> {
-    const { catalog, reader } = this.#options;
+  async function resume(): Promise<void> {
     for (const kind of [catalog.namespaces, catalog.clusters]) {
       for (const entry of [...reader.cache(kind).current.scan(kindPrefix(kind))]) {
-        if (entry.deletionTimestamp !== undefined) await this.#finish(entry);
+        if (entry.deletionTimestamp !== undefined) await finish(entry);
       }
     }
-    await this.#sweep(kindPrefix);
+    await sweep(kindPrefix);
   }
 
   /** Called by the leader, again and again: completes deletions that failed, or that another replica left. */
-  async retry(): Promise<void> {
-    const { reader, unfinished, work } = this.#options;
+  async function retry(): Promise<void> {
     const failures: unknown[] = [];
     for (const parent of unfinished.takeDue()) {
       if (work.isUsedUp) await work.turn();
       const current = reader.find(parent.kind, parent);
       try {
-        if (current?.createRevision === parent.createRevision) await this.#finish(current);
-        else await this.#sweepDeleted(parent);
+        if (current?.createRevision === parent.createRevision) await finish(current);
+        else await sweepDeleted(parent);
       } catch (error) {
         failures.push(error);
       }
@@ -111,27 +103,26 @@ export class DeletionPropagation {
   }
 
   /** Deletes a parent that is marked for deletion, as far as finalizers allow. Idempotent. */
-  async #finish(parent: StoredObject): Promise<void> {
-    const { reader, writer } = this.#options;
+  async function finish(parent: StoredObject): Promise<void> {
     await reader.catchUp();
-    if (!(await this.#deleteChildren(parent))) return;
-    if (await this.#writes.run(() => writer.removeEmptied(parent))) await this.#sweepDeleted(parent);
+    if (!(await deleteChildren(parent))) return;
+    if (await writes.run(() => writer.removeEmptied(parent))) await sweepDeleted(parent);
   }
 
-  async #sweepDeleted(parent: ParentVersion): Promise<void> {
-    await this.#sweepInside(parent);
-    this.#options.unfinished.finish(parent);
+  async function sweepDeleted(parent: ParentVersion): Promise<void> {
+    await sweepInside(parent);
+    unfinished.finish(parent);
   }
 
   /** True when no child is left, false when one waits for its finalizers. */
-  async #deleteChildren(parent: StoredObject): Promise<boolean> {
+  async function deleteChildren(parent: StoredObject): Promise<boolean> {
     const children = (): StoredObject[] => {
-      const current = this.#options.reader.find(parent.kind, parent);
+      const current = reader.find(parent.kind, parent);
       // What is inside another parent of the same name is not deleted.
-      return current?.createRevision === parent.createRevision ? this.#children(parent) : [];
+      return current?.createRevision === parent.createRevision ? childrenOf(parent) : [];
     };
     for (let round = 1; ; round++) {
-      await inParallel(children().filter(isToDelete), CONCURRENCY, (child) => this.#delete(child));
+      await inParallel(children().filter(isToDelete), CONCURRENCY, deleteChild);
       const left = children();
       if (left.length === 0) return true;
       // Children created in the meantime are not marked yet: another round, up to a limit.
@@ -143,8 +134,7 @@ export class DeletionPropagation {
    * Of a cluster, its namespaces, other objects outside of namespaces, and those inside a namespace that cannot be
    * decoded; of a namespace, its objects.
    */
-  #children(parent: StoredObject): StoredObject[] {
-    const { catalog, reader } = this.#options;
+  function childrenOf(parent: StoredObject): StoredObject[] {
     const inside = objectsInside(catalog, reader, parent);
     if (parent.kind !== catalog.clusters) return inside;
     const hasNamespace = ({ cluster, namespace }: StoredObject): boolean =>
@@ -152,35 +142,32 @@ export class DeletionPropagation {
     return inside.filter((child) => !child.kind.namespaced || !hasNamespace(child));
   }
 
-  async #delete(child: StoredObject): Promise<void> {
+  async function deleteChild(child: StoredObject): Promise<void> {
     const { kind, uid } = child;
     try {
-      await this.#writes.run(() => this.#options.writer.remove(kind, child, { dryRun: false, preconditions: { uid } }));
+      await writes.run(() => writer.remove(kind, child, { dryRun: false, preconditions: { uid } }));
     } catch (error) {
       // Another writer has deleted it, or has deleted and created it again: the next round finds it.
       if (!(error instanceof ApiError && [404, 409].includes(error.status.code))) throw error;
     }
-    const left = isParent(kind) ? this.#options.reader.find(kind, child) : undefined;
-    if (left?.deletionTimestamp !== undefined) await this.#finish(left);
+    const left = isParent(kind) ? reader.find(kind, child) : undefined;
+    if (left?.deletionTimestamp !== undefined) await finish(left);
   }
 
-  #sweepInside(parent: ObjectKey & { readonly kind: Kind }): Promise<void> {
-    return this.#sweep((kind) => prefixInside(kind, parent));
+  function sweepInside(parent: ObjectKey & { readonly kind: Kind }): Promise<void> {
+    return sweep((kind) => prefixInside(kind, parent));
   }
 
   /** Deletes the orphans under these prefixes, regardless of finalizers. */
-  async #sweep(prefixOf: (kind: Kind) => string): Promise<void> {
-    const { catalog, reader } = this.#options;
+  async function sweep(prefixOf: (kind: Kind) => string): Promise<void> {
     const kinds = catalog.kinds.filter(({ inCluster }) => inCluster);
     // Namespaces first: objects inside one are orphans only after it is deleted.
     for (const kind of [...kinds.filter(({ namespaced }) => !namespaced), ...kinds.filter((one) => one.namespaced)]) {
       const cache = reader.cache(kind);
       const unreadable = cache.unreadableUnder(prefixOf(kind)).flatMap((found) => withObjectKey(kind, found));
-      const orphans = [...cache.current.scan(prefixOf(kind)), ...unreadable].flatMap(
-        (entry) => this.#orphanOf(entry) ?? [],
-      );
+      const orphans = [...cache.current.scan(prefixOf(kind)), ...unreadable].flatMap((entry) => orphanOf(entry) ?? []);
       await inParallel(orphans, CONCURRENCY, ({ key, createRevision, guards }) =>
-        this.#write({ key, value: null, expect: { createRevision }, guards }),
+        write({ key, value: null, expect: { createRevision }, guards }),
       );
     }
   }
@@ -189,8 +176,7 @@ export class DeletionPropagation {
    * Undefined if the parents of the object exist. One that is younger than the object is another one of the same name.
    * A missing one must be missing in the store, too: caches leave out what they cannot decode.
    */
-  #orphanOf(entry: Child): Orphan | undefined {
-    const { catalog, reader } = this.#options;
+  function orphanOf(entry: Child): Orphan | undefined {
     const { kind, key, createRevision } = entry;
     const parents = findParents(catalog, reader, kind, entry);
     const missing = parents.filter((parent) => 'missing' in parent);
@@ -199,16 +185,20 @@ export class DeletionPropagation {
     return { key, createRevision, guards: missing.map(isAbsent) };
   }
 
-  async #write(write: Write): Promise<WriteResult> {
+  async function write(write: Write): Promise<WriteResult> {
     try {
-      const result = await this.#writes.run(() => this.#options.store.write(write));
-      await this.#options.reader.sawOwnWrite(result);
+      const result = await writes.run(() => store.write(write));
+      await reader.sawOwnWrite(result);
       return result;
     } catch (error) {
       throw asApiError(error);
     }
   }
+
+  return { finishDeletions, removeUnreadable, resume, retry };
 }
+
+export type DeletionPropagation = ReturnType<typeof createDeletionPropagation>;
 
 /** An object that is marked and has nothing inside it waits for its finalizers. */
 const isToDelete = ({ kind, deletionTimestamp }: StoredObject): boolean =>

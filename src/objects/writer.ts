@@ -26,7 +26,7 @@ import { trackUpdate } from './track-update.ts';
 import { validateObject } from './validate-object.ts';
 import { CONFLICT, type WaitingRequest, WriteQueue } from './write-queue.ts';
 
-interface WriterOptions {
+interface WriterParts {
   readonly store: Store;
   readonly reader: ObjectReader;
   readonly catalog: Catalog;
@@ -115,31 +115,27 @@ const NAME_ATTEMPTS = 8;
  * for the write of another (AP-24). The steps of a large object before admission take turns; admission, validation and
  * the call of the store share a tick.
  */
-export class ObjectWriter {
-  readonly #options: WriterOptions;
-  readonly #queue = new WriteQueue();
+export function createObjectWriter(parts: WriterParts) {
+  const { store, reader, catalog, now, randomUUID, randomSuffix, computedAnnotations } = parts;
+  const queue = new WriteQueue();
 
-  constructor(options: WriterOptions) {
-    this.#options = options;
-  }
-
-  create(kind: Kind, within: ParentKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
+  function create(kind: Kind, within: ParentKey, sent: ApiObject, options: CreateOptions): Promise<ApiObject> {
     const { quota, work } = options;
-    if (quota === undefined) return this.#create(kind, within, sent, options);
-    return quota.pending.run(quota, (refused) => this.#create(kind, within, sent, { ...options, refused }), work);
+    if (quota === undefined) return createWithin(kind, within, sent, options);
+    return quota.pending.run(quota, (refused) => createWithin(kind, within, sent, { ...options, refused }), work);
   }
 
-  async #create(kind: Kind, within: ParentKey, sent: ApiObject, options: CheckedCreate): Promise<ApiObject> {
+  async function createWithin(kind: Kind, within: ParentKey, sent: ApiObject, options: CheckedCreate) {
     const { metadata } = sent;
     if ((metadata.resourceVersion ?? '') !== '') {
       throw badRequest('resourceVersion should not be set on objects to be created');
     }
     const generated = (metadata.name ?? '') === '' && (metadata.generateName ?? '') !== '';
     for (let attempt = 1; ; attempt++) {
-      const name = generated ? this.#generateName(metadata.generateName ?? '') : (metadata.name ?? '');
+      const name = generated ? generateName(metadata.generateName ?? '') : (metadata.name ?? '');
       try {
-        const created = await this.#createNamed(kind, { ...within, name }, sent, options);
-        if (!options.dryRun) await this.#checkQuota(kind, { ...within, name }, created, options.quota);
+        const created = await createNamed(kind, { ...within, name }, sent, options);
+        if (!options.dryRun) await checkQuota(kind, { ...within, name }, created, options.quota);
         return created;
       } catch (error) {
         const taken = error instanceof ApiError && error.status.reason === 'AlreadyExists';
@@ -153,32 +149,31 @@ export class ObjectWriter {
    * Removes the object if it is beyond the quota. Processes that create objects in the same moment do not know of each
    * other before: the order of the store decides which of them exceed it.
    */
-  async #checkQuota(kind: Kind, objectKey: ObjectKey, { metadata }: ApiObject, quota?: Quota): Promise<void> {
+  async function checkQuota(kind: Kind, objectKey: ObjectKey, { metadata }: ApiObject, quota?: Quota): Promise<void> {
     const { uid = '', resourceVersion = '' } = metadata;
     const refused = quota?.refusal(Number(resourceVersion), 0);
     if (refused === undefined) return;
     try {
-      await this.remove(kind, objectKey, { dryRun: false, preconditions: { uid, resourceVersion } });
+      await remove(kind, objectKey, { dryRun: false, preconditions: { uid, resourceVersion } });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status.code >= 500) throw maybeStored(error);
       if (![404, 409].includes(error.status.code)) throw error;
       // Approved or redeemed meanwhile: what it has granted needs its object.
-      if (this.#options.reader.find(kind, objectKey)?.uid === uid) return;
+      if (reader.find(kind, objectKey)?.uid === uid) return;
     }
     throw refused;
   }
 
-  #generateName(base: string): string {
-    return `${base.slice(0, GENERATED_BASE_LENGTH)}${this.#options.randomSuffix()}`;
+  function generateName(base: string): string {
+    return `${base.slice(0, GENERATED_BASE_LENGTH)}${randomSuffix()}`;
   }
 
-  #computedIn(kind: Kind): { computedAnnotations: readonly string[] } {
-    const { catalog, computedAnnotations } = this.#options;
+  function computedIn(kind: Kind): { computedAnnotations: readonly string[] } {
     return { computedAnnotations: kind === catalog.clusters ? computedAnnotations : [] };
   }
 
-  #tracking(
+  function tracking(
     kind: Kind,
     { manager = SERVER_MANAGER, applied, warn }: FieldOwner,
     part: WrittenPart,
@@ -187,16 +182,15 @@ export class ObjectWriter {
   ): TrackFields {
     if (applied !== undefined) return applied;
     const entries = sent.metadata.managedFields;
-    return (object) => trackUpdate(kind, { object, old, sent: entries, part, manager, now: this.#options.now(), warn });
+    return (object) => trackUpdate(kind, { object, old, sent: entries, part, manager, now: now(), warn });
   }
 
-  async #createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CheckedCreate): Promise<ApiObject> {
+  async function createNamed(kind: Kind, objectKey: ObjectKey, sent: ApiObject, options: CheckedCreate) {
     const { dryRun, keepStatus = false, derive, refused, admit, origin, guards = [], work } = options;
-    const { catalog, reader, now, randomUUID } = this.#options;
     const parents = await requireParents(catalog, reader, kind, objectKey);
     const stamp = { uid: options.uid ?? randomUUID(), now: now() };
-    const track = this.#tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
-    const metadata = { ...this.#computedIn(kind), keepStatus, origin };
+    const track = tracking(kind, options, keepStatus ? 'both' : 'object', sent, undefined);
+    const metadata = { ...computedIn(kind), keepStatus, origin };
     if (work?.isUsedUp) await work.turn();
     const prepared = prepareForCreate(kind, objectKey, sent, stamp, metadata, track);
     if (work?.isUsedUp) await work.turn();
@@ -208,10 +202,10 @@ export class ObjectWriter {
     requireValid(kind, objectKey.name, validateObject(kind, object, context));
     if (dryRun) {
       await reader.catchUp();
-      if (reader.find(kind, objectKey) ?? reader.findUnreadable(kind, objectKey)) throw this.#taken(kind, objectKey);
+      if (reader.find(kind, objectKey) ?? reader.findUnreadable(kind, objectKey)) throw nameTaken(kind, objectKey);
       return object;
     }
-    const result = await this.#write({
+    const result = await write({
       key: storageKey(kind, objectKey),
       value: toStoredBytes(kind, object),
       expect: { absent: true },
@@ -219,7 +213,7 @@ export class ObjectWriter {
     });
     await reader.sawOwnWrite(result);
     if (result.ok) return versioned(object, result.revision);
-    if (result.key === storageKey(kind, objectKey)) throw this.#taken(kind, objectKey);
+    if (result.key === storageKey(kind, objectKey)) throw nameTaken(kind, objectKey);
     if (guards.some(({ key }) => key === result.key)) {
       throw conflict(kind, objectKey.name, 'a condition of this creation no longer holds');
     }
@@ -229,34 +223,33 @@ export class ObjectWriter {
   }
 
   /** Z-02: the error for a name that another object has. */
-  #taken(kind: Kind, objectKey: ObjectKey): ApiError {
-    const { reader } = this.#options;
+  function nameTaken(kind: Kind, objectKey: ObjectKey): ApiError {
     if (reader.findUnreadable(kind, objectKey) !== undefined) return reader.absence(kind, objectKey);
     const isTerminating = reader.find(kind, objectKey)?.deletionTimestamp !== undefined;
     return alreadyExists(kind, objectKey.name, isTerminating ? 'object is being deleted: ' : '');
   }
 
-  async update(kind: Kind, objectKey: ObjectKey, change: UpdateFunction, options: UpdateOptions): Promise<ApiObject> {
+  async function update(kind: Kind, objectKey: ObjectKey, change: UpdateFunction, options: UpdateOptions) {
     const { part, preconditions, admit, origin, request, work } = options;
     const attempt = async (): Promise<ApiObject | typeof CONFLICT> => {
-      const { current, object: old } = await this.#current(kind, objectKey, preconditions);
+      const { current, object: old } = await newest(kind, objectKey, preconditions);
       // What it waited for was no work.
       if (work?.isUsedUp) await work.turn();
       const sent = await change(old);
       if (work?.isUsedUp) await work.turn();
-      const track = this.#tracking(kind, options, part, sent, old);
-      const prepared = prepareForUpdate(kind, sent, old, part, { ...this.#computedIn(kind), origin }, track);
+      const track = tracking(kind, options, part, sent, old);
+      const prepared = prepareForUpdate(kind, sent, old, part, { ...computedIn(kind), origin }, track);
       if (work?.isUsedUp) await work.turn();
       const next = withOldTimes(prepared, old);
       admit?.(next, old);
       const context = { cluster: objectKey.cluster, old, unchanged: unchangedParts(next, old) };
       requireValid(kind, objectKey.name, validateObject(kind, next, context));
-      return this.#replace(kind, { current, old }, next, options);
+      return replace(kind, { current, old }, next, options);
     };
-    return this.#queue.run(storageKey(kind, objectKey), attempt, request);
+    return queue.run(storageKey(kind, objectKey), attempt, request);
   }
 
-  async #replace(
+  async function replace(
     kind: Kind,
     { current, old }: { current: StoredObject; old: ApiObject },
     next: ApiObject,
@@ -265,13 +258,13 @@ export class ObjectWriter {
     // An update without changes is not written: no event, no new resourceVersion.
     if (dryRun || isSameObject(old, next)) return versioned(next, current.revision);
     const finished = next.metadata.deletionTimestamp !== undefined && !hasFinalizers(next);
-    const result = await this.#write({
+    const result = await write({
       key: current.key,
       value: finished && !isParent(kind) ? null : toStoredBytes(kind, next),
       expect: { modRevision: current.revision },
       guards,
     });
-    await this.#options.reader.sawOwnWrite(result);
+    await reader.sawOwnWrite(result);
     if (result.ok) return versioned(next, result.revision);
     if (result.key !== current.key) throw conflict(kind, current.name, 'a condition of this update no longer holds');
     return lostRace(kind, current.name, preconditions);
@@ -281,12 +274,11 @@ export class ObjectWriter {
    * Starts a deletion. With `gone` the object no longer exists. Otherwise it has a deletionTimestamp and waits for its
    * finalizers or its children.
    */
-  async remove(kind: Kind, objectKey: ObjectKey, options: RemoveOptions): Promise<Removed> {
+  async function remove(kind: Kind, objectKey: ObjectKey, options: RemoveOptions): Promise<Removed> {
     const { dryRun, preconditions, guards = [], onlyIfEmpty = false, admit, request } = options;
-    const { reader, now, catalog } = this.#options;
     const inside = onlyIfEmpty ? prefixesInside(catalog, { ...objectKey, kind }) : [];
     const attempt = async (): Promise<Removed | typeof CONFLICT> => {
-      const { current, object } = await this.#current(kind, objectKey, preconditions);
+      const { current, object } = await newest(kind, objectKey, preconditions);
       admit?.(object);
       const { uid, deletionTimestamp } = current;
       const isMarked = deletionTimestamp !== undefined;
@@ -298,7 +290,7 @@ export class ObjectWriter {
       const waits = (isParent(kind) && !onlyIfEmpty) || hasFinalizers(object);
       if (waits && isMarked) return { object, uid, gone: false };
       const last = waits ? markForDeletion(kind, object, now()) : object;
-      const result = await this.#write({
+      const result = await write({
         key: current.key,
         value: waits ? toStoredBytes(kind, last) : null,
         expect: { modRevision: current.revision },
@@ -312,33 +304,31 @@ export class ObjectWriter {
       }
       return lostRace(kind, objectKey.name, preconditions);
     };
-    return this.#queue.run(storageKey(kind, objectKey), attempt, request);
+    return queue.run(storageKey(kind, objectKey), attempt, request);
   }
 
   /**
    * Deletes a parent that is marked for deletion and has nothing inside it. An update in the meantime cannot undo the
    * deletion, so the newest version is deleted. False if it waits for its finalizers.
    */
-  async removeEmptied(parent: StoredObject): Promise<boolean> {
-    const { reader } = this.#options;
-    return this.#queue.run(parent.key, async () => {
+  async function removeEmptied(parent: StoredObject): Promise<boolean> {
+    return queue.run(parent.key, async () => {
       await reader.catchUp();
       const current = reader.find(parent.kind, parent);
       if (current?.createRevision !== parent.createRevision) return true;
       if (hasFinalizers(current.object())) return false;
-      const result = await this.#write({ key: current.key, value: null, expect: { modRevision: current.revision } });
+      const result = await write({ key: current.key, value: null, expect: { modRevision: current.revision } });
       await reader.sawOwnWrite(result);
       return result.ok || CONFLICT;
     });
   }
 
   /** The newest version, which must meet the preconditions. */
-  async #current(
+  async function newest(
     kind: Kind,
     objectKey: ObjectKey,
     preconditions: Preconditions | undefined,
   ): Promise<{ current: StoredObject; object: ApiObject }> {
-    const { reader } = this.#options;
     await reader.catchUp();
     const current = reader.find(kind, objectKey);
     if (current === undefined) throw reader.absence(kind, objectKey);
@@ -347,14 +337,18 @@ export class ObjectWriter {
     return { current, object };
   }
 
-  async #write(write: Write): Promise<WriteResult> {
+  async function write(write: Write): Promise<WriteResult> {
     try {
-      return await this.#options.store.write(write);
+      return await store.write(write);
     } catch (error) {
       throw asApiError(error);
     }
   }
+
+  return { create, update, remove, removeEmptied };
 }
+
+export type ObjectWriter = ReturnType<typeof createObjectWriter>;
 
 const versioned = (object: ApiObject, revision: number): ApiObject => ({
   ...object,

@@ -12,13 +12,13 @@ import { createPublicView, type PublicViewOptions } from '../clusters/public-vie
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
-import { DeletionPropagation } from '../objects/deletion-propagation.ts';
+import { createDeletionPropagation, type DeletionPropagation } from '../objects/deletion-propagation.ts';
 import { isProjected, ProjectedCache, withProjections } from '../objects/projected-cache.ts';
 import type { ReadableEvent } from '../objects/readable.ts';
 import { ObjectReader } from '../objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../objects/stored-object.ts';
 import { UnfinishedDeletions } from '../objects/unfinished-deletions.ts';
-import { ObjectWriter } from '../objects/writer.ts';
+import { createObjectWriter, type ObjectWriter } from '../objects/writer.ts';
 import type { Trace } from '../observability/protocol-trace.ts';
 import type { Store } from '../storage/contract.ts';
 import { Freshness } from '../storage/freshness.ts';
@@ -120,7 +120,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     .filter(isProjected)
     .map((kind) => new ProjectedCache(kind, reader.cache(kind.projection.source)));
   reflector.listen(withProjections(projections, broadcaster));
-  const writer = new ObjectWriter({
+  const writer = createObjectWriter({
     store,
     reader,
     catalog,
@@ -132,7 +132,7 @@ export function createObjects(options: ObjectsOptions): Objects {
   const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
   const unfinished = new UnfinishedDeletions(parents, () => performance.now());
   reflector.listen(unfinished);
-  const propagation = new DeletionPropagation({
+  const propagation = createDeletionPropagation({
     store,
     reader,
     writer,

@@ -4,7 +4,7 @@ import { issuesTokensItself } from '../api/kinds/cluster-spec.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
-import { GrantStore } from '../handlers/access-requests/grant-objects.ts';
+import { createGrantStore, type GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { pause } from '../lib/backoff.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
 import { every } from '../lib/rounds.ts';
@@ -131,7 +131,7 @@ export async function openState(parts: StateParts): Promise<State> {
     });
   await waiting(() => installBootstrapRoles(catalog, reader, auditedWriterOf('bootstrap-roles')));
 
-  const grants = new GrantStore({ catalog, reader, writer: auditedWriterOf('access-requests') });
+  const grants = createGrantStore({ catalog, reader, writer: auditedWriterOf('access-requests') });
 
   const signing = await waiting(() =>
     openSigning({

@@ -9,7 +9,7 @@ import {
   accessRequests,
   createRequestCompletion,
 } from '../../src/handlers/access-requests/access-request.ts';
-import { GrantStore, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';
+import { createGrantStore, grantObjects } from '../../src/handlers/access-requests/grant-objects.ts';
 import { createDecisionHandler } from '../../src/handlers/approvals/decide.ts';
 import { createApprovalSweep } from '../../src/handlers/approvals/sweep.ts';
 import { createViews } from '../../src/handlers/views.ts';
@@ -66,7 +66,7 @@ async function inWorld(
     });
     const { reader, writer } = objects;
     const now = () => clock.now;
-    const grants = new GrantStore({ catalog, reader, writer });
+    const grants = createGrantStore({ catalog, reader, writer });
     const allow = () => undefined;
     const parts: AccessRequestParts = {
       catalog,

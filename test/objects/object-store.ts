@@ -7,11 +7,11 @@ import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { type ObjectKey, REGISTRY_PREFIX } from '../../src/api/object-key.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
-import { DeletionPropagation } from '../../src/objects/deletion-propagation.ts';
+import { createDeletionPropagation, type DeletionPropagation } from '../../src/objects/deletion-propagation.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../../src/objects/stored-object.ts';
 import { UnfinishedDeletions } from '../../src/objects/unfinished-deletions.ts';
-import { ObjectWriter } from '../../src/objects/writer.ts';
+import { createObjectWriter, type ObjectWriter } from '../../src/objects/writer.ts';
 import { StorageError, type Store, type Write, type WriteResult } from '../../src/storage/contract.ts';
 import { Freshness } from '../../src/storage/freshness.ts';
 import { Reflector } from '../../src/storage/reflector.ts';
@@ -90,12 +90,12 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
     randomSuffix: () => 'xxxxx',
     computedAnnotations: [],
   };
-  const writer = new ObjectWriter(options);
-  const otherWriter = () => new ObjectWriter(options);
+  const writer = createObjectWriter(options);
+  const otherWriter = () => createObjectWriter(options);
   const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
   const unfinished = new UnfinishedDeletions(parents, now);
   reflector.listen(unfinished);
-  const propagation = new DeletionPropagation({ store, reader, writer, catalog, unfinished, work: lonelyWork() });
+  const propagation = createDeletionPropagation({ store, reader, writer, catalog, unfinished, work: lonelyWork() });
   return { reflector, reader, writer, otherWriter, propagation, unfinished, stop: () => reflector.stop() };
 }
 

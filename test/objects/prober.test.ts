@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import type { ClusterStatus } from '../../src/api/kinds/cluster-spec.ts';
 import type { Outcome } from '../../src/clusters/prober/outcome.ts';
-import { Prober, type ProberOptions } from '../../src/clusters/prober/prober.ts';
+import { createProber, type ProberOptions } from '../../src/clusters/prober/prober.ts';
 import { at, catalog, type Gate, inFolder, make, type Objects, openObjects } from './object-store.ts';
 
 const MINUTE = 60_000;
@@ -43,7 +43,7 @@ class ManualClock {
 interface World {
   readonly objects: Objects;
   readonly clock: ManualClock;
-  readonly prober: Prober;
+  readonly prober: ReturnType<typeof createProber>;
   /** The outcome of the next probes. */
   outcome: Outcome | ((cluster: ApiObject, signal: AbortSignal) => Promise<Outcome>);
   leads: boolean;
@@ -93,7 +93,7 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
       },
       reveal: (name, reason, message) => world.revealed.push(`${name} ${reason} ${message}`),
     };
-    const prober = new Prober(options);
+    const prober = createProber(options);
     objects.reflector.listen(prober);
     const world: World = {
       objects,

@@ -7,7 +7,7 @@ import { ApiError, type Status } from '../../src/api/status.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { StoredObject } from '../../src/objects/stored-object.ts';
-import { ObjectWriter } from '../../src/objects/writer.ts';
+import { createObjectWriter } from '../../src/objects/writer.ts';
 import type { Store } from '../../src/storage/contract.ts';
 import { Freshness } from '../../src/storage/freshness.ts';
 import { Reflector } from '../../src/storage/reflector.ts';
@@ -164,7 +164,7 @@ describe('B30: a write that this process does not act on yet', () => {
 
   it('is not acknowledged: 504, and it has happened', async () => {
     await withDelayedWatch(async ({ store, reader, reflector, hold, release }) => {
-      const writer = new ObjectWriter({
+      const writer = createObjectWriter({
         store,
         reader,
         catalog,

@@ -11,7 +11,7 @@ import type { Reflector } from '../../storage/reflector.ts';
 import { describeCluster } from '../upstream/upstream-contract.ts';
 import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './keep-alive-connections.ts';
 import { openProbeWorker, type ProbeWorkerOptions, type ProbeWorkerSettings } from './probe-worker-client.ts';
-import { Prober, type ProberClock } from './prober.ts';
+import { createProber, type ProberClock } from './prober.ts';
 
 export interface ProberParts {
   /** 0 disables the prober. */
@@ -66,7 +66,7 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
     now: systemClock.now,
   });
   let reportedAt = Number.NEGATIVE_INFINITY;
-  const prober = new Prober({
+  const prober = createProber({
     intervalMs,
     endpointsField: endpointsField(productName),
     clusters: reader.cache(catalog.clusters),

@@ -4,7 +4,6 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import { KeyedWriter, type ObjectChange } from '../../objects/keyed-writer.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { ReflectorListener } from '../../storage/reflector.ts';
 import type { CacheEvent } from '../../storage/watch-cache.ts';
 import { afterMissedProbes, afterProbe, beginHistory, type History, revealsInLog } from './history.ts';
 import { FAULT_REASONS, type Outcome } from './outcome.ts';
@@ -21,7 +20,7 @@ import {
   storedVerdict,
   withObservation,
 } from './readiness.ts';
-import { ProbeSchedule } from './schedule.ts';
+import { createProbeSchedule, type ProbeSchedule } from './schedule.ts';
 
 /** `now` is monotonic: a wall clock that is set forward would make every probe appear missed. */
 export interface ProberClock extends HeartbeatClock {
@@ -82,147 +81,133 @@ const CONCEAL_MS = 6_000;
  * written at once. An unchanged condition is written every five minutes at most, because every write wakes the watchers
  * of the cluster.
  */
-export class Prober implements ReflectorListener<StoredObject> {
-  readonly #options: ProberOptions;
-  readonly #writer: KeyedWriter;
-  readonly #running = new Set<Promise<void>>();
-  #states = new Map<string, ClusterState>();
-  #schedule: ProbeSchedule;
+export function createProber(options: ProberOptions) {
+  const { clusters, clock, random, intervalMs } = options;
+  const writer = new KeyedWriter({ update: options.update, report: options.report });
+  const running = new Set<Promise<void>>();
+  let states = new Map<string, ClusterState>();
+  let schedule = newSchedule();
   /** The rest of the clusters of the cache that are not scheduled yet, after a start or a reset. */
-  #unscheduled: Iterator<StoredObject> | undefined;
-  #abort = new AbortController();
-  #cancelTimer: () => void = () => {};
-  #isLeading = false;
-  #isStopped = false;
-  #nextMissedCheckAt = 0;
-
-  constructor(options: ProberOptions) {
-    this.#options = options;
-    this.#writer = new KeyedWriter({ update: options.update, report: options.report });
-    this.#schedule = this.#newSchedule();
-  }
-
-  start(): void {
-    this.#tick();
-  }
+  let unscheduled: Iterator<StoredObject> | undefined;
+  let abort = new AbortController();
+  let cancelTimer: () => void = () => {};
+  let isLeading = false;
+  let isStopped = false;
+  let nextMissedCheckAt = 0;
 
   /** Aborts the running probes; resolves when they and the writes have ended. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#cancelTimer();
-    this.#abort.abort();
-    await Promise.all(this.#running);
-    await this.#writer.stop();
+  async function stop(): Promise<void> {
+    isStopped = true;
+    cancelTimer();
+    abort.abort();
+    await Promise.all(running);
+    await writer.stop();
   }
 
-  onEvent({ cache, before, after }: CacheEvent<StoredObject>): void {
-    if (cache !== this.#options.clusters || !this.#isLeading || this.#isStopped) return;
+  function onEvent({ cache, before, after }: CacheEvent<StoredObject>): void {
+    if (cache !== clusters || !isLeading || isStopped) return;
     const name = (after ?? before)?.name ?? '';
     const cluster = after?.object();
-    if (cluster === undefined || !this.#isProbed(cluster)) {
-      this.#remove(name, cluster);
+    if (cluster === undefined || !isToProbe(cluster)) {
+      remove(name, cluster);
       return;
     }
     const isSame = before !== undefined && probeIdentity(before.object()) === probeIdentity(cluster);
-    if (isSame && this.#schedule.has(name)) return;
+    if (isSame && schedule.has(name)) return;
     // The history of another address does not count.
-    this.#addState(name);
-    this.#schedule.addFirst(name);
-    this.#arm();
+    addState(name);
+    schedule.addFirst(name);
+    arm();
   }
 
-  onReset(): void {
-    if (this.#isLeading && !this.#isStopped) this.#reload();
+  function onReset(): void {
+    if (isLeading && !isStopped) reload();
   }
 
-  #newSchedule(): ProbeSchedule {
-    const { intervalMs, random } = this.#options;
-    return new ProbeSchedule({ intervalMs, maxConcurrent: MAX_CONCURRENT, random });
+  function newSchedule() {
+    return createProbeSchedule({ intervalMs, maxConcurrent: MAX_CONCURRENT, random });
   }
 
-  #isProbed(cluster: ApiObject): boolean {
-    return isProbed(cluster, this.#options.endpointsField);
+  function isToProbe(cluster: ApiObject): boolean {
+    return isProbed(cluster, options.endpointsField);
   }
 
-  #addState(name: string): void {
-    const history = beginHistory(undefined, this.#options.clock.now());
-    this.#states.set(name, { history, isLoaded: false, heartbeatAt: 0, refreshedAt: Number.NEGATIVE_INFINITY });
+  function addState(name: string): void {
+    const history = beginHistory(undefined, clock.now());
+    states.set(name, { history, isLoaded: false, heartbeatAt: 0, refreshedAt: Number.NEGATIVE_INFINITY });
   }
 
-  #remove(name: string, cluster: ApiObject | undefined): void {
-    this.#states.delete(name);
-    this.#schedule.remove(name);
-    if (cluster !== undefined && needsDisabledVerdict(cluster)) this.#write(name, cluster, DISABLED, undefined);
+  function remove(name: string, cluster: ApiObject | undefined): void {
+    states.delete(name);
+    schedule.remove(name);
+    if (cluster !== undefined && needsDisabledVerdict(cluster)) write(name, cluster, DISABLED, undefined);
   }
 
   /** Schedules the clusters of the cache. Those that were deleted without an event are removed when they are due. */
-  #reload(): void {
-    const { clusters } = this.#options;
-    this.#unscheduled = clusters.snapshot.scan(clusters.prefix);
-    this.#arm();
+  function reload(): void {
+    unscheduled = clusters.snapshot.scan(clusters.prefix);
+    arm();
   }
 
   /** Schedules some of the clusters of the cache; a large fleet takes several ticks. */
-  #addSome(now: number): void {
+  function addSome(now: number): void {
     for (let count = 0; count < ADDED_PER_TICK; count++) {
-      const next = this.#unscheduled?.next();
+      const next = unscheduled?.next();
       if (next === undefined || next.done === true) {
-        this.#unscheduled = undefined;
+        unscheduled = undefined;
         return;
       }
       const { name } = next.value;
-      if (this.#schedule.has(name)) continue;
-      this.#addState(name);
-      this.#schedule.addWithinInterval(name, now);
+      if (schedule.has(name)) continue;
+      addState(name);
+      schedule.addWithinInterval(name, now);
     }
   }
 
   /** Starts or stops probing when the leader has changed. */
-  #checkLead(): void {
-    const leads = this.#options.leads();
-    if (leads === this.#isLeading) return;
-    this.#isLeading = leads;
-    this.#abort.abort();
-    this.#abort = new AbortController();
-    this.#states = new Map();
-    this.#schedule = this.#newSchedule();
-    this.#unscheduled = undefined;
-    this.#nextMissedCheckAt = this.#options.clock.now() + this.#options.intervalMs;
-    if (leads) this.#reload();
+  function checkLead(): void {
+    const leads = options.leads();
+    if (leads === isLeading) return;
+    isLeading = leads;
+    abort.abort();
+    abort = new AbortController();
+    states = new Map();
+    schedule = newSchedule();
+    unscheduled = undefined;
+    nextMissedCheckAt = clock.now() + intervalMs;
+    if (leads) reload();
   }
 
-  #tick(): void {
-    if (this.#isStopped) return;
-    this.#checkLead();
-    const now = this.#options.clock.now();
-    this.#addSome(now);
-    if (this.#isLeading && now >= this.#nextMissedCheckAt) this.#checkMissed(now);
+  function tick(): void {
+    if (isStopped) return;
+    checkLead();
+    const now = clock.now();
+    addSome(now);
+    if (isLeading && now >= nextMissedCheckAt) checkMissed(now);
     for (let started = 0; started < STARTS_PER_TICK; started++) {
-      const taken = this.#schedule.take(now);
+      const taken = schedule.take(now);
       if (taken === undefined) break;
-      const probe = this.#probe(taken, this.#abort.signal);
-      this.#running.add(probe);
+      const probe = probeNext(taken, abort.signal);
+      running.add(probe);
       void probe.finally(() => {
-        this.#running.delete(probe);
-        this.#arm();
+        running.delete(probe);
+        arm();
       });
     }
-    this.#arm();
+    arm();
   }
 
-  #arm(): void {
-    if (this.#isStopped) return;
-    const { clock } = this.#options;
+  function arm(): void {
+    if (isStopped) return;
     const now = clock.now();
-    const nextProbe = this.#unscheduled === undefined ? (this.#schedule.nextAt() ?? Number.POSITIVE_INFINITY) : now;
-    const next = Math.min(nextProbe, this.#nextMissedCheckAt);
-    const wait = this.#isLeading ? Math.max(next - now, MIN_WAIT_MS) : LEAD_CHECK_MS;
-    this.#cancelTimer();
-    this.#cancelTimer = clock.after(Math.min(wait, LEAD_CHECK_MS), () => this.#tick());
+    const nextProbe = unscheduled === undefined ? (schedule.nextAt() ?? Number.POSITIVE_INFINITY) : now;
+    const next = Math.min(nextProbe, nextMissedCheckAt);
+    const wait = isLeading ? Math.max(next - now, MIN_WAIT_MS) : LEAD_CHECK_MS;
+    cancelTimer();
+    cancelTimer = clock.after(Math.min(wait, LEAD_CHECK_MS), () => tick());
   }
 
-  async #probe(taken: NonNullable<ReturnType<ProbeSchedule['take']>>, signal: AbortSignal): Promise<void> {
-    const { clock, probe, report, onRefreshed } = this.#options;
+  async function probeNext(taken: NonNullable<ReturnType<ProbeSchedule['take']>>, signal: AbortSignal): Promise<void> {
     const { name } = taken;
     const startedAt = clock.now();
     let failed = false;
@@ -232,60 +217,59 @@ export class Prober implements ReflectorListener<StoredObject> {
       isFinished = true;
     };
     try {
-      const stored = this.#stored(name);
+      const stored = storedAs(name);
       const cluster = stored?.object();
-      if (stored === undefined || cluster === undefined || !this.#isProbed(cluster)) {
-        this.#remove(name, cluster);
+      if (stored === undefined || cluster === undefined || !isToProbe(cluster)) {
+        remove(name, cluster);
         return;
       }
-      const state = this.#states.get(name);
+      const state = states.get(name);
       const wall = clock.wall();
-      const outcome = await probe(cluster, signal, this.#isRefreshDue(state, wall));
+      const outcome = await options.probe(cluster, signal, isRefreshDue(state, wall));
       failed = !outcome.ready;
       if (signal.aborted) return;
       if (state !== undefined && outcome.ready && outcome.refreshed === true) {
         state.refreshedAt = wall;
-        onRefreshed();
+        options.onRefreshed();
       }
-      if (failed && !this.#wasReady(name, cluster)) {
+      if (failed && !wasReady(name, cluster)) {
         // The slot is free meanwhile: a fleet with many dead clusters is probed as often as before.
         finish();
-        this.#arm();
-        await this.#until(startedAt + CONCEAL_MS, signal);
+        arm();
+        await until(startedAt + CONCEAL_MS, signal);
         if (signal.aborted) return;
       }
-      const current = this.#stored(name);
+      const current = storedAs(name);
       // Most clusters have not changed meanwhile, and need not be parsed again.
       const now = current?.revision === stored.revision ? cluster : current?.object();
       // The outcome for a cluster that has changed is dropped; its event has scheduled it first.
       if (now === cluster || (now !== undefined && probeIdentity(now) === probeIdentity(cluster))) {
-        this.#conclude(name, now, outcome);
+        conclude(name, now, outcome);
       }
     } catch (error) {
-      if (!signal.aborted) report(error);
+      if (!signal.aborted) options.report(error);
     } finally {
       finish();
     }
   }
 
   /** A time counts once for each cluster. A request that fails is sent again with the next probe. */
-  #isRefreshDue(state: ClusterState | undefined, wall: number): boolean {
+  function isRefreshDue(state: ClusterState | undefined, wall: number): boolean {
     if (state === undefined) return false;
-    return this.#options.refreshTimes().some((at) => at <= wall && at > state.refreshedAt);
+    return options.refreshTimes().some((at) => at <= wall && at > state.refreshedAt);
   }
 
   /** Whether the cluster was ready before. Also records that a probe of it has finished. */
-  #wasReady(name: string, cluster: ApiObject): boolean {
-    const state = this.#states.get(name);
+  function wasReady(name: string, cluster: ApiObject): boolean {
+    const state = states.get(name);
     if (state === undefined) return false;
-    this.#load(state, cluster);
-    state.history = { ...state.history, probedAt: this.#options.clock.now() };
+    load(state, cluster);
+    state.history = { ...state.history, probedAt: clock.now() };
     return state.history.wasReady;
   }
 
   /** Resolves at that time, or when the signal aborts. */
-  #until(at: number, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
+  function until(at: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const end = (): void => resolve();
     const cancel = clock.after(Math.max(at - clock.now(), 0), end);
@@ -296,66 +280,65 @@ export class Prober implements ReflectorListener<StoredObject> {
     });
   }
 
-  #stored(name: string): StoredObject | undefined {
-    const { clusters } = this.#options;
+  function storedAs(name: string): StoredObject | undefined {
     return clusters.get(`${clusters.prefix}${name}`);
   }
 
-  #conclude(name: string, cluster: ApiObject, outcome: Outcome): void {
-    const state = this.#states.get(name);
+  function conclude(name: string, cluster: ApiObject, outcome: Outcome): void {
+    const state = states.get(name);
     if (state === undefined) return;
-    const now = this.#options.clock.now();
-    this.#load(state, cluster);
+    const now = clock.now();
+    load(state, cluster);
     state.history = afterProbe(state.history, outcome, now);
     if (!outcome.ready && revealsInLog(state.history)) {
-      this.#options.reveal(name, FAULT_REASONS[outcome.fault], outcome.message);
+      options.reveal(name, FAULT_REASONS[outcome.fault], outcome.message);
     }
-    this.#writeIfNeeded(name, cluster, state, outcome.ready ? outcome.version : undefined);
+    writeIfNeeded(name, cluster, state, outcome.ready ? outcome.version : undefined);
   }
 
-  #load(state: ClusterState, cluster: ApiObject): void {
+  function load(state: ClusterState, cluster: ApiObject): void {
     if (state.isLoaded) return;
-    const { clock, random } = this.#options;
     state.isLoaded = true;
     state.heartbeatAt = firstHeartbeat(cluster, clock, random);
     state.history = beginHistory(storedVerdict(cluster), state.history.probedAt);
   }
 
-  #writeIfNeeded(name: string, cluster: ApiObject, state: ClusterState, version: string | undefined): void {
+  function writeIfNeeded(name: string, cluster: ApiObject, state: ClusterState, version: string | undefined): void {
     const { verdict } = state.history;
     if (verdict === undefined) return;
-    const now = this.#options.clock.now();
+    const now = clock.now();
     if (now < state.heartbeatAt && !changesStatus(cluster, { verdict, version })) return;
-    state.heartbeatAt = nextHeartbeat(now, this.#options.random);
-    this.#write(name, cluster, verdict, version);
+    state.heartbeatAt = nextHeartbeat(now, random);
+    write(name, cluster, verdict, version);
   }
 
-  #write(name: string, { metadata }: ApiObject, verdict: Conclusion, version: string | undefined): void {
-    const observed: Observation = { verdict, version, at: toTimestamp(this.#options.clock.wall()) };
+  function write(name: string, { metadata }: ApiObject, verdict: Conclusion, version: string | undefined): void {
+    const observed: Observation = { verdict, version, at: toTimestamp(clock.wall()) };
     // If the write fails, the next probe finds that the store does not hold its result, and writes it.
-    this.#writer.put(name, metadata.uid ?? '', (current) => withObservation(current, observed));
+    writer.put(name, metadata.uid ?? '', (current) => withObservation(current, observed));
   }
 
   /** Sets clusters to Unknown whose probes have not finished for too long. */
-  #checkMissed(now: number): void {
-    const { intervalMs } = this.#options;
-    this.#nextMissedCheckAt = now + intervalMs;
+  function checkMissed(now: number): void {
+    nextMissedCheckAt = now + intervalMs;
     let found = 0;
-    for (const [name, state] of this.#states) {
+    for (const [name, state] of states) {
       const next = afterMissedProbes(state.history, now, intervalMs);
       if (next === state.history) continue;
       if (++found > MISSED_PER_TICK) {
-        this.#nextMissedCheckAt = now + MISSED_PAUSE_MS;
+        nextMissedCheckAt = now + MISSED_PAUSE_MS;
         return;
       }
-      const cluster = this.#stored(name)?.object();
-      if (cluster === undefined || !this.#isProbed(cluster)) {
-        this.#remove(name, cluster);
+      const cluster = storedAs(name)?.object();
+      if (cluster === undefined || !isToProbe(cluster)) {
+        remove(name, cluster);
         continue;
       }
-      this.#load(state, cluster);
+      load(state, cluster);
       state.history = next;
-      this.#writeIfNeeded(name, cluster, state, undefined);
+      writeIfNeeded(name, cluster, state, undefined);
     }
   }
+
+  return { start: tick, stop, onEvent, onReset };
 }

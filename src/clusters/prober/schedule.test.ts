@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { ProbeSchedule } from './schedule.ts';
+import { createProbeSchedule, type ProbeSchedule } from './schedule.ts';
 
 const INTERVAL = 30_000;
 
 /** A random value of 0.5 makes every interval exact. */
 const open = (random: () => number = () => 0.5, maxConcurrent = 50): ProbeSchedule =>
-  new ProbeSchedule({ intervalMs: INTERVAL, maxConcurrent, random });
+  createProbeSchedule({ intervalMs: INTERVAL, maxConcurrent, random });
 
 const names = (count: number, prefix = 'c'): string[] => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 

@@ -41,89 +41,81 @@ const JITTER = 0.1;
  * Clusters whose last probe failed get at most half of the concurrent probes. A probe of a dead address lasts until its
  * timeout, and a region that is down must not delay the probes of the others.
  */
-export class ProbeSchedule {
-  readonly #options: ScheduleOptions;
-  readonly #entries = new Map<string, Entry>();
-  readonly #healthy: Queue = new BTree<Entry, true>(undefined, byDueTime);
-  readonly #failing: Queue = new BTree<Entry, true>(undefined, byDueTime);
-  #lastSequence = 0;
-  #running = 0;
-  #failingRunning = 0;
+export function createProbeSchedule({ intervalMs, maxConcurrent, random }: ScheduleOptions) {
+  const entries = new Map<string, Entry>();
+  const healthyQueue: Queue = new BTree<Entry, true>(undefined, byDueTime);
+  const failingQueue: Queue = new BTree<Entry, true>(undefined, byDueTime);
+  let lastSequence = 0;
+  let running = 0;
+  let failingRunning = 0;
 
-  constructor(options: ScheduleOptions) {
-    this.#options = options;
-  }
-
-  has(name: string): boolean {
-    return this.#entries.has(name);
-  }
+  const has = (name: string): boolean => entries.has(name);
 
   /** Due at a random time within the next interval: spreads a fleet that is added at once. */
-  addWithinInterval(name: string, now: number): void {
-    this.#add(name, now + this.#options.random() * this.#options.intervalMs);
+  function addWithinInterval(name: string, now: number): void {
+    addEntry(name, now + random() * intervalMs);
   }
 
   /** Due before every other cluster. A cluster that is being probed is probed again afterwards. */
-  addFirst(name: string): void {
-    const entry = this.#entries.get(name);
+  function addFirst(name: string): void {
+    const entry = entries.get(name);
     if (entry === undefined) {
-      this.#add(name, IMMEDIATELY);
+      addEntry(name, IMMEDIATELY);
     } else if (entry.startedAt !== undefined) {
       entry.repeat = true;
     } else {
-      this.#queueOf(entry).delete(entry);
+      queueOf(entry).delete(entry);
       // The change may have repaired it.
-      this.#enqueue(entry, IMMEDIATELY, false);
+      enqueue(entry, IMMEDIATELY, false);
     }
   }
 
-  remove(name: string): void {
-    const entry = this.#entries.get(name);
+  function remove(name: string): void {
+    const entry = entries.get(name);
     if (entry === undefined) return;
-    this.#entries.delete(name);
+    entries.delete(name);
     entry.removed = true;
-    if (entry.startedAt === undefined) this.#queueOf(entry).delete(entry);
+    if (entry.startedAt === undefined) queueOf(entry).delete(entry);
   }
 
   /** The next cluster that is due, if there is one and a free slot. Every cluster that is taken must be finished. */
-  take(now: number): { readonly name: string; finish(failed: boolean, now: number): void } | undefined {
-    const entry = this.#first();
+  function take(now: number): { readonly name: string; finish(failed: boolean, now: number): void } | undefined {
+    const entry = first();
     if (entry === undefined || entry.dueAt > now) return undefined;
-    this.#queueOf(entry).delete(entry);
+    queueOf(entry).delete(entry);
     const wasFailing = entry.failing;
     entry.startedAt = now;
-    this.#running++;
-    if (wasFailing) this.#failingRunning++;
+    running++;
+    if (wasFailing) failingRunning++;
     return {
       name: entry.name,
       finish: (failed, at) => {
-        this.#running--;
-        if (wasFailing) this.#failingRunning--;
+        running--;
+        if (wasFailing) failingRunning--;
         if (entry.removed) return;
-        const dueAt = entry.repeat ? IMMEDIATELY : Math.max(at, now + this.#interval());
+        const dueAt = entry.repeat ? IMMEDIATELY : Math.max(at, now + interval());
         entry.startedAt = undefined;
-        this.#enqueue(entry, dueAt, failed && !entry.repeat);
+        enqueue(entry, dueAt, failed && !entry.repeat);
         entry.repeat = false;
       },
     };
   }
 
   /** When the next cluster is due; undefined when none can start before a probe finishes or a cluster is added. */
-  nextAt(): number | undefined {
-    return this.#first()?.dueAt;
+  function nextAt(): number | undefined {
+    return first()?.dueAt;
   }
 
-  #first(): Entry | undefined {
-    const { maxConcurrent } = this.#options;
-    if (this.#running >= maxConcurrent) return undefined;
-    const healthy = this.#healthy.minKey();
-    const failing = this.#failingRunning < Math.ceil(maxConcurrent / 2) ? this.#failing.minKey() : undefined;
+  function first(): Entry | undefined {
+    if (running >= maxConcurrent) return undefined;
+    const healthy = healthyQueue.minKey();
+    const failing = failingRunning < Math.ceil(maxConcurrent / 2) ? failingQueue.minKey() : undefined;
     if (healthy === undefined || failing === undefined) return healthy ?? failing;
     return byDueTime(healthy, failing) < 0 ? healthy : failing;
   }
 
-  #add(name: string, dueAt: number): void {
-    if (this.#entries.has(name)) return;
+  function addEntry(name: string, dueAt: number): void {
+    if (entries.has(name)) return;
     const entry: Entry = {
       name,
       dueAt,
@@ -133,23 +125,26 @@ export class ProbeSchedule {
       repeat: false,
       removed: false,
     };
-    this.#entries.set(name, entry);
-    this.#enqueue(entry, dueAt, false);
+    entries.set(name, entry);
+    enqueue(entry, dueAt, false);
   }
 
-  #enqueue(entry: Entry, dueAt: number, failing: boolean): void {
+  function enqueue(entry: Entry, dueAt: number, failing: boolean): void {
     entry.dueAt = dueAt;
-    entry.sequence = ++this.#lastSequence;
+    entry.sequence = ++lastSequence;
     entry.failing = failing;
-    this.#queueOf(entry).set(entry, true);
+    queueOf(entry).set(entry, true);
   }
 
-  #queueOf({ failing }: Entry): Queue {
-    return failing ? this.#failing : this.#healthy;
+  function queueOf({ failing }: Entry): Queue {
+    return failing ? failingQueue : healthyQueue;
   }
 
-  #interval(): number {
-    const { intervalMs, random } = this.#options;
+  function interval(): number {
     return intervalMs * (1 - JITTER + 2 * JITTER * random());
   }
+
+  return { has, addWithinInterval, addFirst, remove, take, nextAt };
 }
+
+export type ProbeSchedule = ReturnType<typeof createProbeSchedule>;

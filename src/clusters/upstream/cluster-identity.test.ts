@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ApiObject } from '../../api/kind.ts';
-import { ClusterIdentity } from './cluster-identity.ts';
+import { createClusterIdentity } from './cluster-identity.ts';
 import { describeCluster, type UpstreamAnswer, UpstreamError } from './upstream-contract.ts';
 
 const cluster = (id?: string): ApiObject => ({
@@ -25,7 +25,7 @@ function identity(...next: typeof answers): (object: ApiObject) => Promise<strin
     const { status, body } = answers.shift()?.() ?? { status: 500, body: {} };
     return { status, headers: {}, body: Buffer.from(JSON.stringify(body)) } satisfies UpstreamAnswer;
   };
-  const known = new ClusterIdentity({ request }, () => now);
+  const known = createClusterIdentity({ request }, () => now);
   return (object) => known.problem(object, describeCluster(object, 'orchestrator'), 1_000);
 }
 const shown = (uid: unknown) => () => ({ status: 200, body: { metadata: { uid } } });

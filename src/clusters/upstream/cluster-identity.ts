@@ -16,27 +16,20 @@ const UNKNOWN = '';
  * identity is the UID of its namespace `kube-system`. Nothing is compared if none is registered, or if the credential
  * may not read that namespace.
  */
-export class ClusterIdentity {
-  readonly #upstream: Pick<Upstream, 'request'>;
-  readonly #seen: Cache<string, string>;
-
-  constructor(upstream: Pick<Upstream, 'request'>, now?: () => number) {
-    this.#upstream = upstream;
-    this.#seen = new Cache({ maxEntries: MAX_CLUSTERS, ttlMs: TTL_MS, ...(now === undefined ? {} : { now }) });
-  }
-
+export function createClusterIdentity(upstream: Pick<Upstream, 'request'>, now?: () => number) {
+  const seen = new Cache<string, string>({ maxEntries: MAX_CLUSTERS, ttlMs: TTL_MS, ...(now && { now }) });
   /** What is wrong, as a clause; undefined if nothing is known to be. Rejects with UpstreamError. */
-  async problem(object: ApiObject, cluster: UpstreamCluster, timeoutMs: number): Promise<string | undefined> {
+  async function problem(object: ApiObject, cluster: UpstreamCluster, timeoutMs: number): Promise<string | undefined> {
     const registered = object.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
     if (registered === undefined) return undefined;
     const key = `${cluster.uid}/${cluster.generation}`;
-    let found = this.#seen.get(key);
+    let found = seen.get(key);
     if (found === undefined) {
       const request = { method: 'GET', path: PATH, credential: true, timeoutMs } as const;
-      const { status, body } = await this.#upstream.request(cluster, request);
+      const { status, body } = await upstream.request(cluster, request);
       const uid = status === 200 ? memberOf(parsedJson(body.toString()), 'metadata', 'uid') : undefined;
       found = typeof uid === 'string' ? uid : UNKNOWN;
-      this.#seen.set(key, found);
+      seen.set(key, found);
     }
     if (found === UNKNOWN || found === registered) return undefined;
     return (
@@ -44,4 +37,8 @@ export class ClusterIdentity {
       `in the annotation ${CLUSTER_ID_ANNOTATION}. Correct the address, or the annotation`
     );
   }
+
+  return { problem };
 }
+
+export type ClusterIdentity = ReturnType<typeof createClusterIdentity>;

@@ -95,50 +95,44 @@ interface GrantParts {
 const PARTS = ['binding', 'role'] as const;
 
 /** The roles and bindings of approved requests in the store. */
-export class GrantStore {
-  readonly #parts: GrantParts;
-
-  constructor(parts: GrantParts) {
-    this.#parts = parts;
-  }
-
-  #kindOf(part: 'role' | 'binding', namespace: string): Kind {
-    const { roles, clusterRoles, fleetRoleBindings } = this.#parts.catalog;
+export function createGrantStore({ catalog, reader, writer }: GrantParts) {
+  function kindOf(part: 'role' | 'binding', namespace: string): Kind {
+    const { roles, clusterRoles, fleetRoleBindings } = catalog;
     if (part === 'binding') return fleetRoleBindings;
     return namespace === '' ? clusterRoles : roles;
   }
 
-  hasBindings(owner: GrantOwner, namespaces: readonly string[]): boolean {
-    return namespaces.every((namespace) => this.#find(this.#kindOf('binding', namespace), owner, namespace));
+  function hasBindings(owner: GrantOwner, namespaces: readonly string[]): boolean {
+    return namespaces.every((namespace) => findOwn(kindOf('binding', namespace), owner, namespace));
   }
 
   /** Whether a role or a binding is stored. */
-  isStored(owner: GrantOwner): boolean {
+  function isStored(owner: GrantOwner): boolean {
     return PARTS.some((part) =>
-      owner.namespaces.some((namespace) => this.#find(this.#kindOf(part, namespace), owner, namespace)),
+      owner.namespaces.some((namespace) => findOwn(kindOf(part, namespace), owner, namespace)),
     );
   }
 
   /** Roles alone grant nothing. */
-  async ensure(
+  async function ensure(
     part: 'role' | 'binding',
     owner: GrantOwner,
     objects: readonly GrantObjects[],
     guard: Guard,
   ): Promise<void> {
     for (const { namespace, [part]: wanted } of objects) {
-      await this.#ensure(this.#kindOf(part, namespace), owner, namespace, wanted, guard);
+      await ensureObject(kindOf(part, namespace), owner, namespace, wanted, guard);
     }
   }
 
-  async remove(owner: GrantOwner, guards: readonly Guard[] = []): Promise<void> {
+  async function remove(owner: GrantOwner, guards: readonly Guard[] = []): Promise<void> {
     for (const part of PARTS) {
       for (const namespace of owner.namespaces) {
-        const kind = this.#kindOf(part, namespace);
-        const found = this.#find(kind, owner, namespace);
+        const kind = kindOf(part, namespace);
+        const found = findOwn(kind, owner, namespace);
         if (found === undefined) continue;
         const preconditions = { uid: found.metadata.uid ?? '' };
-        await this.#parts.writer
+        await writer
           .remove(kind, keyOf(kind, owner, namespace), { dryRun: false, preconditions, guards })
           .catch(ignoreNotFound);
       }
@@ -146,16 +140,16 @@ export class GrantStore {
   }
 
   /** The object, if it belongs to the request. */
-  #find(kind: Kind, owner: GrantOwner, namespace: string): ApiObject | undefined {
-    const object = this.#parts.reader.find(kind, keyOf(kind, owner, namespace))?.object();
+  function findOwn(kind: Kind, owner: GrantOwner, namespace: string): ApiObject | undefined {
+    const object = reader.find(kind, keyOf(kind, owner, namespace))?.object();
     return object?.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid) === true ? object : undefined;
   }
 
-  async #ensure(kind: Kind, owner: GrantOwner, namespace: string, wanted: ApiObject, guard: Guard): Promise<void> {
+  async function ensureObject(kind: Kind, owner: GrantOwner, namespace: string, wanted: ApiObject, guard: Guard) {
     const key = keyOf(kind, owner, namespace);
-    if (this.#parts.reader.find(kind, key) === undefined) {
+    if (reader.find(kind, key) === undefined) {
       try {
-        await this.#parts.writer.create(kind, key, wanted, { dryRun: false, guards: [guard] });
+        await writer.create(kind, key, wanted, { dryRun: false, guards: [guard] });
         return;
       } catch (error) {
         const reason = error instanceof ApiError ? error.status.reason : undefined;
@@ -163,13 +157,17 @@ export class GrantStore {
         if (reason !== 'AlreadyExists') throw error;
       }
     }
-    const found = this.#find(kind, owner, namespace);
+    const found = findOwn(kind, owner, namespace);
     const isSame = isDeepStrictEqual([found?.rules, found?.spec], [wanted.rules, wanted.spec]);
     if (found !== undefined && isSame) return;
     const why = `${kind.kind} ${JSON.stringify(key.name)} exists and is not that of the request: delete it first`;
     throw conflict(accessRequestKind, owner.name, why);
   }
+
+  return { hasBindings, isStored, ensure, remove };
 }
+
+export type GrantStore = ReturnType<typeof createGrantStore>;
 
 const keyOf = ({ namespaced }: Kind, { name }: GrantOwner, namespace: string): ObjectKey => ({
   cluster: '',

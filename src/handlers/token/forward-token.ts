@@ -28,7 +28,7 @@ import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../
 import type { Lifetime } from '../../tokens/grant-lifetime.ts';
 import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
-import { type AskedAccount, type OrderParts, TokenOrder } from './order-token.ts';
+import { type AskedAccount, createTokenOrder, type OrderParts } from './order-token.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
 import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
@@ -102,7 +102,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       if (isDns1123Subdomain(name).length > 0) throw notFound(catalog.serviceAccounts, name);
       checkName(sent, name);
     }
-    const order = takesOrders(cluster) ? new TokenOrder(parts, { cluster, tokenRequest, grant, account }) : undefined;
+    const order = takesOrders(cluster) ? createTokenOrder(parts, { cluster, tokenRequest, grant, account }) : undefined;
     const hasNoRecord = annotations.tracked && order?.isRevocable !== true;
     requireValidRequest(hasNoRecord ? [...tokenRequest.errors, NOT_TRACKED] : tokenRequest.errors);
     const boundTo = sent.spec?.boundObjectRef;

@@ -15,7 +15,7 @@ import { ApiError } from '../../api/status.ts';
 import { lonelyWork } from '../../lib/work-queue.fixture.ts';
 import { ObjectReader } from '../../objects/reader.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
-import { ObjectWriter } from '../../objects/writer.ts';
+import { createObjectWriter, type ObjectWriter } from '../../objects/writer.ts';
 import { createLogger } from '../../observability/logger.ts';
 import { Freshness } from '../../storage/freshness.ts';
 import { Reflector } from '../../storage/reflector.ts';
@@ -71,7 +71,7 @@ beforeAll(async () => {
     await store.close();
     await rm(dir, { recursive: true, force: true });
   };
-  writer = new ObjectWriter({
+  writer = createObjectWriter({
     store,
     reader,
     catalog,

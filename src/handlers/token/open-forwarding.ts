@@ -1,6 +1,6 @@
 import { conclude, type ReasonOf } from '../../api/clusters/conditions.ts';
-import { CredentialConditions } from '../../clusters/credential-condition.ts';
-import { ClusterIdentity } from '../../clusters/upstream/cluster-identity.ts';
+import { createCredentialConditions } from '../../clusters/credential-condition.ts';
+import { createClusterIdentity } from '../../clusters/upstream/cluster-identity.ts';
 import type { Work } from '../../lib/work-queue.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
@@ -12,7 +12,7 @@ import {
   type ForwardToken,
   type ForwardTokenParts,
 } from './forward-token.ts';
-import { OrderAnswers } from './order-answers.ts';
+import { createOrderAnswers } from './order-answers.ts';
 
 interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'answers' | 'identity' | 'report'> {
   readonly writer: ObjectWriter;
@@ -36,9 +36,9 @@ const messageOf = (outcome: CredentialOutcome, why: string): string =>
 /** Forwards token requests, and keeps the condition `CredentialUsable` of the clusters that they go to. */
 export function openForwarding(options: OpenForwardingOptions): { forward: ForwardToken; close: () => void } {
   const { logger, listen, reader, upstream } = options;
-  const answers = new OrderAnswers(reader);
+  const answers = createOrderAnswers(reader);
   listen(answers);
-  const conditions = new CredentialConditions(options);
+  const conditions = createCredentialConditions(options);
   if (upstream !== undefined) {
     listen(conditions);
     void conditions.checkAll();
@@ -46,7 +46,7 @@ export function openForwarding(options: OpenForwardingOptions): { forward: Forwa
   const forward = createForwardToken({
     ...options,
     answers,
-    identity: upstream && new ClusterIdentity(upstream),
+    identity: upstream && createClusterIdentity(upstream),
     report: (cluster, outcome, why) => {
       if (outcome !== 'accepted') {
         logger.warn({ cluster: cluster.name, outcome }, `a credential was not accepted: ${why}`);

@@ -6,54 +6,52 @@ import { badGateway } from '../../api/status.ts';
 import { firstWithin } from '../../lib/first-within.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import type { ReflectorListener } from '../../storage/reflector.ts';
 
 /**
  * The orders that requests of this process wait for. Answers come with the watch of the store, so it does not matter
  * which replica or worker the connector has written to.
  */
-export class OrderAnswers implements ReflectorListener<StoredObject> {
-  readonly #find: (key: string) => StoredObject | undefined;
+export function createOrderAnswers(reader: Pick<ObjectReader, 'cache'>) {
   /** By the key of the order. */
-  readonly #waiting = new Map<string, (sealed: string | undefined) => void>();
-
-  constructor(reader: Pick<ObjectReader, 'cache'>) {
-    this.#find = (key) => reader.cache(tokenOrderKind).get(key);
-  }
+  const waiting = new Map<string, (sealed: string | undefined) => void>();
 
   /**
    * Creates the order and waits for its answer; undefined when the order was deleted, when the signal is aborted, and
    * when there is none in time.
    */
-  async of(key: string, signal: AbortSignal, create: () => Promise<unknown>): Promise<string | undefined> {
+  async function of(key: string, signal: AbortSignal, create: () => Promise<unknown>): Promise<string | undefined> {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     const leave = (): void => resolve(undefined);
-    this.#waiting.set(key, resolve);
+    waiting.set(key, resolve);
     signal.addEventListener('abort', leave);
     try {
       await create();
       return signal.aborted ? undefined : await firstWithin(ORDER_SECONDS * 1000, promise);
     } finally {
-      this.#waiting.delete(key);
+      waiting.delete(key);
       signal.removeEventListener('abort', leave);
     }
   }
 
-  onEvent({ before, after }: { readonly before: StoredObject | undefined; readonly after: StoredObject | undefined }) {
-    this.#look((after ?? before)?.key ?? '', after, after === undefined);
+  function onEvent({ before, after }: Record<'before' | 'after', StoredObject | undefined>) {
+    look((after ?? before)?.key ?? '', after, after === undefined);
   }
 
   /** Some that are waited for may not be created yet. */
-  onReset(): void {
-    for (const key of this.#waiting.keys()) this.#look(key, this.#find(key), false);
+  function onReset(): void {
+    for (const key of waiting.keys()) look(key, reader.cache(tokenOrderKind).get(key), false);
   }
 
-  #look(key: string, entry: StoredObject | undefined, isGone: boolean): void {
-    const resolve = this.#waiting.get(key);
+  function look(key: string, entry: StoredObject | undefined, isGone: boolean): void {
+    const resolve = waiting.get(key);
     const answer = resolve && entry && orderStatus(entry.object()).answer;
     if (answer !== undefined || isGone) resolve?.(answer);
   }
+
+  return { of, onEvent, onReset };
 }
+
+export type OrderAnswers = ReturnType<typeof createOrderAnswers>;
 
 export const connectorOf = (cluster: string): string => `the connector of cluster ${goQuote(cluster)}`;
 

@@ -9,7 +9,7 @@ import {
   RENEW_SECONDS,
 } from '../../api/connector.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
-import { apiVersionOf } from '../../api/kind.ts';
+import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
 import { type ConnectorStatus, connectorSpec, connectorStatus, isConnected } from '../../api/kinds/connector.ts';
 import { ISSUED, orderStatus } from '../../api/kinds/token-order.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
@@ -71,139 +71,105 @@ interface Ordered {
 const ORDER_ANNOTATION = 'clusterpass.dev/order';
 
 /** An order to the connector of a cluster for one token, see src/api/connector.ts. */
-export class TokenOrder {
-  readonly #parts: OrderParts;
-  readonly #ordered: Ordered;
-  readonly #name: string;
-  readonly #status: ConnectorStatus | undefined;
-  #record: ReturnType<TrackedTokens['requireRoom']> | undefined;
-  #startedAt: number | undefined;
-  #isKept = false;
-  #result: OrderResult = 'failed';
-  readonly isRevocable: boolean;
-
-  constructor(parts: OrderParts, ordered: Ordered) {
-    const { cluster, tokenRequest } = ordered;
-    const connector = parts.reader.find(parts.catalog.connectors, fleetKey(cluster.name))?.object();
-    const isOwn = connector !== undefined && connectorSpec(connector).clusterUID === cluster.uid;
-    this.#parts = parts;
-    this.#ordered = ordered;
-    this.#name = parts.randomUUID();
-    this.#status = isOwn ? connectorStatus(connector) : undefined;
-    this.isRevocable = this.#status?.revocable === true && tokenRequest.sent.spec?.boundObjectRef === undefined;
-  }
-
+export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, grant, account }: Ordered) {
+  const { catalog, reader, writer, answers, issuers, keyRing, requireRightClock, observe, tracked, now } = parts;
+  const { request, audiences } = tokenRequest;
+  const { namespace, name, person } = account;
+  const { boundObjectRef } = tokenRequest.sent.spec ?? {};
+  const kind = catalog.tokenOrders;
+  const id = parts.randomUUID();
+  const key = { cluster: cluster.name, namespace: '', name: id };
+  const connector = reader.find(catalog.connectors, fleetKey(cluster.name))?.object();
+  const isOwn = connector !== undefined && connectorSpec(connector).clusterUID === cluster.uid;
+  const status: ConnectorStatus = isOwn ? connectorStatus(connector) : {};
+  const isRevocable = status.revocable === true && boundObjectRef === undefined;
+  const secret = passSecretName(id);
   /** What the connector binds the token to, if the request does not say. */
-  get boundTo(): BoundObjectReference | undefined {
-    return this.isRevocable ? { kind: 'Secret', name: passSecretName(this.#name) } : undefined;
-  }
+  const boundTo: BoundObjectReference | undefined = isRevocable ? { kind: 'Secret', name: secret } : undefined;
+  let record: ReturnType<TrackedTokens['requireRoom']> | undefined;
+  let startedAt: number | undefined;
+  let isKept = false;
+  let result: OrderResult = 'failed';
 
   /** Throws when the connector cannot be asked now. */
-  requireReady(): void {
-    const { now, requireRightClock, tracked } = this.#parts;
-    const { cluster, tokenRequest } = this.#ordered;
-    const { caller, work, warn } = tokenRequest.request;
-    if (!isConnected(this.#status ?? {}, now())) throw notConnected(cluster.name, this.#status);
+  function requireReady(): void {
+    const { caller, work, warn } = request;
+    if (!isConnected(status, now())) throw notConnected(cluster.name, status);
     requireRightClock();
-    if (this.isRevocable) this.#record = tracked.requireRoom(caller.impersonator ?? caller, true, work);
-    const { kind, name } = tokenRequest.sent.spec?.boundObjectRef ?? {};
-    if (name !== undefined)
-      warn(`this token cannot be revoked here: it ends with ${kind} "${name}", or when it expires`);
+    if (isRevocable) record = tracked.requireRoom(caller.impersonator ?? caller, true, work);
+    if (boundObjectRef?.name === undefined) return;
+    const bound = `${boundObjectRef.kind} "${boundObjectRef.name}"`;
+    warn(`this token cannot be revoked here: it ends with ${bound}, or when it expires`);
   }
 
   /** Creates the order and waits: the answer of the cluster's API server. */
-  async place(expirationSeconds: number): Promise<UpstreamAnswer> {
-    const { catalog, writer, answers, now } = this.#parts;
-    const { cluster, tokenRequest } = this.#ordered;
-    const { request } = tokenRequest;
-    const kind = catalog.tokenOrders;
+  async function place(expirationSeconds: number): Promise<UpstreamAnswer> {
     // A key for each order: later, no process can read the answers in the history of the store.
     const { publicKey, privateKey } = await generateKeyPair('ECDH-ES');
-    this.#startedAt = now();
-    const expirationTimestamp = toTimestamp(this.#startedAt + ORDER_SECONDS * 1000);
-    const order = await this.#sign(expirationSeconds, await exportJWK(publicKey));
-    const metadata = { name: this.#name };
-    const object = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata, spec: { order, expirationTimestamp } };
-    request.annotate(ORDER_ANNOTATION, this.#name);
-    const sealed = await answers.of(storageKey(kind, this.#key), request.signal, () =>
-      writer.create(kind, this.#key, object, { dryRun: false }),
+    startedAt = now();
+    const expirationTimestamp = toTimestamp(startedAt + ORDER_SECONDS * 1000);
+    const order = await signed(expirationSeconds, await exportJWK(publicKey));
+    const spec = { order, expirationTimestamp };
+    const object = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: id }, spec };
+    request.annotate(ORDER_ANNOTATION, id);
+    const sealed = await answers.of(storageKey(kind, key), request.signal, () =>
+      writer.create(kind, key, object, { dryRun: false }),
     );
     if (sealed === undefined) {
-      this.#result = 'unanswered';
+      result = 'unanswered';
       throw timeout(`${connectorOf(cluster.name)} has not answered in time`);
     }
-    const { refusal, status = 0, bytes } = await openAnswer(sealed, privateKey, this.#name, cluster.name);
+    const { refusal, status = 0, bytes } = await openAnswer(sealed, privateKey, id, cluster.name);
     if (!refusal) return { status: Number(status), headers: {}, body: bytes };
-    this.#result = 'refused';
+    result = 'refused';
     const [reason = '', message = ''] = [refusal.reason, refusal.message].map((text) => cleanText(String(text), 1024));
     const why = `${connectorOf(cluster.name)} refuses it: ${message}`;
     throw forbidden(request.target, request.target.name, why, [{ reason, message }]);
   }
 
   /** From here on the order stands for the token, and the record for the order. Its id; undefined without one. */
-  async keep({ audiences: aud, issuedAt: iat, expiresAt: exp, accountUid: uid }: GrantedToken) {
-    const { catalog, writer } = this.#parts;
-    const { cluster, account, grant } = this.#ordered;
-    this.#result = 'issued';
-    if (this.#record === undefined) return undefined;
-    await writer.update(
-      catalog.tokenOrders,
-      this.#key,
-      (current) => {
-        // The answer is of no use any more.
-        const { claimedBy, claimTime } = orderStatus(current);
-        const issued = { phase: ISSUED, expirationTimestamp: toTimestamp(exp * 1000) };
-        return { ...current, status: defined({ claimedBy, claimTime, ...issued }) };
-      },
-      { dryRun: false, part: 'status' },
-    );
-    const { namespace, name, person } = account;
+  async function keep({ audiences: aud, issuedAt: iat, expiresAt: exp, accountUid: uid }: GrantedToken) {
+    result = 'issued';
+    if (record === undefined) return undefined;
+    const issued = (current: ApiObject): ApiObject => {
+      // The answer is of no use any more.
+      const { claimedBy, claimTime } = orderStatus(current);
+      const expirationTimestamp = toTimestamp(exp * 1000);
+      return { ...current, status: defined({ claimedBy, claimTime, phase: ISSUED, expirationTimestamp }) };
+    };
+    await writer.update(kind, key, issued, { dryRun: false, part: 'status' });
     const holder =
       person === undefined ? { 'kubernetes.io': { namespace, serviceaccount: { name, uid } } } : { sub: person.name };
-    await this.#record(
-      cluster.name,
-      { jti: this.#name, aud, iat, exp, ...holder, secret: passSecretName(this.#name) },
-      bindingOf(this.#parts, grant),
-    );
-    this.#isKept = true;
-    return this.#name;
+    await record(cluster.name, { jti: id, aud, iat, exp, ...holder, secret }, bindingOf(parts, grant));
+    isKept = true;
+    return id;
   }
 
   /** Deletes an order that is not kept: then the connector ends what it has made for it. */
-  end(): void {
-    const { catalog, writer, observe, now } = this.#parts;
-    if (this.#startedAt === undefined) return;
-    observe(this.#result, (now() - this.#startedAt) / 1000);
+  function end(): void {
+    if (startedAt === undefined) return;
+    observe(result, (now() - startedAt) / 1000);
     // The sweep removes what could not be removed now.
-    if (!this.#isKept) void writer.remove(catalog.tokenOrders, this.#key, { dryRun: false }).catch(() => {});
+    if (!isKept) void writer.remove(kind, key, { dryRun: false }).catch(() => {});
   }
 
-  get #key() {
-    return { cluster: this.#ordered.cluster.name, namespace: '', name: this.#name };
-  }
-
-  async #sign(expirationSeconds: number, answerKey: OrderClaims['answerKey']): Promise<string> {
-    const { catalog, issuers, keyRing, now } = this.#parts;
-    const { cluster, tokenRequest, account } = this.#ordered;
-    const { name, uid } = cluster;
-    const { name: user, groups } = tokenRequest.request.caller.as(undefined);
+  async function signed(expirationSeconds: number, answerKey: OrderClaims['answerKey']): Promise<string> {
+    const { name: user, groups } = request.caller.as(undefined);
     const iat = Math.floor(now() / 1000);
-    const asked = { audiences: tokenRequest.audiences, expirationSeconds };
-    const { person, namespace } = account;
-    const { boundObjectRef } = tokenRequest.sent.spec ?? {};
-    const id = cluster.object().metadata.annotations?.[CLUSTER_ID_ANNOTATION];
+    const asked = { audiences, expirationSeconds };
+    const identity = cluster.object().metadata.annotations?.[CLUSTER_ID_ANNOTATION];
     const claims: OrderClaims = {
-      iss: issuers.issuerFor(name),
-      aud: connectorAudience(issuers.baseUrl, name),
+      iss: issuers.issuerFor(cluster.name),
+      aud: connectorAudience(issuers.baseUrl, cluster.name),
       iat,
       exp: iat + ORDER_SECONDS,
-      jti: this.#name,
-      cluster: { name, uid, ...(id === undefined ? {} : { id }) },
+      jti: id,
+      cluster: { name: cluster.name, uid: cluster.uid, ...(identity === undefined ? {} : { id: identity }) },
       requester: { user, groups },
       ...(person === undefined
-        ? { request: defined({ namespace, serviceAccount: account.name, ...asked, boundObjectRef }) }
+        ? { request: defined({ namespace, serviceAccount: name, ...asked, boundObjectRef }) }
         : { person: { name: person.name, group: person.group, ...asked } }),
-      revocable: this.isRevocable,
+      revocable: isRevocable,
       answerKey,
     };
     try {
@@ -212,9 +178,12 @@ export class TokenOrder {
       return `${input}.${await sign(input)}`;
     } catch (error) {
       if (!(error instanceof KeysAreExternal)) throw error;
-      throw conflict(catalog.clusters, name, 'its connector takes orders, which an external signer does not sign');
+      const why = 'its connector takes orders, which an external signer does not sign';
+      throw conflict(catalog.clusters, cluster.name, why);
     }
   }
+
+  return { isRevocable, boundTo, requireReady, place, keep, end };
 }
 
 export function notConnected(cluster: string, { renewTime }: ConnectorStatus = {}): ApiError {
