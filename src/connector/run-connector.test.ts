@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ORDER_TYPE, type OrderAnswer, personAccountName } from '../api/connector.ts';
 import { connectorSpec, connectorStatus } from '../api/kinds/connector.ts';
 import { createNodeFetch } from '../client/node.ts';
-import { type Fetch, Transport } from '../client/transport.ts';
+import { type Fetch, type TokenProvider, Transport } from '../client/transport.ts';
 import { realTiming, type Timing } from '../lib/backoff.ts';
 import { FakeHub, HUB_TOKEN } from '../sync/hub.fixture.ts';
 import { FakeCluster } from './cluster.fixture.ts';
@@ -48,6 +48,8 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all([clusterpass.stop(), cluster.stop()]));
 
+const put = (collection: string, name: string, spec: object): unknown =>
+  clusterpass.put(collection, { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'any', metadata: { name }, spec });
 const stored = () => {
   const object = clusterpass.objects(CONNECTORS).get('alpha');
   if (object === undefined) throw new Error('it is not registered');
@@ -76,18 +78,17 @@ it('A55: nine days of renewals: of its token, the keys of the cluster and the to
   cluster.keys = { keys: [first.jwk] };
   const keys = JSON.stringify(cluster.keys);
   const spec = { clusterUID: CLUSTER.uid, keys };
-  clusterpass.put(CONNECTORS, {
-    apiVersion: 'clusterpass.dev/v1alpha1',
-    kind: 'Connector',
-    metadata: { name: 'alpha' },
-    spec,
-  });
+  put(CONNECTORS, 'alpha', spec);
   /** Renewed before the former one ends. */
   const projected = (at: number): Promise<string> =>
-    new SignJWT({ aud: `${BASE}/connectors/alpha`, exp: Math.floor((Date.now() + at) / 1000) + 3600 })
+    new SignJWT({
+      ...{ aud: `${BASE}/connectors/alpha`, exp: Math.floor((Date.now() + at) / 1000) + 3600 },
+      'kubernetes.io': { namespace: 'cp' },
+    })
       .setProtectedHeader({ alg: 'ES256', kid: current.kid })
       .sign(current.privateKey);
   let token = await projected(0);
+  let apiToken: TokenProvider = () => token;
   const transport = (server: string, fetch: Fetch, tokenProvider: () => string): Transport =>
     new Transport({ server, fetch, timing, tokenProvider, userAgent: undefined, onWarning: undefined });
   const stop = new AbortController();
@@ -99,7 +100,7 @@ it('A55: nine days of renewals: of its token, the keys of the cluster and the to
       api: transport(cluster.url, createNodeFetch({}), () => HUB_TOKEN),
       identity: async () => CLUSTER.id,
       register: () => Promise.reject(new Error('it is registered')),
-      ...{ token: async () => token, apiToken: () => token },
+      ...{ token: async () => token, apiToken: () => apiToken() },
       rules: () => ({
         ...{ orders: true, revocable: true, mirror: { accounts: false, pods: false }, allow: [] },
         people: [{ group: 'devs', maxSeconds: 3600 }],
@@ -119,13 +120,7 @@ it('A55: nine days of renewals: of its token, the keys of the cluster and the to
     };
     const header = { alg: 'ES256', kid: 'ours', typ: ORDER_TYPE };
     const signed = await new SignJWT(claims).setProtectedHeader(header).sign(ours.privateKey);
-    const metadata = { name: order };
-    clusterpass.put(ORDERS, {
-      apiVersion: 'clusterpass.dev/v1alpha1',
-      kind: 'TokenOrder',
-      metadata,
-      spec: { order: signed },
-    });
+    put(ORDERS, order, { order: signed });
     const answer = () => (clusterpass.objects(ORDERS).get(order)?.status as { answer?: string } | undefined)?.answer;
     await expect.poll(answer, { interval: 10 }).toBeDefined();
     const { plaintext } = await compactDecrypt(answer() ?? '', answerKey.privateKey);
@@ -162,6 +157,9 @@ it('A55: nine days of renewals: of its token, the keys of the cluster and the to
     }
   }
   expect(connectorStatus(stored()).audiences).toEqual([`${BASE}/connectors/alpha`]);
+  // That of a user is for another service, and other credentials are no JWT.
+  apiToken = () => new SignJWT({ aud: 'kubelogin' }).setProtectedHeader({ alg: 'ES256' }).sign(current.privateKey);
+  await expect.poll(() => connectorStatus(stored()).audiences, { interval: 10 }).toBeUndefined();
   const jane = personAccountName('Jane');
   const people = 'clusterpass-people-devs';
   await expect.poll(() => cluster.secrets).toEqual([`${people}/clusterpass-pass-order-210`]);

@@ -123,8 +123,11 @@ async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
   let { connectedSince, keys = spec?.keys } = before ?? {};
   let reportedAt = Date.parse(before?.renewTime ?? '') || 0;
   const tell = problemLog(parts.log, 'the report');
-  /** Its token for the API server was asked for without an audience, as kubelet does. */
-  const readAudiences = async () => [decodeJwt((await parts.apiToken?.()) ?? '').aud ?? []].flat();
+  /** A token of an account was asked for without an audience, as kubelet does. Any other says nothing about them. */
+  const readAudiences = async () => {
+    const { aud = [], 'kubernetes.io': account } = decodeJwt((await parts.apiToken?.()) ?? '');
+    return account === undefined ? null : [aud].flat();
+  };
   await repeat(timing, signal, async () => {
     const { keys: found = '', ...findings } = await readFindings(api);
     const { allow, people, revocable } = rules();

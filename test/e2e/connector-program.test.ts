@@ -216,7 +216,9 @@ people: [{ group: devs }]
       },
     });
     expect(first.written.err).toContain(`cluster.clusterregistry.k8s.io/ordered is registered at ${ADDRESS}\n`);
-    const { connectedSince } = await statusOf();
+    const { connectedSince, audiences } = await statusOf();
+    // Outside of a Pod: its credential is no token of an account.
+    expect(audiences).toBeUndefined();
     await first.stop();
     // From now on its own token is enough.
     cluster.isReady = false;
