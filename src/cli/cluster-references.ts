@@ -1,5 +1,4 @@
-import type { Cluster } from '../client/types.ts';
-import { isClusterType, publicCluster } from './clusters.ts';
+import { isClusterType } from './clusters.ts';
 import { CliError } from './command.ts';
 import type { NamedServer } from './connection/all-servers.ts';
 import { serverUrl } from './connection/connection.ts';
@@ -48,12 +47,6 @@ function addressOf(text: string): string | undefined {
 export const namesAt = (server: NamedServer, references: readonly ClusterReference[]): readonly string[] => [
   ...new Set(references.filter((each) => each.server === undefined || each.server === server).map(({ name }) => name)),
 ];
-
-/** The clusters with these names that the caller may see. */
-export async function clustersNamed({ client }: NamedServer, names: readonly string[]): Promise<readonly Cluster[]> {
-  const found = await Promise.all(names.map((name) => publicCluster(client, name)));
-  return found.filter((cluster) => cluster !== undefined);
-}
 
 /** The name of a cluster in a list of several servers. */
 export const clusterLabel = (

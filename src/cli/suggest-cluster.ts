@@ -2,7 +2,8 @@ import type { Client } from '../client/create-client.ts';
 import { isStatus } from '../client/errors.ts';
 import { nearest } from '../lib/nearest.ts';
 import { terminalSafe } from '../lib/text.ts';
-import { type ClusterReference, clusterLabel, clustersNamed } from './cluster-references.ts';
+import { type ClusterReference, clusterLabel } from './cluster-references.ts';
+import { publicCluster } from './clusters.ts';
 import type { Context, Invocation } from './command.ts';
 import type { NamedServer } from './connection/all-servers.ts';
 import { clientFor, resolveConnection } from './connection/connection.ts';
@@ -65,7 +66,7 @@ export async function clusterHint(
     const connection = await resolveConnection(context, invocation);
     const server = { name: connection.server, connection, client: clientFor(context, connection) };
     // Most errors are about something else than the name: the fleet is not listed for them.
-    if ((await clustersNamed(server, [cluster])).length > 0) return undefined;
+    if ((await publicCluster(server.client, cluster)) !== undefined) return undefined;
     const name = (await nearestClusters([server], [reference])).get(reference);
     return name === undefined ? undefined : `Did you mean the cluster ${name}?`;
   } catch (failure) {

@@ -8,11 +8,11 @@ import { isStatus } from '../../client/errors.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
 import { clusterReferences } from '../cluster-references.ts';
 import { isPublicView, publicCluster } from '../clusters.ts';
-import { CliError, type Context, type Run } from '../command.ts';
+import type { Context, Run } from '../command.ts';
 import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
-import { findClusters } from '../find-clusters.ts';
 import { renderTable } from '../output/table.ts';
+import { fullClusters, missingLines, selectClusters } from '../select-clusters.ts';
 import { whatIsLeft } from '../usability.ts';
 import { whyAllowed } from '../why-allowed.ts';
 
@@ -20,8 +20,8 @@ import { whyAllowed } from '../why-allowed.ts';
 export const run: Run = async (context, invocation) => {
   const servers = await connectAll(context, invocation);
   const references = clusterReferences(invocation.args, servers);
-  const { found, problems, hints, failed } = await findClusters(context, servers, references);
-  const errors = [...problems];
+  const { found, missing, failed } = await selectClusters(context, servers, references, fullClusters());
+  const errors = missingLines(missing);
   const isSeveral = servers.length > 1;
   const lost = new Set<NamedServer>();
   let shown = 0;
@@ -36,10 +36,10 @@ export const run: Run = async (context, invocation) => {
         // It would fail for each further cluster of this server, after a timeout perhaps.
         lost.add(server);
       }
-      errors.push(isSeveral ? new CliError(failureAt(server, error)) : error);
+      errors.push(isSeveral ? `error: ${failureAt(server, error)}` : `${describeError(error)}`);
     }
   }
-  for (const line of [...errors.map(describeError), ...hints]) context.err.write(`${line}\n`);
+  for (const line of errors) context.err.write(`${line}\n`);
   return errors.length > 0 || failed.length > 0 ? 1 : 0;
 };
 

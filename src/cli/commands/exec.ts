@@ -10,13 +10,7 @@ import { refreshTime } from '../../client/token-source.ts';
 import type { Cluster } from '../../client/types.ts';
 import { Slots } from '../../lib/slots.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import {
-  type ClusterReference,
-  clusterLabel,
-  clusterReferences,
-  clustersNamed,
-  namesAt,
-} from '../cluster-references.ts';
+import { type ClusterReference, clusterLabel, clusterReferences } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { environmentFor } from '../connection/connection.ts';
@@ -24,8 +18,8 @@ import { describeError } from '../describe-error.ts';
 import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { type ExecTarget, runForCluster } from '../run-for-cluster.ts';
+import { absenceOf, publicClusters, selectClusters } from '../select-clusters.ts';
 import { itemFor, type PassSubject, passSubject } from '../service-account.ts';
-import { nearestClusters, orMeant } from '../suggest-cluster.ts';
 
 /** Runs a command for each cluster that is selected, with a kubeconfig that holds a token for that cluster. */
 export const run: Run = async (context, invocation) => {
@@ -59,7 +53,9 @@ export const run: Run = async (context, invocation) => {
     const running = servers.filter((server) => !failedServers.has(server));
     // Commands start when their tokens are there: they do not wait for a server or a cluster that does not answer.
     const { failed } = await askAll(context, running, async (server) => {
-      const clusters = named?.clusters.get(server) ?? (await server.client.listClusters({ labelSelector })).items;
+      const clusters = [
+        ...(named?.clusters.get(server) ?? (await server.client.listClusters({ labelSelector })).items),
+      ];
       count += clusters.length;
       context.progress.waitFor(() => `${count - succeeded - failures.size} of ${count} clusters`);
       const settings = { servers, invocation, subject, expirationSeconds, failures, signal };
@@ -115,7 +111,7 @@ function checkedSelection(invocation: Invocation): string | undefined {
 }
 
 interface NamedClusters {
-  readonly clusters: ReadonlyMap<NamedServer, readonly Cluster[]>;
+  readonly clusters: ReadonlyMap<NamedServer, ReadonlySet<Cluster>>;
   readonly failed: readonly NamedServer[];
 }
 
@@ -129,31 +125,18 @@ async function findNamed(
   references: readonly ClusterReference[],
   failures: Map<string, string>,
 ): Promise<NamedClusters> {
-  const asked = servers.filter((server) => namesAt(server, references).length > 0);
-  const { answers, failed } = await askAll(context, asked, (server) =>
-    clustersNamed(server, namesAt(server, references)),
-  );
-  const clusters = new Map<NamedServer, Cluster[]>(servers.map((server) => [server, []]));
-  const everywhere = ({ name, server: wanted }: ClusterReference) =>
-    answers.flatMap(({ server, value }) => {
-      const cluster = value.find(({ metadata }) => metadata.name === name);
-      return cluster !== undefined && (wanted === undefined || wanted === server) ? [{ server, cluster }] : [];
-    });
-  const missing = failed.length > 0 ? [] : references.filter((reference) => everywhere(reference).length === 0);
-  const meant = await nearestClusters(servers, missing);
+  const { found, missing, failed } = await selectClusters(context, servers, references, publicClusters());
+  for (const each of missing) if (!each.isUnknown) failures.set(each.label, absenceOf(each));
+  const clusters = new Map(servers.map((server) => [server, new Set<Cluster>()]));
   for (const reference of references) {
-    const { name, server: wanted } = reference;
-    const found = everywhere(reference);
-    const [first, second] = found;
-    const label = wanted === undefined ? name : clusterLabel(servers, wanted, name);
-    if (first === undefined) {
-      if (failed.length > 0) continue;
-      failures.set(label, `there is no such cluster that you may see${orMeant(meant.get(reference))}`);
-    } else if (wanted === undefined && (second !== undefined || failed.length > 0)) {
-      const labels = found.map(({ server }) => clusterLabel(servers, server, name)).join(' or ');
+    const here = found.filter((each) => each.reference === reference);
+    const [first, second] = here;
+    if (first === undefined) continue;
+    if (reference.server === undefined && (second !== undefined || failed.length > 0)) {
+      const labels = here.map(({ server }) => clusterLabel(servers, server, reference.name)).join(' or ');
       const why = second === undefined ? 'a server that did not answer may have it, too' : 'several servers have it';
-      failures.set(label, `${why}: write ${labels}`);
-    } else clusters.get(first.server)?.push(first.cluster);
+      failures.set(reference.name, `${why}: write ${labels}`);
+    } else clusters.get(first.server)?.add(first.cluster);
   }
   return { clusters, failed };
 }

@@ -3,7 +3,7 @@ import { clusterLabel } from '../cluster-references.ts';
 import type { Run } from '../command.ts';
 import { connectAll } from '../connection/all-servers.ts';
 import { printTable } from '../output/printer.ts';
-import { clusterChoice, selectedClusters } from '../selected-clusters.ts';
+import { clusterChoice, selectedClusters } from '../select-clusters.ts';
 import { usableSubjects } from '../usable-subjects.ts';
 
 /** Lists the accounts of which the caller gets passes now, in each cluster that is selected. */

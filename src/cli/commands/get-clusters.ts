@@ -9,11 +9,10 @@ import { checkedNames, getCluster, withConfirmedEndpoints } from '../clusters.ts
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { CONSOLE_SETTINGS } from '../connection/connection.ts';
-import { describeError } from '../describe-error.ts';
-import { type FoundClusters, findClusters, type LocatedCluster } from '../find-clusters.ts';
 import { localAddressTo } from '../kubeconfig/local-address.ts';
 import { asList, type Printer, printerFor } from '../output/printer.ts';
 import { cellsOf, renderTable, widthsOf } from '../output/table.ts';
+import { fullClusters, type LocatedCluster, missingLines, selectClusters } from '../select-clusters.ts';
 
 /** On clusters in output about several servers: the address of the server that has the cluster. */
 const SERVER_ANNOTATION = 'clusterpass.dev/server';
@@ -35,14 +34,11 @@ export const run: Run = async (context, invocation) => {
   const selection: ClusterSelection = { view: 'full', labelSelector, fieldSelector: fieldSelector ?? byName };
   const table = await tableFor(context, invocation, servers);
   if (watching) return watch(context, { servers, selection, print, table, reference: first });
-  const { found, problems, hints, failed } =
-    references.length > 0
-      ? await findClusters(context, servers, references)
-      : await listAll(context, servers, selection);
+  const { found, missing, failed } = await selectClusters(context, servers, references, fullClusters(selection));
   const report = (): void => {
-    for (const line of [...problems.map(describeError), ...hints]) context.err.write(`${line}\n`);
+    for (const line of missingLines(missing)) context.err.write(`${line}\n`);
   };
-  if (references.length === 1 && problems.length > 0) {
+  if (references.length === 1 && found.length === 0) {
     report();
     return 1;
   }
@@ -51,7 +47,7 @@ export const run: Run = async (context, invocation) => {
     const printed = found.map(table.printed);
     context.out.write(print(references.length === 1 && printed.length === 1 ? printed[0] : asList(printed)));
   } else if (found.length === 0) {
-    if (problems.length === 0) {
+    if (missing.length === 0) {
       const isFiltered = [labelSelector, fieldSelector, first].some((part) => part !== undefined);
       const offers = isFiltered ? [] : await Promise.all(servers.map(({ client }) => offerToAsk(client)));
       context.err.write(['No resources found', ...offers.flat(), ''].join('\n'));
@@ -60,7 +56,7 @@ export const run: Run = async (context, invocation) => {
     context.out.write(renderTable([...table.headers, ...found.map(table.row)]));
   }
   report();
-  return problems.length > 0 || failed.length > 0 ? 1 : 0;
+  return missing.length + failed.length > 0 ? 1 : 0;
 };
 
 /** For a caller who sees no cluster: what the operator says, and how to ask. The answer matters without it. */
@@ -75,18 +71,6 @@ async function offerToAsk(client: Client): Promise<string[]> {
     ...(typeof helpText === 'string' ? [terminalSafe(clip(helpText))] : []),
     ...(review?.allowed ? ["Ask for access: clusterpass request create --cluster CLUSTER --reason '...'"] : []),
   ];
-}
-
-async function listAll(
-  context: Context,
-  servers: readonly NamedServer[],
-  selection: ClusterSelection,
-): Promise<FoundClusters> {
-  const { answers, failed } = await askAll(context, servers, async ({ client }) =>
-    checkedNames((await client.listClusters(selection)).items),
-  );
-  const found = answers.flatMap(({ server, value }) => value.map((cluster) => ({ server, cluster })));
-  return { found, problems: [], hints: [], failed };
 }
 
 interface WatchSettings {

@@ -6,7 +6,7 @@ import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { watchContexts } from '../kubeconfig/watch-contexts.ts';
 import { isWritten, printNextStep, type WriteSettings, writeContexts } from '../kubeconfig/write-contexts.ts';
-import { clusterChoice, selectedClusters } from '../selected-clusters.ts';
+import { clusterChoice, selectedClusters } from '../select-clusters.ts';
 import { passSubject } from '../service-account.ts';
 
 export const run: Run = async (context, invocation) => {

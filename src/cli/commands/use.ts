@@ -4,13 +4,12 @@ import { terminalSafe } from '../../lib/text.ts';
 import { clusterLabel, clusterReferences } from '../cluster-references.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connectAll } from '../connection/all-servers.ts';
-import type { LocatedCluster } from '../find-clusters.ts';
 import { execCommand, sayAllowListEntry } from '../kubeconfig/exec-command.ts';
 import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
 import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
 import { isWritten, printNextStep, writeContexts } from '../kubeconfig/write-contexts.ts';
 import { choose } from '../picker.ts';
-import { selectedClusters } from '../selected-clusters.ts';
+import { type LocatedCluster, selectedClusters } from '../select-clusters.ts';
 import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
 import { usableSubjects } from '../usable-subjects.ts';
 
@@ -20,7 +19,7 @@ export const run: Run = async (context, invocation) => {
   const template = checkedTemplate(invocation.value('contextName'));
   const servers = await connectAll(context, invocation);
   for (const { connection } of servers) warnOfTokenFlag(context, invocation, connection.server);
-  const choice = { references: clusterReferences(invocation.args, servers), labelSelector: undefined };
+  const choice = { references: clusterReferences(invocation.args, servers) };
   const { parts, isWhole } = await selectedClusters(context, servers, choice);
   const found = parts.flatMap(({ server, clusters }) => clusters.map((cluster) => ({ server, cluster })));
   if (found.length === 0 && !isWhole) return 1;

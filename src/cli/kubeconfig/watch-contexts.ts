@@ -14,7 +14,7 @@ const MAX_WAIT_MS = 2 ** 31 - 1;
 /** Writes the contexts, and again whenever clusters come, go or move, until the program is stopped. */
 export async function watchContexts(
   context: Context,
-  { servers, labelSelector }: { readonly servers: readonly NamedServer[]; readonly labelSelector: string | undefined },
+  { servers, labelSelector }: { readonly servers: readonly NamedServer[]; readonly labelSelector?: string | undefined },
   write: (context: Context, isRepeated: boolean) => Promise<unknown>,
 ): Promise<number> {
   const wakeup = new Wakeup();

@@ -12,7 +12,7 @@ import { readLogins } from '../connection/logins.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile, kubeconfigFiles } from '../files/folders.ts';
-import type { ClusterChoice, ServerClusters } from '../selected-clusters.ts';
+import type { ClusterChoice, ServerClusters } from '../select-clusters.ts';
 import { type PassSubject, tokenProblems } from '../service-account.ts';
 import type { EndpointChange } from './endpoint-change.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
