@@ -3,11 +3,10 @@ import { Type } from 'typebox';
 import { describe, expect, it, test } from 'vitest';
 import { MCP_SCOPES } from '../api/caller.ts';
 import { propertyRuns } from '../lib/property-runs.fixture.ts';
-import { ToolError } from './api-call.ts';
 import { checkMessageHeaders, type Headers } from './http-headers.ts';
 import { errorResponse, idOf, parseJson, RpcError, type RpcRequest, readMessage } from './json-rpc.ts';
 import { type CallTool, clientOf, createProtocol } from './protocol.ts';
-import { closed, complete, READS, tool } from './tool.ts';
+import { closed, complete, READS, ToolError, tool } from './tool.ts';
 import { runTool, type ToolResult } from './tool-result.ts';
 import { META, SUPPORTED_VERSIONS } from './versions.ts';
 

@@ -2,8 +2,7 @@ import { Check, Default, Errors } from 'typebox/value';
 import { DNS1123_SUBDOMAIN_PATTERN } from '../api/names.ts';
 import { isJsonObject, memberOf } from '../lib/json.ts';
 import { cleanText } from '../lib/text.ts';
-import { ToolError } from './api-call.ts';
-import type { InputRequired, Tool, ToolContext } from './tool.ts';
+import { type InputRequired, type Tool, type ToolContext, ToolError } from './tool.ts';
 
 /** What a tool answers, before it is written for a protocol version. */
 export type ToolResult =

@@ -2,13 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Check } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
 import { cleanText } from '../lib/text.ts';
-import { type ApiCall, type ApiReply, refusal, warningsOf } from './api-call.ts';
-import { cleanAddress } from './result-fields.ts';
-import type { Tool, ToolContext } from './tool.ts';
+import { type ApiCall, type ApiReply, cleanAddress, refusal, type Tool, type ToolContext, warningsOf } from './tool.ts';
 import { runTool, type ToolResult } from './tool-result.ts';
-import { passList } from './tools/pass-list.ts';
-import { passRequest } from './tools/pass-request.ts';
-import { passRevoke } from './tools/pass-revoke.ts';
+import { passList, passRequest, passRevoke } from './tools/passes.ts';
 import { READ_ONLY_TOOLS, TOOLS } from './tools.ts';
 
 const named = (name: string): Tool => TOOLS.find((tool) => tool.name === name) as Tool;

@@ -1,11 +1,7 @@
 import type { Tool } from './tool.ts';
-import { accessExplain } from './tools/access-explain.ts';
-import { accessRequest } from './tools/access-request.ts';
-import { clusterDescribe } from './tools/cluster-describe.ts';
-import { clustersList } from './tools/clusters-list.ts';
-import { passList } from './tools/pass-list.ts';
-import { passRequest } from './tools/pass-request.ts';
-import { passRevoke } from './tools/pass-revoke.ts';
+import { accessExplain, accessRequest } from './tools/access.ts';
+import { clusterDescribe, clustersList } from './tools/clusters.ts';
+import { passList, passRequest, passRevoke } from './tools/passes.ts';
 
 /** All tools, in the order in which `tools/list` has them. */
 export const TOOLS: readonly Tool[] = [

@@ -3,16 +3,16 @@ import { type Client, createClient } from '../../client/create-client.ts';
 import { ConnectionError, StatusError } from '../../client/errors.ts';
 import type { Fetch } from '../../client/transport.ts';
 import { cleanText } from '../../lib/text.ts';
-import { type Send, ToolError } from '../../mcp/api-call.ts';
 import { createProtocol, type ToolCall } from '../../mcp/protocol.ts';
 import { stdioHeaders } from '../../mcp/stdio-headers.ts';
+import { type Send, ToolError } from '../../mcp/tool.ts';
 import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts';
 import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
 import { CliError, type Context, type Invocation, type Run, UsageError } from '../command.ts';
 import { type Connection, clientOptions, resolveConnection } from '../connection/connection.ts';
 import { codeChallengeFor } from '../connection/machine-key.ts';
 import { describeError } from '../describe-error.ts';
-import { localAddressTo } from '../kubeconfig/local-address.ts';
+import { localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
 import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { serveStdio } from '../mcp/stdio-server.ts';
 

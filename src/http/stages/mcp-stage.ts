@@ -2,7 +2,6 @@ import { type Agent, MCP_SCOPES } from '../../api/caller.ts';
 import { sentBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
 import { utf8Text } from '../../lib/text.ts';
-import { type ApiCall, type ApiReply, ToolError } from '../../mcp/api-call.ts';
 import { checkMessageHeaders } from '../../mcp/http-headers.ts';
 import {
   errorResponse,
@@ -16,6 +15,7 @@ import {
   readMessage,
 } from '../../mcp/json-rpc.ts';
 import { clientOf, type ToolCall } from '../../mcp/protocol.ts';
+import { type ApiCall, type ApiReply, ToolError } from '../../mcp/tool.ts';
 import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts';
 import { type Exchange, mcpOf } from '../exchange.ts';
 import { InsufficientScope, type McpEndpoint } from '../mcp/mcp-endpoint.ts';
