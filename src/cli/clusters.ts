@@ -8,8 +8,7 @@ import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { CliError } from './command.ts';
-import { checkClusterName } from './connection/one-server.ts';
-import { pathSegment } from './path-segment.ts';
+import { checkClusterName, pathSegment } from './names.ts';
 
 /** `clusters`, `Cluster`, `clusters.clusterregistry.k8s.io` */
 export const isClusterType = (text: string): boolean =>

@@ -2,7 +2,7 @@ import type { Command, Run } from './command.ts';
 
 type Load = () => Promise<Run>;
 
-const approvals = async () => ({ ...(await import('./commands/approvals.ts')), ...(await import('./approvable.ts')) });
+const approvals = () => import('./commands/approvals.ts');
 
 /**
  * The code of each command, by its path. Imported when the command runs: every kubectl starts `credential` and must not
@@ -14,7 +14,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'auth who-can': async () => (await import('./commands/auth.ts')).whoCan,
   'auth why': async () => (await import('./commands/auth.ts')).why,
   completion: async () => (await import('./commands/completion.ts')).run,
-  confirm: async () => (await import('./commands/confirm.ts')).run,
+  confirm: async () => (await import('./commands/register.ts')).confirm,
   connector: async () => (await import('./commands/connector.ts')).run,
   'create bootstrap-token': async () => (await import('./commands/bootstrap-token.ts')).run,
   'create token': async () => (await import('./commands/create-token.ts')).run,
@@ -27,7 +27,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'keys list': async () => (await import('./commands/keys.ts')).listKeys,
   'keys revoke': async () => (await import('./commands/keys.ts')).revokeKey,
   'keys rotate': async () => (await import('./commands/keys.ts')).rotateKeys,
-  kubeconfig: async () => (await import('./commands/kubeconfig.ts')).run,
+  kubeconfig: async () => (await import('./commands/kubeconfig.ts')).writeKubeconfig,
   kubectl: async () => (await import('./commands/kubectl.ts')).run,
   login: async () => (await import('./commands/login.ts')).run,
   logout: async () => (await import('./commands/logout.ts')).run,
@@ -39,7 +39,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'pass request': async () => (await import('./commands/pass.ts')).requestPass,
   'pass revoke': async () => (await import('./commands/pass.ts')).revokePasses,
   'pass show': async () => (await import('./commands/pass.ts')).showPasses,
-  register: async () => (await import('./commands/register.ts')).run,
+  register: async () => (await import('./commands/register.ts')).register,
   'request approve': async () => approvals().then(({ decide, REQUESTS }) => decide('Approved', REQUESTS)),
   'request create': async () => (await import('./commands/request.ts')).createRequest,
   'request deny': async () => approvals().then(({ decide, REQUESTS }) => decide('Denied', REQUESTS)),
@@ -53,7 +53,7 @@ const LOADERS: Readonly<Record<string, Load>> = {
   'token list': async () => (await import('./commands/token.ts')).listTokens,
   'token revoke': async () => (await import('./commands/token.ts')).revokeTokens,
   trust: async () => (await import('./commands/trust.ts')).run,
-  use: async () => (await import('./commands/use.ts')).run,
+  use: async () => (await import('./commands/kubeconfig.ts')).useCluster,
   version: async () => (await import('./commands/version.ts')).run,
   whoami: async () => (await import('./commands/auth.ts')).whoami,
 };

@@ -4,7 +4,7 @@ import { clusterPrefix } from '../client/access-reviews.ts';
 import type { Client } from '../client/create-client.ts';
 import { isStatus, type StatusError } from '../client/errors.ts';
 import { CliError } from './command.ts';
-import { pathSegment } from './path-segment.ts';
+import { pathSegment } from './names.ts';
 
 /** The cluster and the namespace of an object. */
 export interface ObjectScope {

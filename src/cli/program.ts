@@ -108,7 +108,7 @@ export async function runCommand(
     } catch (error) {
       own.err.write(`${failureText(error, invocation, own.env)}\n`);
       if (cluster !== undefined && error instanceof StatusError) {
-        const { clusterHint } = await import('./suggest-cluster.ts');
+        const { clusterHint } = await import('./select-clusters.ts');
         const hint = await clusterHint(own, invocation, cluster, error);
         if (hint !== undefined) own.err.write(`${hint}\n`);
       }

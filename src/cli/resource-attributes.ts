@@ -5,7 +5,7 @@ import type { Client } from '../client/create-client.ts';
 import { defined } from '../lib/json.ts';
 import { isClusterType } from './clusters.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
-import { checkClusterName } from './connection/one-server.ts';
+import { checkClusterName } from './names.ts';
 import { findKind, requireCluster } from './object-path.ts';
 
 /** What VERB and TYPE ask about: resources, or a path of the server that starts with `/`. As in kubectl. */

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { fileProblem } from '../lib/file-problem.ts';
+import { every } from '../lib/rounds.ts';
 import { sha256 } from '../lib/sha256.ts';
 import type { Context, Output } from './command.ts';
 import { writePrivate } from './files/files.ts';
@@ -15,8 +16,8 @@ const KILL_AFTER_MS = 2_000;
 /** How long the output of a killed command is waited for: a process that left its process group may hold the pipe. */
 const DRAIN_MS = 500;
 
-/** Node fires a longer timer at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+/** How often a time limit is looked at. */
+const TICK_MS = 100;
 
 /** A signal to a process group reaches the command and its children. Windows has no process groups. */
 const HAS_GROUPS = process.platform !== 'win32';
@@ -97,7 +98,7 @@ export async function runForCluster(
     isLate = true;
     stop();
   };
-  const limit = new TimeLimit(timeoutMs, onTimeout);
+  const limit = timeLimit(timeoutMs, onTimeout);
   copyLines(child.stdout, context.out, prefix, limit);
   copyLines(child.stderr, context.err, prefix, limit);
   signal.addEventListener('abort', stop);
@@ -144,43 +145,22 @@ function copyLines(from: Readable, output: Output, prefix: string, limit: TimeLi
   });
 }
 
-/** Calls `onEnd` when the time has passed. It does not pass while the limit is held. */
-class TimeLimit {
-  readonly #onEnd: () => void;
-  #leftMs: number | undefined;
-  #holds = 0;
-  #startedAt = 0;
-  #timer: NodeJS.Timeout | undefined;
+interface TimeLimit {
+  hold(): void;
+  release(): void;
+  end(): void;
+}
 
-  /** `leftMs` is undefined for no limit. */
-  constructor(leftMs: number | undefined, onEnd: () => void) {
-    this.#leftMs = leftMs;
-    this.#onEnd = onEnd;
-    this.#start();
-  }
-
-  #start(): void {
-    if (this.#leftMs === undefined) return;
-    this.#startedAt = performance.now();
-    this.#timer = setTimeout(this.#onEnd, Math.min(this.#leftMs, MAX_TIMER_MS));
-  }
-
-  hold(): void {
-    this.#holds += 1;
-    if (this.#holds > 1 || this.#leftMs === undefined) return;
-    clearTimeout(this.#timer);
-    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - this.#startedAt));
-  }
-
-  release(): void {
-    this.#holds -= 1;
-    if (this.#holds === 0) this.#start();
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#leftMs = undefined;
-  }
+/** Calls `onEnd` when the time has passed; undefined: never. It does not pass while the limit is held. */
+function timeLimit(timeoutMs: number | undefined, onEnd: () => void): TimeLimit {
+  let [leftMs, at, holds] = [timeoutMs ?? Number.POSITIVE_INFINITY, performance.now(), 0];
+  const end = every(TICK_MS, () => {
+    const now = performance.now();
+    if (holds === 0) leftMs -= now - at;
+    at = now;
+    if (leftMs <= 0) onEnd();
+  });
+  return { hold: () => void holds++, release: () => void holds--, end };
 }
 
 /** JSON, which is YAML. */

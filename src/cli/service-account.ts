@@ -2,6 +2,7 @@ import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
+import { Slots } from '../lib/slots.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { type Invocation, UsageError } from './command.ts';
 import { describeError } from './describe-error.ts';
@@ -48,7 +49,7 @@ const MAX_TESTED = 500;
 /** How many clusters a warning names. */
 const MAX_NAMED = 5;
 
-export interface TokenProblems {
+interface TokenProblems {
   readonly warnings: readonly string[];
   /** The clusters for which no token is issued. */
   readonly refused: ReadonlySet<string>;
@@ -74,7 +75,7 @@ export async function tokenProblems(
     // In one cluster the account may be missing, in another the namespace.
     const reasonOf = ({ code, message }: Status): string => (code === 404 ? (message ?? '') : String(code));
     const groups = Map.groupBy(failed, ({ error }) => (error === undefined ? '' : reasonOf(error)));
-    const { nearestAccount, orMeant } = await import('./suggest-cluster.ts');
+    const { nearestAccount, orMeant } = await import('./select-clusters.ts');
     const warningOf = async (group: readonly IssuedPass[]): Promise<string> => {
       const code = group[0]?.error?.code ?? 0;
       const named = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
@@ -104,4 +105,32 @@ function problemFor(code: number, subject: PassSubject): string {
   if (code === 404) return `there is no service account ${who}`;
   if (code === 403) return `you may not issue tokens for ${who}`;
   return `could not test a token of ${who}`;
+}
+
+/** Requests at the same time. */
+const AT_ONCE = 16;
+
+interface UsableSubjects {
+  /** `namespace/name` of accounts, and `me` for passes as a person: what kubeconfigs call them. */
+  readonly subjects: readonly string[];
+  /** There may be more accounts. */
+  readonly incomplete: boolean;
+}
+
+/** Whose passes the caller gets now in each of these clusters. */
+export async function usableSubjects(client: Client, clusters: readonly string[]): Promise<UsableSubjects[]> {
+  const slots = new Slots(AT_ONCE);
+  const people = clusters.map((cluster) => ({ cluster, userpass: true as const }));
+  const [own, accounts] = await Promise.all([
+    client.createPasses(people, { dryRun: true }),
+    Promise.all(clusters.map((cluster) => slots.run(() => client.usableAccounts(cluster)))),
+  ]);
+  return accounts.map(({ items, incomplete }, at) => ({
+    // 422: the pass may have one of several groups only, which --group names.
+    subjects: [
+      ...([undefined, 422].includes(own[at]?.error?.code) ? ['me'] : []),
+      ...items.map(({ namespace, name }) => `${namespace}/${name}`),
+    ],
+    incomplete,
+  }));
 }

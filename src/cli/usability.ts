@@ -2,7 +2,7 @@ import { usabilitySteps } from '../api/clusters/usability.ts';
 import type { Client } from '../client/create-client.ts';
 import { usabilityFacts } from '../client/usability.ts';
 import { publicCluster } from './clusters.ts';
-import { renderTable } from './output/table.ts';
+import { renderTable } from './output/printer.ts';
 
 /** What is left to do until the cluster can be used, with the commands; `""` if nothing is. */
 export async function whatIsLeft(client: Client, name: string): Promise<string> {

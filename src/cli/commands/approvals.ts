@@ -1,15 +1,128 @@
-import type { ApiObject } from '../../api/kind.ts';
+import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
+import { accessRequestKind } from '../../api/kinds/access-request.ts';
 import { accessText, requestSpec, requestStatus } from '../../api/kinds/access-request-spec.ts';
-import { accountText } from '../../api/kinds/approval.ts';
+import {
+  type ApprovalSpec,
+  type ApprovalStatus,
+  accountText,
+  isOpenPhase,
+  previewRows,
+  type RequestUser,
+} from '../../api/kinds/approval.ts';
+import { passKind } from '../../api/kinds/pass.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
+import { isStatus, type StatusError } from '../../client/errors.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { type Approvable, approvablePath, forEach, objectName, REQUESTS } from '../approvable.ts';
-import { CliError, type Run, UsageError } from '../command.ts';
+import { CliError, type Context, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
+import { describeError, isObjectError } from '../describe-error.ts';
 import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
-import { printObjects } from '../output/printer.ts';
+import { pathSegment } from '../names.ts';
+import { asList, isPrinted, printObjects, renderTable } from '../output/printer.ts';
 import { fieldSelectorOf } from '../token-selection.ts';
+
+/** A kind whose objects people ask for and others approve. */
+interface Approvable {
+  readonly kind: Kind;
+  readonly path: string;
+  readonly type: { readonly apiVersion: string; readonly kind: string };
+  /** Why an object may not exist, for errors. */
+  readonly absence: string;
+}
+
+const approvable = (kind: Kind, absence: string): Approvable => ({
+  kind,
+  absence,
+  path: `/apis/${apiVersionOf(kind)}/${kind.resource}`,
+  type: { apiVersion: apiVersionOf(kind), kind: kind.kind },
+});
+
+export const REQUESTS = approvable(
+  accessRequestKind,
+  'There may be no such request: its requester can delete it, and finished requests are deleted, by default after a week.',
+);
+export const PASSES = approvable(
+  passKind,
+  'There may be no such pass: passes are deleted when they are revoked, a day after a denial, and an hour after another end.',
+);
+
+/** `argument` is a name, or `TYPE/NAME` as kubectl writes it. */
+export const approvablePath = ({ path }: Approvable, argument: string): string =>
+  `${path}/${pathSegment(argument.split('/').at(-1) ?? '')}`;
+
+/** `accessrequest.clusterpass.dev/jane-x7k2p` */
+export const objectName = ({ kind }: Approvable, { metadata }: ApiObject): string =>
+  terminalSafe(`${kind.singular}.${kind.group}/${metadata.name}`);
+
+/** Calls `act` for each name. An error of one does not keep the others from being done. Returns the exit code. */
+export async function forEach(
+  context: Context,
+  of: Approvable,
+  names: readonly string[],
+  act: (name: string) => Promise<void>,
+): Promise<number> {
+  let failed = 0;
+  for (const name of names) {
+    try {
+      await act(name);
+    } catch (error) {
+      if (!isObjectError(error)) throw error;
+      failed++;
+      context.err.write(`${describeError(error)}\n${mayBeAbsent(error) ? `${of.absence}\n` : ''}`);
+    }
+  }
+  return failed > 0 ? 1 : 0;
+}
+
+/** The server refuses an object that does not exist like one for which the caller has no permission. */
+export const mayBeAbsent = (error: unknown): error is StatusError =>
+  isStatus(error, 404) || (isStatus(error, 403) && / cannot \w+ resource /.test(error.message));
+
+/** A title with its text. Without a text it is not shown. */
+export type Row = readonly [title: string, text: string | undefined];
+
+/** The command that shows the named objects: as they are with `-o`, else as rows. */
+export const showApprovable =
+  (of: Approvable, rowsOf: (object: ApiObject) => readonly Row[]): Run =>
+  async (context, invocation) => {
+    const client = await connect(context, invocation);
+    const objects: ApiObject[] = [];
+    const code = await forEach(context, of, invocation.args, async (name) => {
+      // With what an approval by the caller would do.
+      const path = `${approvablePath(of, name)}/approval`;
+      objects.push((await client.request<ApiObject>('GET', path, { expects: 'object' })).value);
+    });
+    const isOne = invocation.args.length === 1;
+    if (isOne && code !== 0) return code;
+    if (!(await isPrinted(context, invocation, isOne ? objects[0] : asList(objects)))) {
+      context.out.write(objects.map((object) => renderTable(rowsOf(object).filter(([, text]) => text))).join('\n'));
+    }
+    return code;
+  };
+
+export function person(user: RequestUser | undefined): string | undefined {
+  if (user === undefined) return undefined;
+  const { username, actors = [] } = user;
+  return actors.length === 0 ? username : `${username} (also ${actors.join(', ')})`;
+}
+
+/** What an approval would do, and what comes after it. */
+export const nextRows = (spec: ApprovalSpec, status: ApprovalStatus): Row[] => [
+  ...previewRows(spec, status).map(([title, text]): Row => [`${title}:`, text]),
+  ['Next:', isOpenPhase(status.phase) ? status.next : undefined],
+];
+
+export const bindingRow = ({ bindingRef }: Pick<ApprovalStatus, 'bindingRef'>): Row => [
+  'Binding:',
+  bindingRef && `${bindingRef.kind} ${[bindingRef.namespace, bindingRef.name].filter(Boolean).join('/')}`,
+];
+
+export const conditionRows = ({ conditions = [] }: Pick<ApprovalStatus, 'conditions'>): Row[] =>
+  conditions.map(({ type, lastTransitionTime, reason = '', message = '' }) => [
+    `${type}:`,
+    [lastTransitionTime, reason, message].filter((text) => text !== undefined && text !== '').join(', '),
+  ]);
 
 export const listApprovables =
   (of: Approvable): Run =>

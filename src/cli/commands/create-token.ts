@@ -28,7 +28,7 @@ export const run: Run = async (context, invocation) => {
   ).catch(async (error: unknown) => {
     if (account === 'me' || !(isStatus(error, 403) || isStatus(error, 404))) throw error;
     // Most names that fail are misspelled: what may be meant comes before how to ask for what was written.
-    const { clusterHint, nearestAccount } = await import('../suggest-cluster.ts');
+    const { clusterHint, nearestAccount } = await import('../select-clusters.ts');
     const meant = await nearestAccount(client, cluster, `${account.namespace}/${account.name}`);
     const all = [
       await clusterHint(context, invocation, cluster, error),

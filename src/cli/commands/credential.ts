@@ -5,8 +5,8 @@ import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageE
 import { clientFor, credentialSource, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential, deleteCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
-import { checkClusterName } from '../connection/one-server.ts';
 import { type ExecInfo, readExecInfo } from '../exec-info.ts';
+import { checkClusterName } from '../names.ts';
 import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
 
 /** Of the whole run: client-go sets no limit, and holds a lock while the plugin runs. */

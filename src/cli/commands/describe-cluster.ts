@@ -6,13 +6,12 @@ import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
-import { clusterReferences } from '../cluster-references.ts';
 import { isPublicView, publicCluster } from '../clusters.ts';
 import type { Context, Run } from '../command.ts';
 import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
-import { renderTable } from '../output/table.ts';
-import { fullClusters, missingLines, selectClusters } from '../select-clusters.ts';
+import { renderTable } from '../output/printer.ts';
+import { clusterReferences, fullClusters, missingLines, selectClusters } from '../select-clusters.ts';
 import { whatIsLeft } from '../usability.ts';
 import { whyAllowed } from '../why-allowed.ts';
 

@@ -10,15 +10,20 @@ import { refreshTime } from '../../client/token-source.ts';
 import type { Cluster } from '../../client/types.ts';
 import { Slots } from '../../lib/slots.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { type ClusterReference, clusterLabel, clusterReferences } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { environmentFor } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
-import { type ClusterEndpoint, endpointFor } from '../kubeconfig/cluster-endpoint.ts';
-import { localAddressTo } from '../kubeconfig/local-address.ts';
+import { type ClusterEndpoint, endpointFor, localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
 import { type ExecTarget, runForCluster } from '../run-for-cluster.ts';
-import { absenceOf, publicClusters, selectClusters } from '../select-clusters.ts';
+import {
+  absenceOf,
+  type ClusterReference,
+  clusterLabel,
+  clusterReferences,
+  publicClusters,
+  selectClusters,
+} from '../select-clusters.ts';
 import { itemFor, type PassSubject, passSubject } from '../service-account.ts';
 
 /** Runs a command for each cluster that is selected, with a kubeconfig that holds a token for that cluster. */

@@ -1,10 +1,9 @@
 import { terminalSafe } from '../../lib/text.ts';
-import { clusterLabel } from '../cluster-references.ts';
 import type { Run } from '../command.ts';
 import { connectAll } from '../connection/all-servers.ts';
 import { printTable } from '../output/printer.ts';
-import { clusterChoice, selectedClusters } from '../select-clusters.ts';
-import { usableSubjects } from '../usable-subjects.ts';
+import { clusterChoice, clusterLabel, selectedClusters } from '../select-clusters.ts';
+import { usableSubjects } from '../service-account.ts';
 
 /** Lists the accounts of which the caller gets passes now, in each cluster that is selected. */
 export const run: Run = async (context, invocation) => {

@@ -4,15 +4,21 @@ import { reviewAccess } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import type { Cluster, ClusterSelection } from '../../client/types.ts';
 import { clip, terminalSafe } from '../../lib/text.ts';
-import { type ClusterReference, clusterLabel, clusterReferences } from '../cluster-references.ts';
 import { checkedNames, getCluster, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { CONSOLE_SETTINGS } from '../connection/connection.ts';
-import { localAddressTo } from '../kubeconfig/local-address.ts';
-import { asList, type Printer, printerFor } from '../output/printer.ts';
-import { cellsOf, renderTable, widthsOf } from '../output/table.ts';
-import { fullClusters, type LocatedCluster, missingLines, selectClusters } from '../select-clusters.ts';
+import { localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
+import { asList, cellsOf, type Printer, printerFor, renderTable, widthsOf } from '../output/printer.ts';
+import {
+  type ClusterReference,
+  clusterLabel,
+  clusterReferences,
+  fullClusters,
+  type LocatedCluster,
+  missingLines,
+  selectClusters,
+} from '../select-clusters.ts';
 
 /** On clusters in output about several servers: the address of the server that has the cluster. */
 const SERVER_ANNOTATION = 'clusterpass.dev/server';

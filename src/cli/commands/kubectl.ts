@@ -8,12 +8,11 @@ import { clusterFields, kubeconfigOf, loginPlugin } from '../../api/kubeconfig.t
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { type Connection, connectionOfLogin, environmentFor, resolveConnection } from '../connection/connection.ts';
-import { readLogins } from '../connection/logins.ts';
-import { serverNames } from '../connection/server-names.ts';
+import { readLogins, serverNames } from '../connection/logins.ts';
 import { writePrivate } from '../files/files.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { type KubectlRun, kubectlRuns } from '../kubectl-runs.ts';
-import { pathSegment } from '../path-segment.ts';
+import { pathSegment } from '../names.ts';
 
 /** Runs the user's kubectl at Clusterpass, or at the API of one of its clusters. */
 export const run: Run = async (context, invocation) => {

@@ -3,14 +3,13 @@ import { isOpenPhase } from '../../api/kinds/approval.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { reviewSelf } from '../../client/access-reviews.ts';
 import { quantity } from '../../lib/quantity.ts';
-import { approvablePath, PASSES } from '../approvable.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { clientFor, connectionOfLogin, givenServer, notLoggedIn, serverAt } from '../connection/connection.ts';
 import { deleteCredentials } from '../connection/credential-cache.ts';
-import { changeLogins, type Logins, loginFor, readLogins } from '../connection/logins.ts';
-import { serverNames } from '../connection/server-names.ts';
+import { changeLogins, type Logins, loginFor, readLogins, serverNames } from '../connection/logins.ts';
 import { deletePassKubeconfigs } from '../kubeconfig/pass-kubeconfig.ts';
 import { revokeSession } from '../oidc/revoke-session.ts';
+import { approvablePath, PASSES } from './approvals.ts';
 
 /** Removes one login, or all, with the files of their passes. Other kubeconfigs are not changed. */
 export const run: Run = async (context, invocation) => {

@@ -4,6 +4,13 @@ import type { ApiObject } from '../../api/kind.ts';
 import { expiryOf } from '../../api/kinds/approval.ts';
 import { isHandle, type PassSpec, passSpec, passStatus, redeemCommand } from '../../api/kinds/pass-spec.ts';
 import { terminalSafe } from '../../lib/text.ts';
+import { CliError, type Run } from '../command.ts';
+import { clientFor, resolveConnection } from '../connection/connection.ts';
+import { codeChallengeFor } from '../connection/machine-key.ts';
+import { warnOfTokenFlag } from '../kubeconfig/exec-command.ts';
+import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
+import { isPrinted } from '../output/printer.ts';
+import { parseServiceAccount } from '../service-account.ts';
 import {
   approvablePath,
   bindingRow,
@@ -16,14 +23,7 @@ import {
   person,
   type Row,
   showApprovable,
-} from '../approvable.ts';
-import { CliError, type Run } from '../command.ts';
-import { clientFor, resolveConnection } from '../connection/connection.ts';
-import { codeChallengeFor } from '../connection/machine-key.ts';
-import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
-import { warnOfTokenFlag } from '../kubeconfig/warn-of-token-flag.ts';
-import { isPrinted } from '../output/printer.ts';
-import { parseServiceAccount } from '../service-account.ts';
+} from './approvals.ts';
 
 /** A pass for the person itself: no client is named, so no binding for agents is needed. */
 export const requestPass: Run = async (context, invocation) => {

@@ -1,15 +1,28 @@
 import { resolve } from 'node:path';
 import { clusterObject } from '../../api/clusters/cluster-object.ts';
-import { sameEndpoints, writtenEndpoints } from '../../api/clusters/confirmed-endpoint.ts';
+import {
+  CONFIRMED_ANNOTATION,
+  endpointDigest,
+  endpointsInForce,
+  sameEndpoints,
+  writtenEndpoints,
+} from '../../api/clusters/confirmed-endpoint.ts';
 import { distributionOf } from '../../api/clusters/distribution.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import { CLUSTER_GROUP, endpointsField, type ServerEndpoint } from '../../api/kinds/cluster-spec.ts';
+import {
+  type ApiEndpoints,
+  CLUSTER_GROUP,
+  controllerOf,
+  endpointsField,
+  type ServerEndpoint,
+} from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
+import type { Cluster } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { readIdentity } from '../cluster-identity.ts';
-import { clusterPath, getCluster } from '../clusters.ts';
+import { clusterPath, getCluster, isPublicView } from '../clusters.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
@@ -18,13 +31,13 @@ import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
 import { labelsFrom } from '../labels.ts';
-import { renderTable } from '../output/table.ts';
+import { certificatesIn } from '../output/certificates.ts';
+import { renderTable } from '../output/printer.ts';
 import { fetchWithProgress } from '../progress.ts';
 import { whatIsLeft } from '../usability.ts';
-import { endpointRows } from './confirm.ts';
 
 /** Creates a cluster from a context of a kubeconfig, or changes it, after the cluster has answered at that address. */
-export const run: Run = async (context, invocation) => {
+export const register: Run = async (context, invocation) => {
   const name = invocation.args[0] ?? '';
   const dryRun = isDryRun(invocation);
   const file = invocation.text('kubeconfig') ?? kubeconfigFile(context.env);
@@ -155,4 +168,54 @@ async function readVersion(client: Client): Promise<string> {
       `cannot read the version of the cluster: ${terminalSafe((error as Error).message)} (use --offline to register it anyway)`,
     );
   }
+}
+
+/** Prints the endpoints and the CA of a cluster, what they replace and the credential sent there, and confirms them. */
+export const confirm: Run = async (context, invocation) => {
+  const name = invocation.args[0] ?? '';
+  const client = await connect(context, invocation);
+  const cluster = await getCluster(client, name);
+  // A public view hides the change that waits and the credential, and both are part of what is confirmed.
+  if (isPublicView(cluster)) {
+    throw new CliError(
+      `you may not see the whole cluster ${JSON.stringify(name)}, with a change that waits: it takes permission to update it`,
+    );
+  }
+  const digest = endpointDigest(cluster, client.productName);
+  if (invocation.is('print')) {
+    context.out.write(`${digest}\n`);
+    return;
+  }
+  context.out.write(renderTable(factsOf(cluster, client.productName)));
+  const { resourceVersion } = cluster.metadata;
+  // With the resourceVersion that was printed: the patch fails if the cluster has changed since.
+  const metadata = { resourceVersion, annotations: { [CONFIRMED_ANNOTATION]: digest } };
+  await client.request('PATCH', clusterPath(name), {
+    query: writeQuery(invocation),
+    body: { metadata },
+    contentType: 'application/merge-patch+json',
+  });
+  context.out.write(`cluster.${CLUSTER_GROUP}/${name} confirmed${noteOf(invocation)}\n`);
+};
+
+function factsOf(cluster: Cluster, productName: string): string[][] {
+  const controller = controllerOf(cluster);
+  const written = writtenEndpoints(cluster, productName);
+  const inForce = endpointsInForce(cluster, productName);
+  return [
+    ...(controller === undefined ? [] : [['Credential:', `${controller.namespace}/${controller.name}`]]),
+    ...(inForce === written ? [] : endpointRows(inForce, 'Until now:', 'CA until now:')),
+    ...endpointRows(written, controller === undefined ? 'Address:' : 'Sent to:', 'CA:'),
+  ];
+}
+
+/** The endpoints as rows of a table, with the fingerprints of the CAs. */
+function endpointRows({ serverEndpoints = [], caBundle = '' }: ApiEndpoints, title: string, ca: string): string[][] {
+  const addresses = serverEndpoints.map(
+    ({ serverAddress = '', clientCIDR = '' }) =>
+      `${serverAddress}${clientCIDR === '' ? '' : `, for clients in ${clientCIDR}`}`,
+  );
+  const titled = (name: string, texts: readonly string[]): string[][] =>
+    (texts.length === 0 ? ['<none>'] : texts).map((text, index) => [index === 0 ? name : '', text]);
+  return [...titled(title, addresses), ...titled(ca, certificatesIn(caBundle))];
 }

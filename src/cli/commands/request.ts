@@ -9,16 +9,6 @@ import { type ResourceAttributes, reviewSelf } from '../../client/access-reviews
 import type { Client } from '../../client/create-client.ts';
 import { pause } from '../../lib/backoff.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import {
-  approvablePath,
-  bindingRow,
-  conditionRows,
-  nextRows,
-  objectName,
-  person,
-  REQUESTS,
-  showApprovable,
-} from '../approvable.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
@@ -26,7 +16,17 @@ import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { attributesOf } from '../resource-attributes.ts';
 import { parseServiceAccount } from '../service-account.ts';
-import { granted } from './approvals.ts';
+import {
+  approvablePath,
+  bindingRow,
+  conditionRows,
+  granted,
+  nextRows,
+  objectName,
+  person,
+  REQUESTS,
+  showApprovable,
+} from './approvals.ts';
 
 export const createRequest: Run = async (context, invocation) => {
   const print = await printerFor(invocation);

@@ -1,10 +1,8 @@
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Run } from '../command.ts';
 import { notLoggedIn, serverAt } from '../connection/connection.ts';
-import { changeLogins, loginFor, readLogins } from '../connection/logins.ts';
-import { serverNames } from '../connection/server-names.ts';
-import { printTable } from '../output/printer.ts';
-import { renderTable } from '../output/table.ts';
+import { changeLogins, loginFor, readLogins, serverNames } from '../connection/logins.ts';
+import { printTable, renderTable } from '../output/printer.ts';
 
 /** The servers with a login, in the manner of `kubectl config get-contexts`. */
 export const listServers: Run = async (context, invocation) => {

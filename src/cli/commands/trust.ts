@@ -18,7 +18,7 @@ import { CliError, type Context, type Invocation, type Run, UsageError } from '.
 import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
 import { readText, writePrivate } from '../files/files.ts';
-import { localAddressTo } from '../kubeconfig/local-address.ts';
+import { localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
 import { sendUnverifiableToken, touchAuthenticationFile } from '../refresh-trust.ts';
 import { webhookFiles, webhookSteps } from '../webhook-files.ts';
 

@@ -2,8 +2,7 @@ import type { Client } from '../../client/create-client.ts';
 import type { Context, Invocation } from '../command.ts';
 import { describeError } from '../describe-error.ts';
 import { type Connection, clientFor, connectionTo, givenServer, resolveConnection } from './connection.ts';
-import { readLogins } from './logins.ts';
-import { serverNames } from './server-names.ts';
+import { readLogins, serverNames } from './logins.ts';
 
 /** A server of a command that covers all logins. */
 export interface NamedServer {

@@ -5,12 +5,11 @@ import { didYouMean } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
+import { checkClusterName } from '../names.ts';
 import { fetchWithProgress } from '../progress.ts';
 import { fetchFor } from './fetch-for.ts';
-import { type Login, type Logins, loginFor, readLogins } from './logins.ts';
-import { checkClusterName } from './one-server.ts';
+import { type Login, type Logins, loginFor, readLogins, serverNames } from './logins.ts';
 import { requireHttps } from './require-https.ts';
-import { serverNames } from './server-names.ts';
 
 /** A server, the token for it, and the certificates to trust. */
 export interface Connection {

@@ -12,9 +12,8 @@ import type { Connection } from '../connection/connection.ts';
 import { deletePassCredentials } from '../connection/credential-cache.ts';
 import { writePrivate } from '../files/files.ts';
 import { cacheFolder } from '../files/folders.ts';
-import { endpointFor } from './cluster-endpoint.ts';
+import { endpointFor, localAddressTo } from './cluster-endpoint.ts';
 import { execCommand } from './exec-command.ts';
-import { localAddressTo } from './local-address.ts';
 
 /** Files of passes that have ended: no pass lives as long. */
 const MAX_AGE_MS = 3_600_000;

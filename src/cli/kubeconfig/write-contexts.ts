@@ -5,19 +5,19 @@ import type { Cluster } from '../../client/types.ts';
 import { quantity } from '../../lib/quantity.ts';
 import { shellWord } from '../../lib/shell-word.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { clusterLabel } from '../cluster-references.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
 import { readLogins } from '../connection/logins.ts';
 import { withLock } from '../files/file-lock.ts';
 import { readText, writePrivate } from '../files/files.ts';
 import { kubeconfigFile, kubeconfigFiles } from '../files/folders.ts';
-import type { ClusterChoice, ServerClusters } from '../select-clusters.ts';
+import { type ClusterChoice, clusterLabel, type ServerClusters } from '../select-clusters.ts';
 import { type PassSubject, tokenProblems } from '../service-account.ts';
+import { localAddressTo } from './cluster-endpoint.ts';
 import type { EndpointChange } from './endpoint-change.ts';
+import { sayAllowListEntry } from './exec-command.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
 import { type MergeOptions, type MergeResult, mergeKubeconfig, type Pruning } from './kubeconfig-merge.ts';
-import { localAddressTo } from './local-address.ts';
 import { type ContextSettings, markShared, serverContexts, wantedContext } from './wanted-contexts.ts';
 
 /** The settings of all contexts. */
@@ -26,13 +26,13 @@ export interface WriteSettings extends ContextSettings, ClusterChoice {
   /** Undefined with `--server-context` alone. */
   readonly account: PassSubject | undefined;
   /** Whether to write contexts for Clusterpass itself. */
-  readonly isServer: boolean;
-  readonly prune: boolean;
+  readonly isServer?: boolean;
+  readonly prune?: boolean;
   /** Whether contexts of servers without a login are removed, too. */
-  readonly prunesLogouts: boolean;
+  readonly prunesLogouts?: boolean;
   readonly acceptChanges: boolean;
   /** With `--watch`, after the first time: only changes and problems are printed. */
-  readonly isRepeated: boolean;
+  readonly isRepeated?: boolean;
 }
 
 /** Contexts that were written, and what is known of their tokens. */
@@ -236,7 +236,12 @@ const readyNames = ({ clusters }: ServerClusters): ReadonlySet<string> =>
   ]);
 
 /** Warns if the account cannot get tokens, and prints a kubectl command that works, if there is one. */
-export function printNextStep(context: Context, invocation: Invocation, { written, warnings, choose }: Written): void {
+export async function printNextStep(
+  context: Context,
+  invocation: Invocation,
+  { written, warnings, choose }: Written,
+): Promise<void> {
+  await sayAllowListEntry(context);
   if (written.length === 0) return;
   for (const warning of warnings) context.err.write(`Warning: ${warning}\n`);
   const first = choose(written);

@@ -1,4 +1,10 @@
-import { UsageError } from '../command.ts';
+import { CliError, UsageError } from './command.ts';
+
+/** A name as a segment of a path. A URL parser would remove `.` and `..`, and the request would go to another path. */
+export function pathSegment(name: string, what = 'a name'): string {
+  if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not ${what}`);
+  return encodeURIComponent(name);
+}
 
 /** Refuses `SERVER/NAME`, which only commands over several servers take, and says what to write instead. */
 export function checkClusterName(text: string, flag = ''): void {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { localAddressTo } from './local-address.ts';
+import { localAddressTo } from './cluster-endpoint.ts';
 
 it('is the remote address that the server sees', async () => {
   const server = createServer().listen(0, '127.0.0.1');

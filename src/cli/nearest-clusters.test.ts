@@ -4,7 +4,7 @@ import { json, type Responder, scriptServer } from '../client/script-server.fixt
 import { fakeContext } from './cli.fixture.ts';
 import { Invocation } from './command.ts';
 import { connectAll } from './connection/all-servers.ts';
-import { clusterHint, nearestClusters } from './suggest-cluster.ts';
+import { clusterHint, nearestClusters } from './select-clusters.ts';
 
 /** A fleet of which the first page has 10,000 clusters. */
 const FIRST_NAMES = Array.from({ length: 10_000 }, (_, index) => `prod-${String(index).padStart(5, '0')}`);
