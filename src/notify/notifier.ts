@@ -3,24 +3,19 @@ import { NAME_LABEL } from '../api/clusters-field.ts';
 import type { EventType, Notification } from '../api/notification.ts';
 import { fleetKey } from '../api/object-key.ts';
 import { backoff } from '../lib/backoff.ts';
-import { createRounds } from '../lib/rounds.ts';
 import { cleanText } from '../lib/text.ts';
-import type { Logger } from '../observability/logger.ts';
+import { type SweepTimer, startSweep } from '../objects/start-sweep.ts';
 import type { Store } from '../storage/contract.ts';
-import type { Leadership } from '../storage/leadership.ts';
 import { updateKey } from '../storage/update-key.ts';
 import type { NotifyConfiguration, Receiver } from './configuration.ts';
 import { collectFacts, type Fact, type FactParts } from './events.ts';
 
-interface NotifierParts extends FactParts {
+/** The leader notifies, for all replicas. */
+interface NotifierParts extends FactParts, SweepTimer {
   readonly configuration: () => NotifyConfiguration;
   readonly store: Pick<Store, 'get' | 'write'>;
-  /** The leader notifies, for all replicas. */
-  readonly leadership: Pick<Leadership, 'leads'>;
   /** Rejects with an error whose message has no secret. */
   readonly send: (receiver: Receiver, message: Notification) => Promise<void>;
-  readonly every: (ms: number, act: () => void) => () => void;
-  readonly logger: Pick<Logger, 'warn'>;
 }
 
 /** The value in the store: the ids of the facts that were told, and the messages that are not sent. */
@@ -55,7 +50,7 @@ const decode = (value: Uint8Array | undefined): Stored | undefined =>
 
 /** Tells receivers of events. The store has what was told and what waits, so the next leader goes on with it. */
 export function startNotifier(parts: NotifierParts) {
-  const { configuration, store, catalog, reader, leadership, send, every, now, logger } = parts;
+  const { configuration, store, catalog, reader, leadership, send, now, logger } = parts;
   const deliveries = new Map<string, Delivery>();
   const deliveryTo = (name: string): Delivery => {
     const delivery = deliveries.get(name) ?? new Delivery();
@@ -70,6 +65,7 @@ export function startNotifier(parts: NotifierParts) {
   let endsAt = Number.NEGATIVE_INFINITY;
 
   async function round(): Promise<void> {
+    if (!reader.ready) return;
     const known = new Set(decode((await store.get(KEY))?.value)?.known);
     const withEnds = now() - endsAt >= ENDS_MS;
     const found = await collectFacts(parts, known, withEnds);
@@ -158,15 +154,8 @@ export function startNotifier(parts: NotifierParts) {
     delivery.isSending = false;
   }
 
-  const rounds = createRounds(round, (err) => logger.warn({ err }, 'events could not be notified yet'));
-  const stop = every(CHECK_MS, () => {
-    if (reader.ready && leadership.leads()) rounds.start();
-  });
   return {
     deliveries: (): Readonly<Record<string, Delivery>> => Object.fromEntries(deliveries),
-    stop: async (): Promise<void> => {
-      stop();
-      await rounds.ended();
-    },
+    stop: startSweep(parts, round, 'events could not be notified yet', CHECK_MS),
   };
 }

@@ -22,6 +22,7 @@ import { quantity } from '../../lib/quantity.ts';
 import { withoutTokenWords } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
+import { hasPassed } from '../../objects/sweep-objects.ts';
 import {
   type Approvable,
   type ApprovalParts,
@@ -33,7 +34,6 @@ import {
 import { checkNotDeleted } from '../approvals/decide.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { createCounts, limitsOf } from '../stored-quota.ts';
-import { hasPassed } from '../sweep-objects.ts';
 import type { Completion } from '../write/write-parts.ts';
 import { type GrantStore, grantName, grantObjects, grantScopes, ownerOf } from './grant-objects.ts';
 

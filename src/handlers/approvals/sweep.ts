@@ -6,11 +6,11 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { type SweepTimer, startSweep } from '../../objects/start-sweep.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
+import { createObjectSweep, hasPassed } from '../../objects/sweep-objects.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
 import { isOpen } from '../stored-quota.ts';
-import { createObjectSweep, hasPassed } from '../sweep-objects.ts';
 import { type Ending, type EndReason, withEnd } from './approvable.ts';
 
 interface ApprovalSweepParts {
@@ -64,7 +64,7 @@ export function createApprovalSweep(parts: ApprovalSweepParts, row: Ending): () 
   const { kind } = row;
   const sweeper: User = { name: `system:clusterpass:${kind.resource}`, uid: '', groups: [], extra: {} };
 
-  async function perform(entry: StoredObject, step: Step, now: number): Promise<void> {
+  async function perform(entry: StoredObject, step: Step): Promise<void> {
     const guards = leaderGuards(leadership);
     const key = fleetKey(entry.name);
     // Keeps an object that was decided meanwhile.
@@ -75,7 +75,7 @@ export function createApprovalSweep(parts: ApprovalSweepParts, row: Ending): () 
       await writer.remove(kind, key, writing);
       return;
     }
-    const condition = { type: row.ended, status: 'True', ...step, lastTransitionTime: toTimestamp(now) };
+    const condition = { type: row.ended, status: 'True', ...step, lastTransitionTime: toTimestamp(parts.now()) };
     await writer.update(kind, key, (current) => withEnd(current, condition), { ...writing, part: 'status' });
     if (row.leftover(entry) === 'grant') await row.revoke(entry.object(), sweeper, guards);
   }
