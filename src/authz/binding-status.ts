@@ -10,7 +10,7 @@ import { fleetKey, kindPrefix } from '../api/object-key.ts';
 import { createRounds } from '../lib/rounds.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
-import { KeyedWriter, statusUpdate } from '../objects/keyed-writer.ts';
+import { createKeyedWriter, statusUpdate } from '../objects/keyed-writer.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
@@ -51,7 +51,7 @@ export function startBindingStatus(parts: BindingStatusParts): () => Promise<voi
     done = NOTHING;
     logger.warn({ err }, 'the status of bindings was not written');
   };
-  const statuses = new KeyedWriter({
+  const statuses = createKeyedWriter({
     update: statusUpdate(writer, kind, () => leaderGuards(leadership)),
     report: warn,
   });

@@ -12,7 +12,7 @@ import { type ClusterCondition, controllerOf, statusOf } from '../api/kinds/clus
 import { kindPrefix } from '../api/object-key.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
-import { KeyedWriter, statusUpdate } from '../objects/keyed-writer.ts';
+import { createKeyedWriter, statusUpdate } from '../objects/keyed-writer.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
@@ -34,7 +34,7 @@ interface CredentialConditionParts {
  */
 export function createCredentialConditions(parts: CredentialConditionParts) {
   const { catalog, reader, writer, productName, now, work, logger } = parts;
-  const statuses = new KeyedWriter({
+  const statuses = createKeyedWriter({
     update: statusUpdate(writer, catalog.clusters),
     report: (err, cluster) => logger.warn({ err, cluster }, 'the condition of a cluster was not written'),
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { notFound } from '../api/status.ts';
-import { KeyedWriter, type ObjectChange } from './keyed-writer.ts';
+import { createKeyedWriter, type ObjectChange } from './keyed-writer.ts';
 
 const OBJECT: ApiObject = { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'a' } };
 const called =
@@ -12,7 +12,7 @@ function open(fail: (name: string) => unknown = () => undefined) {
   const written: string[] = [];
   const problems: unknown[] = [];
   const gates: (() => void)[] = [];
-  const writer = new KeyedWriter({
+  const writer = createKeyedWriter({
     update: async (name, uid, change) => {
       await new Promise<void>((resolve) => gates.push(resolve));
       const error = fail(name);

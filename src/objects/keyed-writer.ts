@@ -35,57 +35,54 @@ const MAX_CONCURRENT = 16;
  * Writes what the server itself finds out about objects, later. One write at a time for each object; of the changes
  * that wait for it, only the newest is written.
  */
-export class KeyedWriter {
-  readonly #options: KeyedWriterOptions;
-  readonly #waiting = new Map<string, Waiting>();
-  readonly #writing = new Map<string, Promise<void>>();
-  #stopped = false;
+export function createKeyedWriter({ update, report }: KeyedWriterOptions) {
+  const waiting = new Map<string, Waiting>();
+  const writing = new Map<string, Promise<void>>();
+  let isStopped = false;
 
-  constructor(options: KeyedWriterOptions) {
-    this.#options = options;
-  }
-
-  put(name: string, uid: string, change: ObjectChange): void {
-    if (this.#stopped) return;
-    this.#waiting.set(name, { uid, change });
-    this.#startWrites();
+  function put(name: string, uid: string, change: ObjectChange): void {
+    if (isStopped) return;
+    waiting.set(name, { uid, change });
+    startWrites();
   }
 
   /** Whether a change of the object waits. */
-  has(name: string): boolean {
-    return this.#waiting.has(name);
+  function has(name: string): boolean {
+    return waiting.has(name);
   }
 
   /** Drops what waits; resolves when the writes in flight have ended. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#waiting.clear();
-    await Promise.all(this.#writing.values());
+  async function stop(): Promise<void> {
+    isStopped = true;
+    waiting.clear();
+    await Promise.all(writing.values());
   }
 
-  #startWrites(): void {
-    for (const [name, waiting] of this.#waiting) {
-      if (this.#writing.size >= MAX_CONCURRENT) break;
+  function startWrites(): void {
+    for (const [name, change] of waiting) {
+      if (writing.size >= MAX_CONCURRENT) break;
       // A second write of the same object would conflict with the first.
-      if (this.#writing.has(name)) continue;
-      this.#waiting.delete(name);
-      this.#writing.set(name, this.#write(name, waiting));
+      if (writing.has(name)) continue;
+      waiting.delete(name);
+      writing.set(name, write(name, change));
     }
   }
 
-  #write(name: string, { uid, change }: Waiting): Promise<void> {
-    return Promise.try(this.#options.update, name, uid, change)
+  function write(name: string, { uid, change }: Waiting): Promise<void> {
+    return Promise.try(update, name, uid, change)
       .then(
         () => {},
         (error) => {
           // Deleted meanwhile, perhaps created again, or changed too often. Its next event or finding writes again.
           const isGone = error instanceof ApiError && [404, 409].includes(error.status.code);
-          if (!isGone && !this.#stopped) this.#options.report(error, name);
+          if (!isGone && !isStopped) report(error, name);
         },
       )
       .finally(() => {
-        this.#writing.delete(name);
-        this.#startWrites();
+        writing.delete(name);
+        startWrites();
       });
   }
+
+  return { put, has, stop };
 }

@@ -38,7 +38,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   ],
   [
     'an event of a watch is encoded for all groups that show the same',
-    /\bnew EventFrames\(/,
+    /= createEventFrames\(/,
     ['src/handlers/watch/broadcaster.ts'],
   ],
   ['a pause that grows with failures', /\* 2 \*\* [a-z(]/i, ['src/lib/backoff.ts']],
@@ -58,7 +58,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
   ['a client lists, watches and resumes', /allowWatchBookmarks: true/, ['src/client/list-watch.ts']],
   [
     'the newest finding about an object wins and is written later',
-    /\bclass \w*(?:Status|Keyed|Condition)Writer\b/,
+    /\b(?:class |function create)\w*(?:Status|Keyed|Condition)Writer\b/,
     ['src/objects/keyed-writer.ts'],
   ],
   [

@@ -1,7 +1,7 @@
 import type { Conclusion } from '../../api/clusters/conditions.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import { KeyedWriter, type ObjectChange } from '../../objects/keyed-writer.ts';
+import { createKeyedWriter, type ObjectChange } from '../../objects/keyed-writer.ts';
 import type { ObjectCache } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { CacheEvent } from '../../storage/watch-cache.ts';
@@ -83,7 +83,7 @@ const CONCEAL_MS = 6_000;
  */
 export function createProber(options: ProberOptions) {
   const { clusters, clock, random, intervalMs } = options;
-  const writer = new KeyedWriter({ update: options.update, report: options.report });
+  const writer = createKeyedWriter({ update: options.update, report: options.report });
   const running = new Set<Promise<void>>();
   let states = new Map<string, ClusterState>();
   let schedule = newSchedule();

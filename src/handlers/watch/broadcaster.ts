@@ -9,7 +9,7 @@ import type { ProjectionListener } from '../../objects/projected-cache.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
 import type { Trace } from '../../observability/protocol-trace.ts';
 import type { Representation } from '../representation.ts';
-import { bookmarkFrame, EventFrames } from './frames.ts';
+import { bookmarkFrame, createEventFrames } from './frames.ts';
 import { type Batch, batchesOf, batchOf, createJoinCache, writeBytesFor } from './send-buffer.ts';
 import type { ViewChange } from './view-change.ts';
 import type { WatchView } from './watch-view.ts';
@@ -196,9 +196,9 @@ export class Broadcaster implements ProjectionListener {
     if (!isPolicy || this.isWatched(kind)) this.#applyPolicyChange(revision - 1);
     this.#checkDependents(key);
     // Rules can be watched like every other kind.
-    const frames = new EventFrames(event, this.writeBytes, this.nextId);
+    const framesFor = createEventFrames(event, this.writeBytes, this.nextId);
     for (const group of this.#groups.get(kind)?.values() ?? []) {
-      const shown = frames.for(group.view.selection, group.view.representation);
+      const shown = framesFor(group.view.selection, group.view.representation);
       if (shown === undefined) continue;
       this.#options.trace?.('shown', { revision, key, rules: this.#followed });
       group.frames.push(...shown);

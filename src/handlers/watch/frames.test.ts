@@ -7,7 +7,7 @@ import { parseLabelSelector } from '../../objects/selectors/label-selector.ts';
 import { StoredObject } from '../../objects/stored-object.ts';
 import type { Representation } from '../representation.ts';
 import type { Selection } from '../selection.ts';
-import { EventFrames, frameFor } from './frames.ts';
+import { createEventFrames, frameFor } from './frames.ts';
 
 const { clusters } = createCatalog({ productName: 'orchestrator' });
 
@@ -63,8 +63,8 @@ describe('the frames of one event', () => {
   it.each(['object', 'table', 'partial-object-metadata'] as const)(
     'are made once for all selectors that show the same: %s',
     (form) => {
-      const frames = new EventFrames(change, 1_000_000, nextId);
-      const made = SELECTORS.map((selector) => frames.for(selectionOf(selector), formOf(form)));
+      const frames = createEventFrames(change, 1_000_000, nextId);
+      const made = SELECTORS.map((selector) => frames(selectionOf(selector), formOf(form)));
       expect(new Set(made.flat()).size).toBe(3);
       if (form === 'table') expect(clockReads).toBe(3);
       const types = SELECTORS.map((_, index) => JSON.parse(textOf(made[index])).type);
@@ -74,13 +74,13 @@ describe('the frames of one event', () => {
 
   it('are those of each watch alone', () => {
     for (const event of [change, { ...change, before: undefined }, { ...change, after: undefined }]) {
-      const frames = new EventFrames(event, 7, nextId);
+      const frames = createEventFrames(event, 7, nextId);
       for (const selector of ['new', 'env', 'old', 'none']) {
         for (const form of ['object', 'partial-object-metadata'] as const) {
           for (const whole of [ALL_VISIBLE, NONE_VISIBLE]) {
             const view = [selectionOf(selector), formOf(form, whole)] as const;
             const alone = frameFor(...view, event);
-            expect(textOf(frames.for(...view))).toBe(Buffer.concat(alone ?? []).toString());
+            expect(textOf(frames(...view))).toBe(Buffer.concat(alone ?? []).toString());
           }
         }
       }
@@ -88,22 +88,22 @@ describe('the frames of one event', () => {
   });
 
   it('differ where the views do', () => {
-    const frames = new EventFrames(change, 1_000_000, nextId);
+    const frames = createEventFrames(change, 1_000_000, nextId);
     const views = (['object', 'table', 'partial-object-metadata'] as const).flatMap((form) =>
       [ALL_VISIBLE, NONE_VISIBLE].map((whole) => formOf(form, whole)),
     );
     const none = formOf('table');
     views.push({ ...none, includeObject: 'None' }, { ...none, clientAddress: '::1' });
-    const made = views.map((view) => frames.for(selectionOf(''), view));
+    const made = views.map((view) => frames(selectionOf(''), view));
     expect(new Set(made.flat()).size).toBe(views.length);
   });
 
   it('B-05: name the columns in the first event of each stream, though streams share them', () => {
     const streams = Array.from({ length: 3 }, () => ({ ...formOf('table'), streamed: { namesColumns: true } }));
     const columnsIn = (event: ReadableEvent): boolean[] => {
-      const frames = new EventFrames(event, 1_000_000, nextId);
+      const frames = createEventFrames(event, 1_000_000, nextId);
       return streams.map(
-        (stream) => JSON.parse(textOf(frames.for(selectionOf(''), stream))).object.columnDefinitions !== null,
+        (stream) => JSON.parse(textOf(frames(selectionOf(''), stream))).object.columnDefinitions !== null,
       );
     };
     expect(columnsIn(change)).toEqual([true, true, true]);
@@ -111,7 +111,7 @@ describe('the frames of one event', () => {
   });
 
   it('are cut when they are long; only the last part counts as an event', () => {
-    const parts = new EventFrames(change, 50, nextId).for(selectionOf(''), formOf('object')) ?? [];
+    const parts = createEventFrames(change, 50, nextId)(selectionOf(''), formOf('object')) ?? [];
     expect(parts.length).toBeGreaterThan(2);
     expect(parts.map(({ events }) => events)).toEqual([...parts.slice(1).map(() => 0), 1]);
     expect(parts.every(({ bytes }) => bytes.length <= 50)).toBe(true);

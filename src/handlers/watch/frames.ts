@@ -105,39 +105,32 @@ export function frameFor(
   return change && frameOf(representation, change, event.revision);
 }
 
-/** The frames of one event, made once for all groups that show the same view of it, whatever their selectors are. */
-export class EventFrames {
-  readonly #event: ReadableEvent;
-  readonly #maxBytes: number;
-  readonly #nextId: () => number;
-  readonly #made = new Map<string, readonly SharedFrames[]>();
+/**
+ * The frames of one event for a selection, made once for all groups that show the same view of it, whatever their
+ * selectors are. Undefined when the event is not in the selection. A frame of more than `maxBytes` is cut into parts,
+ * which are written one by one.
+ */
+export function createEventFrames(event: ReadableEvent, maxBytes: number, nextId: () => number) {
+  const made = new Map<string, readonly SharedFrames[]>();
 
-  /** A frame of more than `maxBytes` is cut into parts, which are written one by one. */
-  constructor(event: ReadableEvent, maxBytes: number, nextId: () => number) {
-    this.#event = event;
-    this.#maxBytes = maxBytes;
-    this.#nextId = nextId;
-  }
-
-  /** Undefined when the event is not in the selection. */
-  for(selection: Selection, representation: Representation): readonly SharedFrames[] | undefined {
-    const change = changeIn(selection, this.#event, representation.clientAddress, selection);
-    if (change === undefined) return undefined;
-    const { streamed } = representation;
-    const key = `${change.type} ${change.isHidden} ${viewKey(representation, change.entry)}`;
-    const made = this.#made.get(key) ?? this.#cut(frameOf(representation, change, this.#event.revision));
-    this.#made.set(key, made);
-    if (streamed !== undefined) streamed.namesColumns = false;
-    return made;
-  }
-
-  #cut(pieces: Frame): SharedFrames[] {
+  function inParts(pieces: Frame): SharedFrames[] {
     const whole = Buffer.concat(pieces);
     const parts: SharedFrames[] = [];
-    for (let at = 0; at < whole.length; at += this.#maxBytes) {
-      const part = whole.subarray(at, at + this.#maxBytes);
-      parts.push(new SharedFrames(this.#nextId(), part, at + part.length === whole.length ? 1 : 0));
+    for (let at = 0; at < whole.length; at += maxBytes) {
+      const part = whole.subarray(at, at + maxBytes);
+      parts.push(new SharedFrames(nextId(), part, at + part.length === whole.length ? 1 : 0));
     }
     return parts;
   }
+
+  return (selection: Selection, representation: Representation): readonly SharedFrames[] | undefined => {
+    const change = changeIn(selection, event, representation.clientAddress, selection);
+    if (change === undefined) return undefined;
+    const { streamed } = representation;
+    const key = `${change.type} ${change.isHidden} ${viewKey(representation, change.entry)}`;
+    const frames = made.get(key) ?? inParts(frameOf(representation, change, event.revision));
+    made.set(key, frames);
+    if (streamed !== undefined) streamed.namesColumns = false;
+    return frames;
+  };
 }
