@@ -75,7 +75,7 @@ export async function selectPage<E extends ReadableObject>(
       (after === undefined || entry.key > after) && (exact || isListed(selection, entry));
     return pick(entries, isWanted, { max }, work);
   }
-  if (isEverything(selection)) {
+  if (isEverything(selection) && snapshot.collect !== undefined && snapshot.count !== undefined) {
     const items: E[] = [];
     snapshot.collect(items, selection.prefix, after, max);
     const left =

@@ -137,19 +137,6 @@ class ProjectedState implements ReadableState {
     }
   }
 
-  collect(into: ReadableObject[], prefix: string, after: string | undefined, limit: number): void {
-    for (const entry of this.scan(prefix, after)) {
-      into.push(entry);
-      if (into.length >= limit) return;
-    }
-  }
-
-  count(prefix: string, after?: string): number {
-    let count = 0;
-    for (const _ of this.scan(prefix, after)) count += 1;
-    return count;
-  }
-
   collectNamed(into: ReadableObject[], prefix: string, name: string): void {
     for (const namespace of this.#below(prefix)) {
       const entry = this.#entryAt(namespace, name);

@@ -43,8 +43,9 @@ export interface ReadableState<E extends ReadableObject = ReadableObject> {
   indexesLabel?(label: string): boolean;
   get(key: string): E | undefined;
   scan(prefix: string, after?: string): Generator<E>;
-  collect(into: E[], prefix: string, after: string | undefined, limit: number): void;
-  count(prefix: string, after?: string): number;
+  /** Faster than a scan. Absent where every entry has to be made. */
+  collect?(into: E[], prefix: string, after: string | undefined, limit: number): void;
+  count?(prefix: string, after?: string): number;
   /**
    * Appends the entries of this name below the prefix, which ends where names begin. Default: the one whose key is
    * prefix and name.
