@@ -17,10 +17,9 @@ import { type ListOptions, parseListOptions, requireSelector } from './options/l
 import type { CreateReview } from './reviews/create-review.ts';
 import { checkForm } from './views.ts';
 import { type WatchParts, watchObjects } from './watch/watch.ts';
-import { createObject } from './write/create.ts';
 import { deleteCollection, deleteObject, deleteUnreadable } from './write/delete.ts';
 import { patchObject } from './write/patch.ts';
-import { updateObject } from './write/update.ts';
+import { createObject, updateObject } from './write/whole-object.ts';
 import type { WriteParts } from './write/write-parts.ts';
 
 interface HandlerParts extends GetParts, ListParts, WatchParts, WriteParts {

@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import { addressFor } from '../api/clusters/choose-endpoint.ts';
 import { endpointsInForce } from '../api/clusters/confirmed-endpoint.ts';
-import { type FieldError, invalid, invalidValue, required } from '../api/field-error.ts';
+import { type FieldError, invalidValue, required, requireValid } from '../api/field-error.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { kubeconfigOf, type PassFacts, passContext } from '../api/kubeconfig.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
@@ -49,8 +49,7 @@ function readAccount(text: string): PassFacts['account'] {
   if (text === 'me') return text;
   const slash = text.indexOf('/');
   const account = { namespace: text.slice(0, Math.max(slash, 0)), name: text.slice(slash + 1) };
-  const errors = accountErrors(text, account);
-  if (errors.length > 0) throw invalid(ABOUT, '', errors);
+  requireValid(ABOUT, '', accountErrors(text, account));
   return account;
 }
 

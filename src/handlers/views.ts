@@ -8,10 +8,9 @@ import { collectionPrefix } from '../api/object-key.ts';
 import type { ApiRequest, Query, Target } from '../api/request.ts';
 import { ApiError, badRequest } from '../api/status.ts';
 import { type ClusterVisibility, NONE_VISIBLE, type TimeSpan, type VisibilityRule } from '../api/visibility.ts';
-import { visibleRequests } from './approvals/visible-requests.ts';
 import type { ListOptions } from './options/list-options.ts';
 import type { Form, IncludeObject, Representation } from './representation.ts';
-import { allOrRequested } from './requester.ts';
+import { allOrRequested, visibleRequests } from './requester.ts';
 import type { Selection } from './selection.ts';
 
 /** Decides for get, list and watch which objects of a kind a caller sees, and how much of each. */

@@ -2,9 +2,8 @@ import { describe, expect, it, test } from 'vitest';
 import { HOSTILE_FIELDS } from '../../test/fuzz/support/field-sets.ts';
 import type { ApiObject, ManagedFieldsEntry } from '../api/kind.ts';
 import { clusterKind } from '../api/kinds/cluster.ts';
-import { checkManagedFieldsSize, storedManagers } from './managed-fields.ts';
+import { checkManagedFieldsSize, storedManagers, trackUpdate } from './managed-fields.ts';
 import { MAX_PATHS, readManagers } from './patches/apply/managers.ts';
-import { trackUpdate } from './track-update.ts';
 
 const kind = clusterKind('orchestrator');
 

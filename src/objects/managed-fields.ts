@@ -1,17 +1,18 @@
 import { printableErrors } from '../api/codec/go-text/go-unicode.ts';
-import { type FieldError, invalid, invalidValue, tooLong } from '../api/field-error.ts';
+import { type FieldError, invalid, invalidValue, requireValid, tooLong } from '../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from '../api/kind.ts';
 import type { JsonMap, JsonValue } from '../lib/json.ts';
 import { isJsonObject, parsedJson } from '../lib/json.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
 import { setOf } from './patches/apply/field-set.ts';
 import { FieldsError, FieldsTooLarge } from './patches/apply/fields-v1.ts';
 import { excessOf, type Managers, NO_MANAGERS, readManagers, writeManagers } from './patches/apply/managers.ts';
-import type { FieldRules } from './patches/apply/ownership.ts';
+import { type FieldRules, updateManagers } from './patches/apply/ownership.ts';
 
 /** `metadata.managedFields` in its two forms: served, and stored with `fieldsV1` as JSON text. */
 
 /** Kinds without PATCH cannot be applied, so their fields have no managers. */
-export const hasManagers = ({ verbs }: Kind): boolean => verbs === undefined || verbs.has('patch');
+const hasManagers = ({ verbs }: Kind): boolean => verbs === undefined || verbs.has('patch');
 
 /** The object as it is served: with the trees of `managedFields`. */
 export function withServedFields(kind: Kind, object: ApiObject): ApiObject {
@@ -37,7 +38,7 @@ export function storedManagers(kind: Kind, { metadata }: ApiObject): Managers {
 }
 
 /** The managers of entries that a client sent; undefined if they cannot be read. */
-export function readable(entries: readonly ManagedFieldsEntry[]): Managers | 'too large' | undefined {
+function readable(entries: readonly ManagedFieldsEntry[]): Managers | 'too large' | undefined {
   try {
     return readManagers(entries);
   } catch (error) {
@@ -113,10 +114,7 @@ const namesIn = ({ manager = '', subresource = '' }: ManagedFieldsEntry): string
   JSON.stringify([manager, subresource]);
 
 /** AP-66: the errors of entries that a client sent. Names that are stored stay: every update sends them back. */
-export function entryErrors(
-  entries: readonly ManagedFieldsEntry[],
-  stored: readonly ManagedFieldsEntry[],
-): FieldError[] {
+function entryErrors(entries: readonly ManagedFieldsEntry[], stored: readonly ManagedFieldsEntry[]): FieldError[] {
   const known = new Set(stored.map(namesIn));
   return entries.flatMap((entry, index) => {
     if (known.has(namesIn(entry))) return [];
@@ -139,4 +137,64 @@ export function checkManagedFieldsSize(kind: Kind, name: string, managers: Manag
   throw invalid(kind, name, [
     { type: 'tooMany', field: 'metadata.managedFields', value: count, detail: `must have ${limit}` },
   ]);
+}
+
+interface TrackedWrite {
+  /** The object with its defaults. */
+  readonly object: ApiObject;
+  /** Undefined for a create. */
+  readonly old: ApiObject | undefined;
+  /** `managedFields` of the body. */
+  readonly sent: readonly ManagedFieldsEntry[] | undefined;
+  readonly part: WrittenPart;
+  readonly manager: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Takes a warning for the client. */
+  readonly warn?: ((text: string) => void) | undefined;
+}
+
+/**
+ * `managedFields` after a write that is no apply, in their stored form. Undefined where they are not tracked, and where
+ * they would be too large (AP-61).
+ */
+export function trackUpdate(kind: Kind, write: TrackedWrite): ManagedFieldsEntry[] | undefined {
+  const { object, old, part, manager, now, warn } = write;
+  if (!hasManagers(kind)) return undefined;
+  const dropped = (why: string): undefined =>
+    void warn?.(`metadata.managedFields was dropped: ${why}; no field has a manager until it is applied again`);
+  const before = managersBefore(kind, write);
+  if (before === 'too large') return dropped('it is too large');
+  // AP-60: tracking begins with the object or with its first apply.
+  if (before.size === 0 && old !== undefined) return undefined;
+  const after = updateManagers(fieldRules(kind, part), {
+    before: old === undefined ? {} : plainObject(old),
+    after: plainObject(object),
+    managers: before,
+    updater: { name: manager, subresource: part === 'status' ? 'status' : '' },
+    now: toTimestamp(now),
+  });
+  const excess = excessOf(after);
+  return excess === undefined ? storedEntries(kind, after) : dropped(`it must have ${excess.limit}`);
+}
+
+/**
+ * AP-66 to AP-68: entries of the body replace the stored ones if they can be read. Writes of the server send the stored
+ * form, which cannot.
+ */
+function managersBefore(kind: Kind, { old, sent, part, object }: TrackedWrite): Managers | 'too large' {
+  const stored = (): Managers => (old === undefined ? NO_MANAGERS : storedManagers(kind, old));
+  if (sent === undefined || part === 'status') return stored();
+  if (isReset(kind, sent)) return NO_MANAGERS;
+  const read = readable(sent);
+  if (read === undefined || (read !== 'too large' && read.size === 0)) return stored();
+  const known = old?.metadata.managedFields ?? [];
+  requireValid(kind, object.metadata.name ?? '', entryErrors(sent, known));
+  return read;
+}
+
+/** AP-67: an empty list clears only the built-in kinds. */
+function isReset({ style }: Kind, sent: readonly ManagedFieldsEntry[]): boolean {
+  if (sent.length === 0) return style === 'builtin';
+  return sent.length === 1 && Object.keys(sent[0] ?? {}).length === 0;
 }

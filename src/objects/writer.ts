@@ -5,7 +5,7 @@ import { type ObjectKey, storageKey } from '../api/object-key.ts';
 import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts';
 import type { Work } from '../lib/work-queue.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
-import type { WrittenPart } from './managed-fields.ts';
+import { trackUpdate, type WrittenPart } from './managed-fields.ts';
 import { isParent, prefixesInside, requireParents } from './parents.ts';
 import { checkPreconditions, modified, type Preconditions } from './preconditions.ts';
 import {
@@ -22,7 +22,6 @@ import type { Quota } from './quota.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError, maybeStored } from './storage-errors.ts';
 import { type StoredObject, toStoredBytes } from './stored-object.ts';
-import { trackUpdate } from './track-update.ts';
 import { validateObject } from './validate-object.ts';
 import { CONFLICT, type WaitingRequest, WriteQueue } from './write-queue.ts';
 

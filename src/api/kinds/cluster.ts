@@ -1,13 +1,12 @@
 import { Type } from 'typebox';
 import { memberOf } from '../../lib/json.ts';
-import { validateChoice } from '../annotation-choice.ts';
 import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../clusters/annotations.ts';
 import { CONDITION_STATUSES, conditionOf, readyStatus } from '../clusters/conditions.ts';
 import { CONFIRMED_FIELD, endpointDigest, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
 import { identitiesOf } from '../clusters/identities.ts';
 import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
 import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
-import type { ApiObject, Kind } from '../kind.ts';
+import type { ApiObject, Kind, ObjectMeta } from '../kind.ts';
 import { clusterColumns } from './cluster-columns.ts';
 import {
   DEFAULT_CHECKS,
@@ -122,6 +121,20 @@ function validateStatus({ conditions = [] }: ClusterStatus): FieldError[] {
     }
     return errors;
   });
+}
+
+/**
+ * An annotation that has one of some words. A stored value is accepted: it must not block other changes of its object.
+ */
+function validateChoice(
+  annotation: string,
+  choices: readonly string[],
+  { annotations }: ObjectMeta,
+  old: ObjectMeta | undefined,
+): FieldError[] {
+  const value = annotations?.[annotation];
+  if (value === undefined || value === old?.annotations?.[annotation] || choices.includes(value)) return [];
+  return [unsupportedValue(`metadata.annotations[${annotation}]`, value, choices)];
 }
 
 /** The derived field of clusters that issue their tokens: `namespace/name` of the credential, or `Connector`. */

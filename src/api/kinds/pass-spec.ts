@@ -7,7 +7,6 @@ import {
   approvalErrors,
   hasInvisible,
   INVISIBLE_TEXT,
-  type RequestScope,
 } from './approval.ts';
 
 /** Spec and status of a pass. A pass is a handle: no token exists until it is redeemed. */
@@ -43,10 +42,7 @@ export interface PassStatus extends ApprovalStatus<(typeof PASS_PHASES)[number]>
 export const passSpec = (object: ApiObject): PassSpec => (object.spec ?? {}) as PassSpec;
 export const passStatus = (object: ApiObject): PassStatus => (object.status ?? {}) as PassStatus;
 
-export const passAccount = ({
-  cluster = '',
-  serviceAccount,
-}: ApprovalSpec): RequestScope & { readonly name: string } => ({
+export const passAccount = ({ cluster = '', serviceAccount }: ApprovalSpec) => ({
   cluster,
   namespace: serviceAccount?.namespace ?? '',
   name: serviceAccount?.name ?? '',

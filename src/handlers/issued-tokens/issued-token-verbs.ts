@@ -1,5 +1,5 @@
 import { credentialIdOf, REVOKED_CREDENTIAL_ID } from '../../api/credential-id.ts';
-import { invalid } from '../../api/field-error.ts';
+import { requireValid } from '../../api/field-error.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
@@ -60,8 +60,7 @@ async function revokeToken(parts: IssuedTokenParts, request: ApiRequest): Promis
   const { dryRun, preconditions } = parseDeleteOptions(request);
   const { name: jti } = request.target;
   const entry = await findOwn(parts, request);
-  const errors = tokenIdErrors(jti);
-  if (errors.length > 0) throw invalid(kind, jti, errors);
+  requireValid(kind, jti, tokenIdErrors(jti));
   if (entry !== undefined) checkPreconditions(kind, entry.object(), preconditions);
   // A token without a record has no uid and no version that could match.
   else if (hasPreconditions(preconditions)) throw notFound(kind, jti);

@@ -1,5 +1,5 @@
 import type { Verb } from '../../api/request.ts';
-import { pathOf } from '../discovery/legacy-discovery.ts';
+import { pathOf } from '../discovery/documents.ts';
 import type { ServedResource, ServedVersion } from '../discovery/served-resources.ts';
 import { deleteOptionsType } from '../options/delete-options.ts';
 import { patchMediaTypes } from '../write/patch.ts';

@@ -10,7 +10,7 @@ import {
   passErrors,
   passSpec,
 } from '../../api/kinds/pass-spec.ts';
-import { fleetKey } from '../../api/object-key.ts';
+import { fleetKey, type ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { badRequest, forbidden, notFound } from '../../api/status.ts';
 import { cleanText, withoutTokenWords } from '../../lib/text.ts';
@@ -19,14 +19,14 @@ import type { StoredObject } from '../../objects/stored-object.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
 import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/validate-token-request.ts';
-import { accountUID, annotateAccount, holderOf, type PassAccount, type PassParts } from './pass.ts';
+import { accountUID, annotateAccount, holderOf, type PassParts } from './pass.ts';
 
 /** A cluster that issues its own tokens grants ten minutes at least, and the first redemption comes a little later. */
 const MIN_SECONDS_OF_ISSUING_CLUSTER = 660;
 
 /** A pass that the caller may have. */
 export interface CheckedPass {
-  readonly account: PassAccount;
+  readonly account: ObjectKey;
   /** Of the account that was checked: another one may have its name later. */
   readonly accountUID: Pick<PassStatus, 'serviceAccountUID'>;
   /** The cluster of the account. */
@@ -100,7 +100,7 @@ function clientOf({ agent }: ApiRequest, { client }: PassSpec): PassSpec['client
  */
 async function requireAccount(
   { catalog, reader, issuesOwnTokens }: PassParts,
-  account: PassAccount,
+  account: ObjectKey,
 ): Promise<StoredObject> {
   const { cluster, namespace, name } = account;
   const found = reader.find(catalog.clusters, fleetKey(cluster));
@@ -121,7 +121,7 @@ async function requireAccount(
 export function audiencePermission(
   { rules }: PassParts,
   { caller }: Pick<ApiRequest, 'caller'>,
-  account: PassAccount,
+  account: ObjectKey,
   holder: PassHolder,
 ): (cluster: string) => boolean {
   return (cluster) => {

@@ -2,7 +2,6 @@ import type { PassDecision, PassHolder } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import type { ApiObject } from '../../api/kind.ts';
-import type { RequestScope } from '../../api/kinds/approval.ts';
 import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import {
   PASS_DECISIONS,
@@ -14,7 +13,7 @@ import {
   passStatus,
   redeemCommand,
 } from '../../api/kinds/pass-spec.ts';
-import { fleetKey } from '../../api/object-key.ts';
+import { fleetKey, type ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -29,16 +28,11 @@ import type { IssueToken } from '../token/token-input.ts';
 /** Passes that have ended are listed for that long. */
 const RETENTION_MS = 3_600_000;
 
-/** A service account of a cluster. */
-export interface PassAccount extends RequestScope {
-  readonly name: string;
-}
-
 /** What authz/ decides about passes. */
 interface PassRules {
-  decide(caller: Caller, account: PassAccount, holder: PassHolder): PassDecision;
+  decide(caller: Caller, account: ObjectKey, holder: PassHolder): PassDecision;
   /** The 403 of a decision that is not allowed. */
-  refusal(caller: Caller, account: PassAccount, decision: PassDecision): ApiError;
+  refusal(caller: Caller, account: ObjectKey, decision: PassDecision): ApiError;
 }
 
 interface PassLimits {
@@ -161,20 +155,20 @@ type AccountParts = Pick<EndingParts, 'catalog' | 'reader'>;
 /** The UID of the account that a pass is bound to. */
 export function accountUID(
   { catalog, reader }: AccountParts,
-  account: PassAccount,
+  account: ObjectKey,
 ): Pick<PassStatus, 'serviceAccountUID'> {
   const uid = reader.find(catalog.serviceAccounts, account)?.uid;
   return uid === undefined ? {} : { serviceAccountUID: uid };
 }
 
 /** Whether the account of the pass was deleted. Another one may have its name by now, and other permissions. */
-export const isAccountDeleted = (parts: AccountParts, account: PassAccount, status: PassStatus): boolean =>
+export const isAccountDeleted = (parts: AccountParts, account: ObjectKey, status: PassStatus): boolean =>
   status.serviceAccountUID !== undefined && accountUID(parts, account).serviceAccountUID !== status.serviceAccountUID;
 
 /** The event of a token request has these in its path. The path of a pass does not, and the pass is deleted soon. */
 export function annotateAccount(
   { annotate: add }: Pick<ApiRequest, 'annotate'>,
-  { cluster, namespace, name }: PassAccount,
+  { cluster, namespace, name }: ObjectKey,
 ): void {
   add('clusterpass.dev/cluster', cluster);
   add('clusterpass.dev/service-account', `${namespace}/${name}`);

@@ -7,7 +7,7 @@ import { MAX_PASS_TOKENS } from '../../api/kinds/pass.ts';
 import { type PassSpec, type PassStatus, passAccount, passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
-import { fleetKey, objectKeyOf } from '../../api/object-key.ts';
+import { fleetKey, type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import { type ApiRequest, type ApiResponse, isEmptyBody, type Target } from '../../api/request.ts';
 import { type ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
@@ -204,7 +204,8 @@ async function recordToken(
   );
 }
 
-const accountTarget = (
-  target: Target,
-  account: { readonly cluster: string; readonly namespace: string; readonly name: string },
-): Target => ({ ...target, group: '', version: 'v1', resource: 'serviceaccounts', ...account });
+const accountTarget = (target: Target, account: ObjectKey): Target => ({
+  ...target,
+  ...{ group: '', version: 'v1', resource: 'serviceaccounts' },
+  ...account,
+});

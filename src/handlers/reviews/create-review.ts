@@ -17,11 +17,10 @@ import { checkNamespace, readBody } from '../write/read-body.ts';
 import type { Review, ReviewParts } from './review.ts';
 import { reviewLocalSubject, reviewSelfAccess, reviewSubject } from './review-access.ts';
 import { reviewAuditEvents } from './review-audit-events.ts';
+import { reviewRules, reviewSelf } from './review-caller.ts';
 import { reviewClusterGrants } from './review-cluster-grants.ts';
 import { reviewReach } from './review-reach.ts';
 import { reviewResource } from './review-resource.ts';
-import { reviewRules } from './review-rules.ts';
-import { reviewSelf } from './review-self.ts';
 import { reviewToken } from './review-token.ts';
 
 const REVIEWS: ReadonlyMap<VirtualType, Review> = new Map<VirtualType, Review>([

@@ -5,7 +5,7 @@ import {
   REVOKED_CREDENTIAL_ID,
   REVOKED_CREDENTIAL_IDS,
 } from '../../api/credential-id.ts';
-import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
+import { type FieldError, invalidValue, requireValid } from '../../api/field-error.ts';
 import {
   type AuditEventReview,
   type AuditEventSummary,
@@ -38,8 +38,7 @@ type Spec = NonNullable<AuditEventReview['spec']>;
  */
 export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader }, request, sent) => {
   const { spec = {} } = sent as AuditEventReview;
-  const errors = specErrors(spec, request.target.cluster);
-  if (errors.length > 0) throw invalid(auditEventReviewType, '', errors);
+  requireValid(auditEventReviewType, '', specErrors(spec, request.target.cluster));
   const wanted: Spec = { ...spec, cluster: request.target.cluster ?? spec.cluster ?? '' };
   const key = fleetKey(request.target.cluster ?? '');
   const created = reader.find(catalog.clusters, key)?.object().metadata.creationTimestamp ?? '';

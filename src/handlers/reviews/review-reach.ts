@@ -7,7 +7,7 @@ import {
   type Identity,
   type User,
 } from '../../api/caller.ts';
-import { type FieldError, invalid, invalidValue } from '../../api/field-error.ts';
+import { type FieldError, invalidValue, requireValid } from '../../api/field-error.ts';
 import { type ReachedCluster, type SubjectReachReview, subjectReachReviewType } from '../../api/kinds/grant-reviews.ts';
 import { kindPrefix } from '../../api/object-key.ts';
 import { completeness, hiddenBindings, rowsOf } from './grant-path.ts';
@@ -22,8 +22,7 @@ const MAX_CHECKED = 20_000;
 /** What a subject reaches, cluster by cluster. Shows only clusters and bindings that the caller may get. */
 export const reviewReach: Review = async (parts, request, sent) => {
   const { spec = {} } = sent as SubjectReachReview;
-  const errors = specErrors(spec);
-  if (errors.length > 0) throw invalid(subjectReachReviewType, '', errors);
+  requireValid(subjectReachReviewType, '', specErrors(spec));
   const { authorizer, catalog, reader } = parts;
   const { caller, target, work } = request;
   const { limit = DEFAULT_LIMIT, continue: after = '' } = spec;

@@ -6,7 +6,7 @@ import {
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import { MASTERS } from '../../api/caller.ts';
-import { type FieldError, forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
+import { type FieldError, forbiddenField, invalidValue, requireValid } from '../../api/field-error.ts';
 import {
   type GrantedSubject,
   type ResourceAccessReview,
@@ -30,7 +30,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const { spec = {} } = sent as ResourceAccessReview;
   const { caller, target } = request;
   const errors = spec.reach === true ? reachErrors(spec, target.cluster) : attributesErrors(spec, target.cluster);
-  if (errors.length > 0) throw invalid(resourceAccessReviewType, '', errors);
+  requireValid(resourceAccessReviewType, '', errors);
   const question = spec.reach === true ? undefined : questionOf(spec, target.cluster);
   // A path is about no cluster and no namespace.
   const { cluster, namespace } = { cluster: undefined, namespace: '', ...(question ?? { cluster: target.cluster }) };

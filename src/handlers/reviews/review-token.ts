@@ -1,4 +1,4 @@
-import { invalid } from '../../api/field-error.ts';
+import { requireValid } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import { PASSES, type TokenFindings, type TokenReview, tokenReviewType } from '../../api/kinds/token-review.ts';
 import { validateRepeatedPairs } from '../../api/names.ts';
@@ -18,8 +18,7 @@ export const reviewToken: Review = async ({ catalog, reader, reviewToken: review
   const { token = '', audiences = [] } = spec;
   if (token === '') throw badRequest('token is required for TokenReview in authentication');
   // No token has an audience beyond these bounds. kube-apiserver has no bounds.
-  const errors = [...audienceErrors(audiences), ...validateRepeatedPairs(metadata)];
-  if (errors.length > 0) throw invalid(tokenReviewType, '', errors);
+  requireValid(tokenReviewType, '', [...audienceErrors(audiences), ...validateRepeatedPairs(metadata)]);
   const { cluster } = target;
   await reader.catchUp();
   if (cluster !== undefined && reader.find(catalog.clusters, fleetKey(cluster)) === undefined)

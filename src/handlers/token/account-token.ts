@@ -14,10 +14,9 @@ import type { ActorClaim } from './actor-claim.ts';
 import { resolveBoundObject } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import type { ForwardToken } from './forward-token.ts';
-import { type ParsedTokenRequest, parseTokenRequest } from './parse-token-request.ts';
+import { type ParsedTokenRequest, parseTokenRequest, serverErrors } from './parse-token-request.ts';
 import { type SignTokenParts, signToken } from './sign-token.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
-import { serverErrors } from './token-request-annotations.ts';
 import { checkName, checkUid, requireValidRequest, WAITS_FOR_FINALIZERS } from './validate-token-request.ts';
 
 export interface AccountTokenParts extends ForeignAudienceParts, SignTokenParts {

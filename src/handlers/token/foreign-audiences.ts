@@ -1,4 +1,5 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import type { ObjectKey } from '../../api/object-key.ts';
 import type { AudienceCheck } from './validate-token-request.ts';
 
 export interface ForeignAudienceParts {
@@ -16,7 +17,7 @@ export interface ForeignAudienceParts {
  */
 export function foreignAudienceCheck(
   { clusterOfIssuer, clusterOfPeopleIssuer, mcpAudience }: ForeignAudienceParts,
-  account: { readonly cluster: string; readonly namespace: string; readonly name: string },
+  account: ObjectKey,
   mayIn: (cluster: string) => boolean,
 ): AudienceCheck {
   return (audience, all) => {

@@ -29,10 +29,9 @@ import type { Lifetime } from '../../tokens/grant-lifetime.ts';
 import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
 import { type AskedAccount, createTokenOrder, type OrderParts } from './order-token.ts';
-import type { ParsedTokenRequest } from './parse-token-request.ts';
+import { annotationField, type ParsedTokenRequest } from './parse-token-request.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
 import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
-import { annotationField } from './token-request-annotations.ts';
 import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
 import { checkName, checkUid, requireValidRequest } from './validate-token-request.ts';
 

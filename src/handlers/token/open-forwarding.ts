@@ -12,7 +12,7 @@ import {
   type ForwardToken,
   type ForwardTokenParts,
 } from './forward-token.ts';
-import { createOrderAnswers } from './order-answers.ts';
+import { createOrderAnswers } from './order-token.ts';
 
 interface OpenForwardingOptions extends Omit<ForwardTokenParts, 'answers' | 'identity' | 'report'> {
   readonly writer: ObjectWriter;

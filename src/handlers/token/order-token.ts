@@ -1,9 +1,12 @@
-import { exportJWK, generateKeyPair } from 'jose';
+import { compactDecrypt, exportJWK, generateKeyPair } from 'jose';
 import type { Catalog } from '../../api/catalog.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import {
+  ANSWER_ALGORITHMS,
   connectorAudience,
   ORDER_SECONDS,
   ORDER_TYPE,
+  type OrderAnswer,
   type OrderClaims,
   passSecretName,
   RENEW_SECONDS,
@@ -11,14 +14,16 @@ import {
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
 import { type ConnectorStatus, connectorSpec, connectorStatus, isConnected } from '../../api/kinds/connector.ts';
-import { ISSUED, orderStatus } from '../../api/kinds/token-order.ts';
+import { ISSUED, orderStatus, tokenOrderKind } from '../../api/kinds/token-order.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { fleetKey, storageKey } from '../../api/object-key.ts';
-import { type ApiError, conflict, forbidden, timeout, unavailable } from '../../api/status.ts';
+import { type ApiError, badGateway, conflict, forbidden, timeout, unavailable } from '../../api/status.ts';
 import type { UpstreamAnswer } from '../../clusters/upstream/upstream-contract.ts';
+import { firstWithin } from '../../lib/first-within.ts';
 import { defined } from '../../lib/json.ts';
 import { cleanText } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
+import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Issuers } from '../../tokens/claims.ts';
@@ -28,7 +33,6 @@ import { encodePayload } from '../../tokens/jws.ts';
 import { type KeyRing, KeysAreExternal } from '../../tokens/keys/key-ring.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { TokenHolder } from './answer-token-request.ts';
-import { connectorOf, type OrderAnswers, openAnswer } from './order-answers.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import { bindingOf, type SignTokenParts } from './sign-token.ts';
 import type { TokenGrant } from './token-input.ts';
@@ -189,4 +193,72 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
 export function notConnected(cluster: string, { renewTime }: ConnectorStatus = {}): ApiError {
   const since = renewTime === undefined ? '' : ` since ${renewTime}`;
   return unavailable(`${connectorOf(cluster)}, which issues its tokens, has not reported${since}`, RENEW_SECONDS);
+}
+
+/**
+ * The orders that requests of this process wait for. Answers come with the watch of the store, so it does not matter
+ * which replica or worker the connector has written to.
+ */
+export function createOrderAnswers(reader: Pick<ObjectReader, 'cache'>) {
+  /** By the key of the order. */
+  const waiting = new Map<string, (sealed: string | undefined) => void>();
+
+  /**
+   * Creates the order and waits for its answer; undefined when the order was deleted, when the signal is aborted, and
+   * when there is none in time.
+   */
+  async function of(key: string, signal: AbortSignal, create: () => Promise<unknown>): Promise<string | undefined> {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    const leave = (): void => resolve(undefined);
+    waiting.set(key, resolve);
+    signal.addEventListener('abort', leave);
+    try {
+      await create();
+      return signal.aborted ? undefined : await firstWithin(ORDER_SECONDS * 1000, promise);
+    } finally {
+      waiting.delete(key);
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  function onEvent({ before, after }: Record<'before' | 'after', StoredObject | undefined>) {
+    look((after ?? before)?.key ?? '', after, after === undefined);
+  }
+
+  /** Some that are waited for may not be created yet. */
+  function onReset(): void {
+    for (const key of waiting.keys()) look(key, reader.cache(tokenOrderKind).get(key), false);
+  }
+
+  function look(key: string, entry: StoredObject | undefined, isGone: boolean): void {
+    const resolve = waiting.get(key);
+    const answer = resolve && entry && orderStatus(entry.object()).answer;
+    if (answer !== undefined || isGone) resolve?.(answer);
+  }
+
+  return { of, onEvent, onReset };
+}
+
+export type OrderAnswers = ReturnType<typeof createOrderAnswers>;
+
+const connectorOf = (cluster: string): string => `the connector of cluster ${goQuote(cluster)}`;
+
+/** The answer to this order. @throws ApiError 502 for what only looks like one. */
+export async function openAnswer(
+  sealed: string,
+  privateKey: CryptoKey,
+  order: string,
+  cluster: string,
+): Promise<OrderAnswer & { readonly bytes: Buffer }> {
+  try {
+    const { plaintext } = await compactDecrypt(sealed, privateKey, {
+      keyManagementAlgorithms: [ANSWER_ALGORITHMS.alg],
+      contentEncryptionAlgorithms: [ANSWER_ALGORITHMS.enc],
+    });
+    const answer = JSON.parse(Buffer.from(plaintext).toString()) as OrderAnswer;
+    if (answer.order === order) return { ...answer, bytes: Buffer.from(JSON.stringify(answer.body ?? null)) };
+  } catch (error) {
+    throw badGateway(`the answer of ${connectorOf(cluster)} cannot be read`, error);
+  }
+  throw badGateway(`the answer of ${connectorOf(cluster)} is one to another order`);
 }

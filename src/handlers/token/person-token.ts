@@ -24,10 +24,9 @@ import { checkNamespace } from '../write/read-body.ts';
 import type { PersonActor } from './actor-claim.ts';
 import { type ForwardToken, takesOrders } from './forward-token.ts';
 import { notConnected } from './order-token.ts';
-import { parseTokenRequest } from './parse-token-request.ts';
+import { GROUP_FIELD, parseTokenRequest, serverErrors } from './parse-token-request.ts';
 import { type SignTokenParts, signToken } from './sign-token.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
-import { GROUP_FIELD, serverErrors } from './token-request-annotations.ts';
 import { checkName, requireValidRequest, TOKEN_REQUEST } from './validate-token-request.ts';
 
 export interface PersonTokenParts extends SignTokenParts {

@@ -9,9 +9,8 @@ import {
   lifetimeWarning,
   tooShort,
 } from '../../tokens/grant-lifetime.ts';
-import type { ParsedTokenRequest } from './parse-token-request.ts';
+import { annotationField, type ParsedTokenRequest, type TokenRequestAnnotations } from './parse-token-request.ts';
 import type { TokenGrant } from './token-input.ts';
-import { annotationField, type TokenRequestAnnotations } from './token-request-annotations.ts';
 import { requireValidRequest } from './validate-token-request.ts';
 
 /** The lifetime of the token, by `grantLifetime`. Throws when there is none. */

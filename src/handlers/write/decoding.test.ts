@@ -2,9 +2,8 @@ import { expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { type Work, WorkQueue } from '../../lib/work-queue.ts';
-import { createObject } from './create.ts';
 import { patchObject } from './patch.ts';
-import { updateObject } from './update.ts';
+import { createObject, updateObject } from './whole-object.ts';
 import type { WriteParts } from './write-parts.ts';
 
 const { clusters } = createCatalog({ productName: 'orchestrator' });

@@ -1,6 +1,6 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { toJson } from '../../api/codec/encode.ts';
-import { pathOf } from '../../handlers/discovery/legacy-discovery.ts';
+import { pathOf } from '../../handlers/discovery/documents.ts';
 import { type Realm, type ServedVersion, servedVersions } from '../../handlers/discovery/served-resources.ts';
 import { openApiDocument } from '../../handlers/openapi/document.ts';
 import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../../handlers/openapi/swagger.ts';

@@ -4,8 +4,7 @@ import { fromPlain } from '../../api/codec/tree.ts';
 import { ApiError } from '../../api/status.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { propertyRuns } from '../../lib/property-runs.fixture.ts';
-import { applyJsonPatch, MAX_JSON_PATCH_OPERATIONS } from './json-patch.ts';
-import { parseJsonPointer } from './json-pointer.ts';
+import { applyJsonPatch, MAX_JSON_PATCH_OPERATIONS, parseJsonPointer } from './json-patch.ts';
 
 const text = (value: JsonValue): string => JSON.stringify(value);
 const apply = (document: string, patch: string): string =>

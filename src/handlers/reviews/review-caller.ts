@@ -1,7 +1,14 @@
 import type { BodyOf } from '../../api/kinds/meta.ts';
 import type { selfSubjectRulesReviewType } from '../../api/kinds/reviews.ts';
 import { badRequest } from '../../api/status.ts';
-import type { Review } from './review.ts';
+import { toTimestamp } from '../../lib/utc-second.ts';
+import { type Review, userInfo } from './review.ts';
+
+/** Who the caller is under this path. */
+export const reviewSelf: Review = ({ now }, { caller, target }) => ({
+  metadata: { creationTimestamp: toTimestamp(now()) },
+  status: { userInfo: userInfo(caller.as(target.cluster)) },
+});
 
 const RESTRICTED = 'rules that hold in some clusters only are not listed here, but below the path of each cluster';
 

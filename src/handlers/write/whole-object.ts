@@ -2,10 +2,23 @@ import { invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import { objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { parseUpdateOptions } from '../options/write-options.ts';
+import { parseCreateOptions, parseUpdateOptions } from '../options/write-options.ts';
 import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
-import { checkSameObject, preconditionsIn, readObject } from './read-body.ts';
-import { managerOf, updateStored, type WriteParts } from './write-parts.ts';
+import { checkNamespace, checkSameObject, preconditionsIn, readObject } from './read-body.ts';
+import { createStored, managerOf, updateStored, type WriteParts } from './write-parts.ts';
+
+/** `create` and `update`, whose body is a whole object. */
+
+export async function createObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
+  const { work } = request;
+  const options = parseCreateOptions(request.query);
+  const sent = readObject(request, kind, options.fieldValidation);
+  request.nameObject(sent.metadata.name ?? '');
+  checkNamespace(sent, kind, request.target.namespace);
+  if (work.isUsedUp) await work.turn();
+  const { dryRun } = options;
+  return createStored(parts, request, kind, sent, { dryRun, manager: managerOf(request, options), warn: request.warn });
+}
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   const { work, warn } = request;

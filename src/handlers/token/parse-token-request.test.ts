@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { invalid } from '../../api/field-error.ts';
+import { parseTokenRequestAnnotations, serverErrors } from './parse-token-request.ts';
 import { checkMinExpiration } from './token-lifetime.ts';
-import { parseTokenRequestAnnotations, serverErrors } from './token-request-annotations.ts';
 
 const MIN = 'clusterpass.dev/min-expiration-seconds';
 const FOR = 'clusterpass.dev/for';

@@ -1,7 +1,7 @@
 import { importJWK } from 'jose';
 import { expect, it } from 'vitest';
 import { personAccountName, recordIdOf } from '../../api/connector.ts';
-import { openAnswer } from './order-answers.ts';
+import { openAnswer } from './order-token.ts';
 
 /** What a connector seals, recorded: it must be read for ever. */
 
