@@ -5,7 +5,7 @@ import { every } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type ApplyParts, type ApplyReport, applyManifests } from './apply-manifests.ts';
 import { countSurplus, type PruneReport, pruneManifests } from './prune-manifests.ts';
-import { findManifestFiles, type Manifests, messageOf, readManifests } from './read-manifests.ts';
+import { findManifestFiles, type ManifestProblem, type Manifests, messageOf, readManifests } from './read-manifests.ts';
 
 export interface ManifestFolderOptions {
   readonly parts: ApplyParts;
@@ -170,19 +170,14 @@ export class ManifestFolder {
     const { logger, path, countConflicts } = this.#options;
     const problems = [...unread, ...unwritten];
     countConflicts(conflicts.length);
-    for (const { message, ...position } of conflicts) {
-      logger.warn({ path, ...position, conflict: message }, 'a manifest took over fields of another manager');
-    }
+    const say = (level: 'warn' | 'error', of: readonly ManifestProblem[], field: string, text: string): void => {
+      for (const { message, ...position } of of) logger[level]({ path, ...position, [field]: message }, text);
+    };
+    say('warn', conflicts, 'conflict', 'a manifest took over fields of another manager');
     this.#once('applied', JSON.stringify([state, problems]), () => {
-      for (const { message, ...position } of unread) {
-        logger.error({ path, ...position, problem: message }, 'a manifest was left out');
-      }
-      for (const { message, ...position } of unwritten) {
-        logger.error({ path, ...position, problem: message }, 'a manifest could not be written: it is tried again');
-      }
-      for (const { message, ...position } of warnings) {
-        logger.warn({ path, ...position, warning: message }, 'a manifest was applied in part');
-      }
+      say('error', unread, 'problem', 'a manifest was left out');
+      say('error', unwritten, 'problem', 'a manifest could not be written: it is tried again');
+      say('warn', warnings, 'warning', 'a manifest was applied in part');
       const what = problems.length === 0 ? 'manifests applied' : 'manifests applied in part';
       logger.info({ path, applied, problems: problems.length }, what);
       if (surplus > 0) {

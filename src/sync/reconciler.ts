@@ -152,22 +152,13 @@ export class Reconciler {
 
   async #execute(plan: Plan): Promise<WriteResult> {
     const { target, reporter, planOnly } = this.#options;
+    const task = (operation: Task['operation'], object: ApiObject, write: Task['write']): Task => ({
+      ...{ operation, object, write },
+    });
     const tasks: Task[] = [
-      ...plan.creates.map((desired) => ({
-        operation: 'create' as const,
-        object: desired.object,
-        write: () => target.create(desired),
-      })),
-      ...plan.updates.map((update) => ({
-        operation: 'update' as const,
-        object: update.actual,
-        write: () => target.update(update),
-      })),
-      ...plan.removals.map((object) => ({
-        operation: 'delete' as const,
-        object,
-        write: () => target.remove(object),
-      })),
+      ...plan.creates.map((desired) => task('create', desired.object, () => target.create(desired))),
+      ...plan.updates.map((update) => task('update', update.actual, () => target.update(update))),
+      ...plan.removals.map((object) => task('delete', object, () => target.remove(object))),
     ];
     const counts = { failed: 0, delayedMs: 0 };
     let isDown = false;

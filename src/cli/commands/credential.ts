@@ -65,10 +65,7 @@ export const run: Run = async (context, invocation) => {
   };
   try {
     const { token, refreshAt } = await (tokenFile === undefined ? cached() : issued());
-    // E-05: kubectl requests a new credential only after this time, to the second. So it is the time of the refresh.
-    const expirationTimestamp = utcText(refreshAt);
-    const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { expirationTimestamp, token } };
-    context.out.write(`${JSON.stringify(credential)}\n`);
+    give(context, apiVersion, token, refreshAt);
   } catch (error) {
     if ((error as Error).name === 'TimeoutError') throw new ConnectionError(`${server} cannot be reached: timed out`);
     if (!isStatus(error, 401)) throw error;
@@ -118,13 +115,15 @@ async function giveLogin(
   if (text === undefined) throw new CliError(`not logged in to ${server}: run clusterpass login --server ${server}`);
   // kubectl keeps a credential until this time; without one, for as long as it runs.
   const session = sessionId === undefined ? undefined : loginFor(await readLogins(context), server)?.session;
-  const expiry = session === undefined ? {} : { expirationTimestamp: utcText(session.refreshAt) };
-  const credential = { kind: 'ExecCredential', apiVersion, spec: {}, status: { ...expiry, token: text } };
-  context.out.write(`${JSON.stringify(credential)}\n`);
+  give(context, apiVersion, text, session?.refreshAt);
 }
 
-/** To the second. */
-const utcText = (milliseconds: number): string => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z');
+/** E-05: kubectl requests a new credential only after its expiry, to the second. So that is the time of the refresh. */
+function give({ out }: Context, apiVersion: string, token: string, refreshAt: number | undefined): void {
+  const time = refreshAt === undefined ? undefined : new Date(refreshAt).toISOString().replace(/\.\d+Z$/, 'Z');
+  const status = { ...(time === undefined ? {} : { expirationTimestamp: time }), token };
+  out.write(`${JSON.stringify({ kind: 'ExecCredential', apiVersion, spec: {}, status })}\n`);
+}
 
 /** The handle of a pass. It determines account, audience and duration of the token. */
 function handleOf(invocation: Invocation): string | undefined {

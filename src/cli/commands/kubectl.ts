@@ -4,13 +4,14 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { clusterFields, kubeconfigOf, loginPlugin } from '../../api/kubeconfig.ts';
+import { kubeconfigOf } from '../../api/kubeconfig.ts';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { type Connection, connectionOfLogin, environmentFor, resolveConnection } from '../connection/connection.ts';
 import { readLogins, serverNames } from '../connection/logins.ts';
 import { writePrivate } from '../files/files.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
+import { loginContext } from '../kubeconfig/wanted-contexts.ts';
 import { type KubectlRun, kubectlRuns } from '../kubectl-runs.ts';
 import { pathSegment } from '../names.ts';
 
@@ -53,27 +54,12 @@ export const run: Run = async (context, invocation) => {
 async function kubeconfigAt(context: Context, connection: Connection, path: string) {
   const logins = await readLogins(context);
   const command = await execCommand(context);
-  const entryOf = (
-    name: string,
-    { server, certificateAuthority, insecureSkipTlsVerify }: Connection,
-    below: string,
-  ) => {
-    const ca = certificateAuthority && Buffer.from(certificateAuthority).toString('base64');
-    const isUnverified = { 'insecure-skip-tls-verify': true } as const;
-    const flags = insecureSkipTlsVerify ? ['--insecure-skip-tls-verify'] : [];
-    const fields = clusterFields(`${server}${below}`, insecureSkipTlsVerify ? undefined : ca);
-    return {
-      name,
-      userName: `login@${name}`,
-      user: { exec: loginPlugin(server, command, flags) },
-      namespace: 'default',
-      cluster: insecureSkipTlsVerify ? { ...fields, ...isUnverified } : fields,
-    };
-  };
   const others = [...serverNames(logins)].filter(([server]) => server.startsWith('https://'));
   return kubeconfigOf([
-    entryOf('clusterpass', connection, path),
-    ...others.map(([server, name]) => entryOf(`clusterpass@${name}`, connectionOfLogin(context, logins, server), '')),
+    loginContext('clusterpass', connection, path, command),
+    ...others.map(([server, name]) =>
+      loginContext(`clusterpass@${name}`, connectionOfLogin(context, logins, server), '', command),
+    ),
   ]);
 }
 

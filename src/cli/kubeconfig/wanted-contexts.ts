@@ -4,6 +4,7 @@ import { clusterFields, loginPlugin, passContext } from '../../api/kubeconfig.ts
 import { type Cluster, endpointsInForce } from '../../client/types.ts';
 import { CliError } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
+import type { Connection } from '../connection/connection.ts';
 import type { PassSubject } from '../service-account.ts';
 import { endpointFor } from './cluster-endpoint.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
@@ -60,6 +61,26 @@ export function wantedContext(
 export const areEndpointsConfirmed = ({ metadata }: Cluster): boolean =>
   metadata.annotations?.[COMPUTED_ANNOTATIONS.confirmed] === 'true';
 
+/** A context of Clusterpass itself, or of a path below it: kubectl gets the token of the login. */
+export function loginContext(
+  name: string,
+  { server, certificateAuthority, insecureSkipTlsVerify }: Connection,
+  path: string,
+  command: string,
+) {
+  const address = `${server}${path}`;
+  const ca = certificateAuthority && Buffer.from(certificateAuthority).toString('base64');
+  const flags = insecureSkipTlsVerify ? ['--insecure-skip-tls-verify'] : [];
+  const unverified = { server: address, 'insecure-skip-tls-verify': true } as const;
+  return {
+    name,
+    userName: `login@${name}`,
+    cluster: insecureSkipTlsVerify ? unverified : clusterFields(address, ca),
+    user: { exec: loginPlugin(server, command, flags) },
+    namespace: 'default',
+  };
+}
+
 const FLEET_CONTEXT = 'clusterpass';
 
 /** Contexts for Clusterpass itself, with the login of the user: the API of the fleet, and that of each cluster. */
@@ -68,7 +89,7 @@ export function serverContexts(
   command: string,
   clusters: readonly string[],
 ): WantedContext[] {
-  const { server, productName, certificateAuthority, insecureSkipTlsVerify } = connection;
+  const { server, productName, insecureSkipTlsVerify } = connection;
   if (!server.startsWith('https://')) {
     throw new CliError(
       `kubectl sends no token over http: log in at an https address of ${server}, or set --as for contexts of clusters`,
@@ -79,20 +100,16 @@ export function serverContexts(
       'a context of the server needs a verified certificate: pass its CA with --certificate-authority',
     );
   }
-  const ca = certificateAuthority && Buffer.from(certificateAuthority).toString('base64');
-  const namesFor = (contextName: string): { contextName: string; userName: string } => ({
-    contextName,
-    userName: `login@${contextName}`,
-  });
-  const contextFor = (cluster: string, path: string, suffix: string): WantedContext => ({
-    key: { server, cluster, account: '' },
-    ...namesFor(`${FLEET_CONTEXT}${suffix}`),
-    qualified: namesFor(`${FLEET_CONTEXT}@${serverName}${suffix}`),
-    cluster: clusterFields(`${server}${path}`, ca),
-    endpoints: '',
-    exec: loginPlugin(server, command),
-    namespace: 'default',
-  });
+  const contextFor = (name: string, path: string, suffix: string): WantedContext => {
+    const contextOf = (contextName: string) => loginContext(contextName, connection, path, command);
+    const { name: contextName, userName, cluster, user } = contextOf(`${FLEET_CONTEXT}${suffix}`);
+    const qualified = contextOf(`${FLEET_CONTEXT}@${serverName}${suffix}`);
+    return {
+      ...{ key: { server, cluster: name, account: '' }, contextName, userName, cluster },
+      qualified: { contextName: qualified.name, userName: qualified.userName },
+      ...{ endpoints: '', exec: user.exec, namespace: 'default' },
+    };
+  };
   return [contextFor('', '', ''), ...clusters.map((name) => contextFor(name, `/${productName}/${name}`, `/${name}`))];
 }
 
