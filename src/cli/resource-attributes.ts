@@ -9,31 +9,17 @@ import { checkClusterName } from './names.ts';
 import { findKind, requireCluster } from './object-path.ts';
 
 /** What VERB and TYPE ask about: resources, or a path of the server that starts with `/`. As in kubectl. */
-export function askedAction(
-  context: Context,
-  invocation: Invocation,
-  client: Client,
-  verb: string,
-  type: string,
-  name: string | undefined,
-): ReviewedAction {
-  if (!type.startsWith('/')) {
-    return { resourceAttributes: attributesOf(context, invocation, client, verb, type, name) };
-  }
+export function askedAction(context: Context, invocation: Invocation, client: Client): ReviewedAction {
+  const [verb = '', type = '', name] = invocation.args;
+  if (!type.startsWith('/')) return { resourceAttributes: attributesOf(context, invocation, client) };
   if (name !== undefined) throw new CliError('a path cannot be combined with NAME');
   if (invocation.text('subresource') !== undefined) throw new CliError('--subresource cannot be used with a path');
   return { nonResourceAttributes: { path: type, verb } };
 }
 
 /** The attributes of VERB and TYPE, TYPE/NAME or TYPE NAME, with kubectl's meaning. */
-export function attributesOf(
-  context: Context,
-  invocation: Invocation,
-  client: Client,
-  verb: string,
-  type: string,
-  nameArgument: string | undefined,
-): ResourceAttributes {
+export function attributesOf(context: Context, invocation: Invocation, client: Client): ResourceAttributes {
+  const [verb = '', type = '', nameArgument] = invocation.args;
   const [resourceText = '', slashed, ...rest] = type.split('/');
   if (resourceText === '' || rest.length > 0 || slashed === '')
     throw new CliError(`${JSON.stringify(type)} is not TYPE or TYPE/NAME`);
@@ -63,8 +49,8 @@ export function attributesOf(
  * Refuses a question about objects inside clusters that names no cluster: a binding that allows it would hold in every
  * cluster.
  */
-export function checkCluster(invocation: Invocation, client: Client, type: string): void {
-  const [resourceText = ''] = type.split('/');
+export function checkCluster(invocation: Invocation, client: Client): void {
+  const [resourceText = ''] = (invocation.args[1] ?? '').split('/');
   const kind = findKind(createCatalog(client), resourceText);
   if (kind !== undefined) requireCluster(kind, { cluster: invocation.text('cluster') });
 }

@@ -33,11 +33,10 @@ export const canI: Run = async (context, invocation) => {
     return printRules(context, invocation, await connectAs(context, invocation));
   }
   if (invocation.isOff('headers')) throw new CliError('--no-headers cannot be set without --list');
-  const [verb, type, name] = invocation.args;
-  if (verb === undefined || type === undefined) throw new CliError('you must specify VERB and TYPE, or --list');
+  if (invocation.args.length < 2) throw new CliError('you must specify VERB and TYPE, or --list');
   const client = await connectAs(context, invocation);
-  checkCluster(invocation, client, type);
-  const asked = askedAction(context, invocation, client, verb, type, name);
+  checkCluster(invocation, client);
+  const asked = askedAction(context, invocation, client);
   const status = await reviewAccess(client, invocation.text('cluster'), asked);
   const allowed = status.allowed === true;
   if (!invocation.is('quiet')) {
@@ -88,10 +87,9 @@ async function printRules(context: Context, invocation: Invocation, client: Clie
 
 /** Prints `yes` and the binding behind it, or `no` and the objects that would allow it: a manifest for `apply`. */
 export const why: Run = async (context, invocation) => {
-  const [verb = '', type = '', name] = invocation.args;
   const client = await connect(context, invocation);
-  checkCluster(invocation, client, type);
-  const asked = askedAction(context, invocation, client, verb, type, name);
+  checkCluster(invocation, client);
+  const asked = askedAction(context, invocation, client);
   const status = await ask(client, invocation, asked);
   if (status.allowed === true) {
     const why = await whyAllowed(status, () => groupsOf(client, invocation));
@@ -149,13 +147,15 @@ async function subjectOf(client: Client, invocation: Invocation): Promise<Allowe
 
 /** Lists who may do something, with the binding and the role behind each. */
 export const whoCan: Run = async (context, invocation) => {
-  const [verb, type, name] = invocation.args;
-  if (verb !== undefined && type === undefined) throw new CliError('you must specify VERB and TYPE');
+  const { length } = invocation.args;
   const cluster = invocation.text('cluster');
-  if (verb === undefined && cluster === undefined) throw new CliError('you must specify VERB and TYPE, or --cluster');
+  if (length === 1) throw new CliError('you must specify VERB and TYPE');
+  if (length === 0 && cluster === undefined) throw new CliError('you must specify VERB and TYPE, or --cluster');
   const account = accountOf(invocation);
+  if (length > 0 && account !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
   const client = await connect(context, invocation);
-  const review = await reviewResourceAccess(client, cluster, verb === undefined ? { reach: true } : asked(verb));
+  const asked = length === 0 ? ({ reach: true } as const) : askedAction(context, invocation, client);
+  const review = await reviewResourceAccess(client, cluster, asked);
   const status = account === undefined ? review : { ...review, subjects: passHolders(review.subjects ?? [], account) };
   const absentCluster = cluster === undefined ? undefined : await absenceOf(client, clusterPath(cluster));
   // The labels of a cluster decide which bindings hold there: without a cluster the table says nothing.
@@ -172,11 +172,6 @@ export const whoCan: Run = async (context, invocation) => {
   if (await isPrinted(context, invocation, status)) return;
   context.out.write(subjectTable(invocation, status.subjects ?? []));
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);
-
-  function asked(askedVerb: string): ReviewedAction {
-    if (account !== undefined) throw new CliError('--account cannot be combined with VERB and TYPE');
-    return askedAction(context, invocation, client, askedVerb, type ?? '', name);
-  }
 };
 
 interface ListedSubject extends GrantedSubject {
@@ -217,7 +212,7 @@ const passHolders = (subjects: readonly GrantedSubject[], account: ServiceAccoun
 /** Lists what a user reaches, cluster by cluster. */
 export const reach: Run = async (context, invocation) => {
   const user = invocation.args[0] ?? '';
-  const groups = [...new Set([...invocation.list('group'), AUTHENTICATED])];
+  const groups = namedGroups(invocation);
   const client = await connect(context, invocation);
   const { clusters, evaluationError } = await reviewReach(client, invocation.text('cluster'), { user, groups });
   if (await isPrinted(context, invocation, { user, groups, clusters })) return;

@@ -81,7 +81,7 @@ function accessOf(
   client: Client,
   cluster: string,
 ): Pick<AccessRequestSpec, 'serviceAccount' | 'userpass' | 'resourceAttributes'> {
-  const [verb, type, name] = invocation.args;
+  const [verb, type] = invocation.args;
   const account = invocation.text('account');
   const asMe = invocation.is('asMe');
   if (verb === undefined) {
@@ -91,7 +91,7 @@ function accessOf(
   const passes = asMe ? '--as-me' : account && '--account';
   if (passes) throw new CliError(`${passes} cannot be combined with VERB and TYPE`);
   if (type === undefined) throw new CliError('you must specify VERB and TYPE');
-  const resourceAttributes = attributesOf(context, invocation, client, verb, type, name);
+  const resourceAttributes = attributesOf(context, invocation, client);
   if (isInsideCluster(client, resourceAttributes)) {
     context.err.write(
       `Warning: this permission holds in Clusterpass, not in ${terminalSafe(cluster)} itself. ` +

@@ -9,7 +9,7 @@ import { checkClusterName } from '../names.ts';
 import { fetchWithProgress } from '../progress.ts';
 import { fetchFor } from './fetch-for.ts';
 import { type Login, type Logins, loginFor, readLogins, serverNames } from './logins.ts';
-import { requireHttps } from './require-https.ts';
+import { checkedUrl, requireHttps } from './require-https.ts';
 
 /** A server, the token for it, and the certificates to trust. */
 export interface Connection {
@@ -197,11 +197,7 @@ export const serverAt = (logins: Logins, given: string): string =>
 
 /** Normalizes the address of a server. Logins are stored under it. */
 export function serverUrl(given: string): string {
-  const text = given.includes('://') ? given : `https://${given}`;
-  if (!URL.canParse(text)) throw new UsageError(`--server: ${JSON.stringify(given)} is not a URL`);
-  const url = new URL(text);
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new UsageError('--server must be an https URL');
-  if (url.username !== '' || url.password !== '') throw new UsageError('--server must not contain credentials');
+  const url = checkedUrl(URL.parse(given.includes('://') ? given : `https://${given}`), given, '--server');
   if (url.search !== '' || url.hash !== '') throw new UsageError('--server must not have a query or a fragment');
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
@@ -221,41 +217,39 @@ interface GivenToken {
 
 /** A token itself comes before a file with one, and flags come before variables. */
 function givenToken(context: Context, invocation: Invocation, logins: Logins, server: string): GivenToken | undefined {
-  const text = invocation.text('token');
-  if (text !== undefined) {
-    const source = { name: 'the token of --token', remedy: 'pass a valid one' };
-    return { provider: () => checkedToken(text, '--token'), source };
-  }
+  const { CLUSTERPASS_TOKEN, CLUSTERPASS_TOKEN_FILE } = isVariableFor(context, logins, server) ? context.env : {};
+  const unset = `or unset the variable${loginFor(logins, server) === undefined ? '' : ` to use the login for ${server}`}`;
+  const flag = invocation.text('token');
+  if (flag !== undefined) return tokenIn(flag, '--token', { name: 'the token of --token', remedy: 'pass a valid one' });
   const file = invocation.text('tokenFile');
   if (file === '-') {
+    const name = 'the token on stdin';
     // stdin can be read only once.
     let read: Promise<string> | undefined;
     const provider = async (): Promise<string> => {
       read ??= context.readStdin();
-      return checkedToken(await read, 'the token on stdin');
+      return checkedToken(await read, name);
     };
-    return { provider, source: { name: 'the token on stdin', remedy: 'pass a valid one' } };
+    return { provider, source: { name, remedy: 'pass a valid one' } };
   }
-  if (file !== undefined) return tokenIn(context, file, `the token in ${file}`, 'write a valid one to the file');
-  return isVariableFor(context, logins, server) ? tokenOfVariable(context, logins, server) : undefined;
-}
-
-function tokenOfVariable(context: Context, logins: Logins, server: string): GivenToken | undefined {
-  const { CLUSTERPASS_TOKEN: token, CLUSTERPASS_TOKEN_FILE: file } = context.env;
-  const unset = `or unset the variable${loginFor(logins, server) === undefined ? '' : ` to use the login for ${server}`}`;
-  if (token) {
+  if (file !== undefined) {
+    return tokenOfFile(context, file, { name: `the token in ${file}`, remedy: 'write a valid one to the file' });
+  }
+  if (CLUSTERPASS_TOKEN) {
     const source = { name: 'the token in CLUSTERPASS_TOKEN', remedy: `set a valid one, ${unset}` };
-    return { provider: () => checkedToken(token, 'CLUSTERPASS_TOKEN'), source };
+    return tokenIn(CLUSTERPASS_TOKEN, 'CLUSTERPASS_TOKEN', source);
   }
-  if (!file) return undefined;
-  const name = `the token in ${file} (CLUSTERPASS_TOKEN_FILE)`;
-  return tokenIn(context, file, name, `write a valid one to the file, ${unset}`);
+  if (!CLUSTERPASS_TOKEN_FILE) return undefined;
+  const name = `the token in ${CLUSTERPASS_TOKEN_FILE} (CLUSTERPASS_TOKEN_FILE)`;
+  return tokenOfFile(context, CLUSTERPASS_TOKEN_FILE, { name, remedy: `write a valid one to the file, ${unset}` });
 }
 
-const tokenIn = ({ cwd }: Context, file: string, name: string, remedy: string): GivenToken => ({
-  provider: async () => checkedToken(await readGivenFile(resolve(cwd, file)), file),
-  source: { name, remedy },
-  file,
+const tokenIn = (text: string, where: string, source: TokenSource): GivenToken => ({
+  ...{ provider: () => checkedToken(text, where), source },
+});
+
+const tokenOfFile = ({ cwd }: Context, file: string, source: TokenSource): GivenToken => ({
+  ...{ provider: async () => checkedToken(await readGivenFile(resolve(cwd, file)), file), source, file },
 });
 
 const TOKEN_VARIABLES = ['CLUSTERPASS_TOKEN', 'CLUSTERPASS_TOKEN_FILE'];

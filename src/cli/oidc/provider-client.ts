@@ -20,7 +20,7 @@ import { boundedText, type Fetch } from '../../client/transport.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, UsageError } from '../command.ts';
 import { fetchFor } from '../connection/fetch-for.ts';
-import { isLoopback } from '../connection/require-https.ts';
+import { checkedUrl, isLoopback } from '../connection/require-https.ts';
 import type { ClientSettings, Tokens } from './oidc-session.ts';
 
 /** A provider whose discovery document has been read, and the settings of this client. */
@@ -94,12 +94,8 @@ export function requireEndpoint(
 
 /** RFC 8252 section 8.3: plain HTTP is allowed on loopback only. */
 function checkedIssuer(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    throw new UsageError(`--issuer-url: ${JSON.stringify(text)} is not a URL`);
-  }
+  const url = checkedUrl(URL.parse(text), text, '--issuer-url');
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) throw new UsageError('--issuer-url must be an https URL');
-  if (url.username !== '' || url.password !== '') throw new UsageError('--issuer-url must not contain credentials');
   return url;
 }
 
