@@ -63,6 +63,9 @@ export const invalidValue = (field: string, value: unknown, detail: string): Fie
   value,
   detail,
 });
+/** An error for each problem of the value: what a rule for names returns. */
+export const invalidValues = (field: string, value: string, problems: readonly string[]): FieldError[] =>
+  problems.map((problem) => invalidValue(field, value, problem));
 export const forbiddenField = (field: string, detail: string): FieldError => ({ type: 'forbidden', field, detail });
 export const unsupportedValue = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
   type: 'unsupported',

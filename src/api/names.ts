@@ -1,4 +1,4 @@
-import { checkEach, type FieldError, invalidValue, tooLong } from './field-error.ts';
+import { checkEach, type FieldError, invalidValues, tooLong } from './field-error.ts';
 
 /**
  * Kubernetes' rules for names, labels and annotations, with its messages. A validator returns a list of messages, empty
@@ -133,17 +133,16 @@ export function validateLabels(labels: Readonly<Record<string, string>>, fieldPa
   return checkEach(Object.keys(labels), (key) => {
     const value = labels[key] ?? '';
     return [
-      ...isQualifiedName(key).map((message) => invalidValue(fieldPath, key, message)),
-      ...isValidLabelValue(value).map((message) => invalidValue(fieldPath, value, message)),
+      ...invalidValues(fieldPath, key, isQualifiedName(key)),
+      ...invalidValues(fieldPath, value, isValidLabelValue(value)),
     ];
   });
 }
 
 /** Annotation keys are label keys in which upper case is allowed in the prefix too; values are free text. */
 export function validateAnnotations(annotations: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
-  const errors = checkEach(Object.keys(annotations), (key) =>
-    isQualifiedName(key.toLowerCase()).map((message) => invalidValue(fieldPath, key, message)),
-  );
+  const keys = Object.keys(annotations);
+  const errors = checkEach(keys, (key) => invalidValues(fieldPath, key, isQualifiedName(key.toLowerCase())));
   return [...errors, ...validateSize(annotations, fieldPath)];
 }
 

@@ -6,6 +6,7 @@ import {
   type FieldError,
   forbiddenField,
   invalidValue,
+  invalidValues,
   MAX_FIELD_ERRORS,
   required,
 } from '../api/field-error.ts';
@@ -65,34 +66,30 @@ function validateMetadata(
   old: ObjectMeta | undefined,
   unchanged: UnchangedParts,
 ): FieldError[] {
-  const errors: FieldError[] = [];
-  if ((metadata.name ?? '') === '') {
-    errors.push(required('metadata.name', 'name or generateName is required'));
-  } else if (metadata.name !== old?.name) {
-    for (const problem of nameProblems(kind, metadata.name ?? '')) {
-      errors.push(invalidValue('metadata.name', metadata.name, problem));
-    }
-  }
-  if (kind.namespaced) {
-    if ((metadata.namespace ?? '') === '') errors.push(required('metadata.namespace'));
-    else {
-      for (const problem of isDns1123Label(metadata.namespace ?? '')) {
-        errors.push(invalidValue('metadata.namespace', metadata.namespace, problem));
-      }
-    }
-  }
-  const { labels, annotations } = metadata;
-  if (labels !== undefined && !unchanged.has('labels')) errors.push(...validateLabels(labels, 'metadata.labels'));
-  if (annotations !== undefined && !unchanged.has('annotations')) {
-    errors.push(...validateAnnotations(annotations, 'metadata.annotations'));
-  }
-  return errors;
+  const { name = '', namespace = '', labels, annotations } = metadata;
+  const nameErrors = (): FieldError[] => {
+    if (name === '') return [required('metadata.name', 'name or generateName is required')];
+    return name === old?.name ? [] : invalidValues('metadata.name', name, nameProblems(kind, name));
+  };
+  const namespaceErrors = (): FieldError[] => {
+    if (!kind.namespaced) return [];
+    if (namespace === '') return [required('metadata.namespace')];
+    return invalidValues('metadata.namespace', namespace, isDns1123Label(namespace));
+  };
+  return [
+    ...nameErrors(),
+    ...namespaceErrors(),
+    ...(labels === undefined || unchanged.has('labels') ? [] : validateLabels(labels, 'metadata.labels')),
+    ...(annotations === undefined || unchanged.has('annotations')
+      ? []
+      : validateAnnotations(annotations, 'metadata.annotations')),
+  ];
 }
 
 /** Finalizers delay a deletion. Once it has begun, none may be added. */
 function validateFinalizers({ finalizers = [] }: ObjectMeta, old: ObjectMeta | undefined): FieldError[] {
   const errors = checkEach(finalizers, (finalizer, index) =>
-    isQualifiedName(finalizer).map((problem) => invalidValue(`metadata.finalizers[${index}]`, finalizer, problem)),
+    invalidValues(`metadata.finalizers[${index}]`, finalizer, isQualifiedName(finalizer)),
   );
   if (old?.deletionTimestamp === undefined) return errors;
   const known = new Set(old.finalizers);

@@ -1,4 +1,4 @@
-import { type FieldError, forbiddenField, invalidValue, required, tooLong } from '../field-error.ts';
+import { type FieldError, forbiddenField, invalidValue, invalidValues, required, tooLong } from '../field-error.ts';
 import type { ApiObject, ObjectMeta } from '../kind.ts';
 import { isDns1123Label, isDns1123Subdomain, isValidLabelValue } from '../names.ts';
 import type { ClusterCondition } from './cluster-spec.ts';
@@ -132,9 +132,7 @@ function metadataErrors(
 function clusterErrors(cluster: string): FieldError[] {
   if (cluster === '') return [required('spec.cluster', 'the name of the cluster')];
   const problems = isDns1123Subdomain(cluster);
-  return (problems.length > 0 ? problems : isValidLabelValue(cluster)).map((problem) =>
-    invalidValue('spec.cluster', cluster, problem),
-  );
+  return invalidValues('spec.cluster', cluster, problems.length > 0 ? problems : isValidLabelValue(cluster));
 }
 
 export const accountErrors = ({ namespace = '', name = '' }: { namespace?: string; name?: string }): FieldError[] => [
@@ -143,4 +141,4 @@ export const accountErrors = ({ namespace = '', name = '' }: { namespace?: strin
 ];
 
 export const nameErrors = (field: string, value: string, rule: (value: string) => string[]): FieldError[] =>
-  value === '' ? [required(field)] : rule(value).map((problem) => invalidValue(field, value, problem));
+  value === '' ? [required(field)] : invalidValues(field, value, rule(value));

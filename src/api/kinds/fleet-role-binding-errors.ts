@@ -5,6 +5,7 @@ import {
   type FieldError,
   forbiddenField,
   invalidValue,
+  invalidValues,
   required,
   unsupportedValue,
 } from '../field-error.ts';
@@ -85,9 +86,7 @@ function clustersErrors(clusters: ClustersField): FieldError[] {
 
 function nameErrors(names: readonly string[], at: string): FieldError[] {
   if (names.length === 0) return [required(at, 'at least one name')];
-  return checkEach(names, (name, index) =>
-    isDns1123Subdomain(name).map((problem) => invalidValue(`${at}[${index}]`, name, problem)),
-  );
+  return checkEach(names, (name, index) => invalidValues(`${at}[${index}]`, name, isDns1123Subdomain(name)));
 }
 
 /** As ValidateLabelSelector of apimachinery. An empty selector would select every cluster, and is refused. */
@@ -111,10 +110,7 @@ function expressionErrors(
   at: string,
 ): FieldError[] {
   const hasValues = operator === 'In' || operator === 'NotIn';
-  const errors = [
-    ...isQualifiedName(key).map((problem) => invalidValue(`${at}.key`, key, problem)),
-    ...reservedErrors(key, `${at}.key`),
-  ];
+  const errors = [...invalidValues(`${at}.key`, key, isQualifiedName(key)), ...reservedErrors(key, `${at}.key`)];
   if (!OPERATORS.includes(operator)) {
     errors.push(unsupportedValue(`${at}.operator`, operator, OPERATORS));
   } else if (hasValues && values.length === 0) {
@@ -125,9 +121,7 @@ function expressionErrors(
   }
   return [
     ...errors,
-    ...checkEach(values, (value, index) =>
-      isValidLabelValue(value).map((problem) => invalidValue(`${at}.values[${index}]`, value, problem)),
-    ),
+    ...checkEach(values, (value, index) => invalidValues(`${at}.values[${index}]`, value, isValidLabelValue(value))),
   ];
 }
 
@@ -141,9 +135,7 @@ function namespaceErrors({ namespaces, roleRef }: FleetRoleBindingSpec): FieldEr
   if (namespaces === undefined) return isRole ? [required(at, 'a Role is of one namespace')] : [];
   if (namespaces.length === 0) return [required(at, 'at least one namespace, or without the field all namespaces')];
   if (isRole && namespaces.length > 1) return [invalidValue(at, namespaces, 'a Role is of one namespace')];
-  return checkEach(namespaces, (namespace, index) =>
-    isDns1123Label(namespace).map((problem) => invalidValue(`${at}[${index}]`, namespace, problem)),
-  );
+  return checkEach(namespaces, (name, index) => invalidValues(`${at}[${index}]`, name, isDns1123Label(name)));
 }
 
 function passErrors({ agents, approval, maxPassSeconds }: FleetRoleBindingSpec): FieldError[] {
