@@ -53,7 +53,7 @@ export interface ResourceType extends BodyType {
   /** Plural, as in paths and RBAC rules. */
   readonly resource: string;
   readonly singular: string;
-  readonly shortNames: readonly string[];
+  readonly shortNames?: readonly string[];
   /** Names for several kinds together, as `all` in `kubectl get all`. */
   readonly categories?: readonly string[];
   readonly namespaced: boolean;
@@ -104,11 +104,11 @@ export interface Kind extends ResourceType {
   /** True: the objects live inside a cluster, under its path prefix. */
   readonly inCluster: boolean;
   /** True: `status` is written only through the subresource. */
-  readonly hasStatus: boolean;
+  readonly hasStatus?: boolean;
   /** The name of that subresource. Default: `status`. */
   readonly statusSubresource?: 'approval';
   /** True: `metadata.generation` counts the mark of a deletion, and changes of everything but metadata and status. */
-  readonly countsGenerations: boolean;
+  readonly countsGenerations?: boolean;
   /** The verbs that are served; all when absent. */
   readonly verbs?: ReadonlySet<Verb>;
   readonly nameRule: 'label' | 'subdomain' | 'path-segment';
@@ -126,7 +126,7 @@ export interface Kind extends ResourceType {
    * Fields of field selectors besides `metadata.name` and, for namespaced kinds, `metadata.namespace`. Several values
    * are separated by NUL: an object is selected by each of them.
    */
-  readonly selectableFields: Readonly<Record<string, (object: ApiObject) => string>>;
+  readonly selectableFields?: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Fields that handlers read often: computed once for each version of an object. Callers cannot select by them. */
   readonly derivedFields?: Readonly<Record<string, (object: ApiObject) => string>>;
   readonly applyDefaults?: (object: ApiObject) => void;

@@ -45,7 +45,7 @@ export async function absenceOf(client: Client, path: string): Promise<StatusErr
 /** Finds a kind by a name that kubectl accepts: `clusters`, `Cluster`, `sa`, `clusters.clusterregistry.k8s.io`. */
 export function findKind(catalog: Catalog, text: string): Kind | undefined {
   const wanted = text.toLowerCase();
-  return [...catalog.kinds, ...catalog.projections].find(({ kind, resource, singular, shortNames, group }) =>
+  return [...catalog.kinds, ...catalog.projections].find(({ kind, resource, singular, shortNames = [], group }) =>
     [resource, singular, kind.toLowerCase(), ...shortNames].some(
       (name) => wanted === name || (group !== '' && wanted === `${name}.${group}`),
     ),

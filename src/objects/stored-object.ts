@@ -218,7 +218,7 @@ function afterSlash(kind: Kind, key: string, from: number): number {
 const notAKeyOf = ({ resource }: Kind, key: string): Error => new Error(`${key} is no key of ${resource}`);
 
 function fieldsOf(
-  { selectableFields, derivedFields = {} }: Kind,
+  { selectableFields = {}, derivedFields = {} }: Kind,
   object: ApiObject,
 ): Record<string, string> | undefined {
   let fields: Record<string, string> | undefined;
@@ -232,5 +232,9 @@ function fieldsOf(
 }
 
 export function supportedFields(kind: Kind): string[] {
-  return ['metadata.name', ...(kind.namespaced ? ['metadata.namespace'] : []), ...Object.keys(kind.selectableFields)];
+  return [
+    'metadata.name',
+    ...(kind.namespaced ? ['metadata.namespace'] : []),
+    ...Object.keys(kind.selectableFields ?? {}),
+  ];
 }

@@ -177,7 +177,6 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
     group: CLUSTER_GROUP,
     version: 'v1alpha1',
     ...clusterScope,
-    shortNames: [],
     style: 'custom',
     hasStatus: true,
     countsGenerations: true,

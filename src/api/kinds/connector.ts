@@ -85,7 +85,6 @@ export const connectorKind: Kind = {
   nameRule: 'subdomain',
   // The registration of its cluster creates it, and its identity never changes.
   verbs: new Set(['get', 'list', 'watch', 'delete']),
-  selectableFields: {},
   derivedFields: {
     [KEYS_FIELD]: (object) => connectorStatus(object).keys ?? connectorSpec(object).keys ?? '',
     [RENEW_FIELD]: (object) => connectorStatus(object).renewTime ?? '',

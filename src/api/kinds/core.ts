@@ -26,14 +26,10 @@ const core = {
   group: '',
   version: 'v1',
   style: 'builtin',
-  shortNames: [],
   inCluster: true,
-  countsGenerations: false,
   namespaced: true,
-  hasStatus: false,
   nameRule: 'subdomain',
   validate: () => [],
-  selectableFields: {},
 } as const;
 
 /** Of one service account. */

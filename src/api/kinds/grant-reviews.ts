@@ -1,36 +1,14 @@
 import type { Static, TProperties } from 'typebox';
 import type { Grant } from '../decision.ts';
-import type { VirtualType } from '../kind.ts';
 import type { ReachAction } from '../reach.ts';
-import {
-  always,
-  type BodyOf,
-  CLUSTERPASS_GROUP,
-  CLUSTERPASS_VERSION,
-  flag,
-  int64,
-  kindSchema,
-  list,
-  part,
-  type Read,
-  struct,
-  text,
-  texts,
-  timestamp,
-} from './meta.ts';
+import { always, type BodyOf, flag, int64, list, part, type Read, struct, text, texts, timestamp } from './meta.ts';
 import { attributes } from './reviews.ts';
+import { SERVER_API, virtualType } from './server-kind.ts';
 
 /** Reviews for those who run the fleet: who may do something, and what a subject reaches. */
 
 export const grantReview = <P extends TProperties>(kind: string, description: string, fields: P) =>
-  ({
-    group: CLUSTERPASS_GROUP,
-    version: CLUSTERPASS_VERSION,
-    style: 'builtin',
-    shortNames: [],
-    namespaced: false,
-    ...kindSchema(kind, description, fields),
-  }) satisfies VirtualType;
+  virtualType(SERVER_API, kind, description, fields);
 
 const reference = <Kind extends string>(goType: string, description: string) =>
   part(goType, description, { kind: always(text<Kind>()), namespace: text(), name: always(text()) });

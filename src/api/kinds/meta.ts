@@ -4,10 +4,6 @@ import { bodySchema, type SchemaNode } from '../codec/shape.ts';
 
 /** What kinds share. The order of properties is the order in which kube-apiserver writes them. */
 
-/** The group of the kinds that Kubernetes has no counterpart for. */
-export const CLUSTERPASS_GROUP = 'clusterpass.dev';
-export const CLUSTERPASS_VERSION = 'v1alpha1';
-
 /** Of owner references and finalizers. Real objects have one or two; each is validated at every write. */
 const MAX_REFERENCES = 100;
 /** Of texts that responses repeat. Names are shorter, and have another message. */

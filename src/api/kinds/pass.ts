@@ -50,7 +50,6 @@ export const passKind: Kind = approvalKind({
     ),
     tokens: list(TokenSchema, { maxItems: MAX_PASS_TOKENS, description: 'The tokens that were issued for the pass.' }),
   },
-  countsGenerations: false,
   // Handles have an underscore.
   nameRule: 'path-segment',
   // No collection is deleted at once: the tokens of each pass are revoked first.

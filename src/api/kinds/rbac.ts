@@ -57,12 +57,8 @@ const rbac = {
   group: RBAC_GROUP,
   version: 'v1',
   style: 'builtin',
-  shortNames: [],
   inCluster: false,
-  hasStatus: false,
-  countsGenerations: false,
   nameRule: 'path-segment',
-  selectableFields: {},
 } as const;
 
 function validateRules(object: ApiObject, namespaced: boolean): FieldError[] {

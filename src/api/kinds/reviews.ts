@@ -1,6 +1,7 @@
 import { type Static, type TProperties, Type } from 'typebox';
 import type { VirtualType } from '../kind.ts';
-import { type BodyOf, flag, kindSchema, list, part, SHORT, struct, text, texts } from './meta.ts';
+import { type BodyOf, flag, list, part, SHORT, struct, text, texts } from './meta.ts';
+import { virtualType } from './server-kind.ts';
 
 /** Reviews of the caller itself (who am I, may I, what may I), and of what others may do. */
 
@@ -57,14 +58,7 @@ const rulesOf = (goType: string, fields: readonly string[]) =>
   list(struct(goType, '', Object.fromEntries(fields.map((name) => [name, texts()]))));
 
 export const review = <P extends TProperties>(group: string, kind: string, fields: P, { namespaced = false } = {}) =>
-  ({
-    group,
-    version: 'v1',
-    style: 'builtin',
-    shortNames: [],
-    namespaced,
-    ...kindSchema(kind, '', fields),
-  }) satisfies VirtualType;
+  virtualType({ group, version: 'v1' }, kind, '', fields, { namespaced });
 
 export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjectReview', {
   status: part('SelfSubjectReviewStatus', '', { userInfo: Type.Optional(UserInfoSchema) }),

@@ -26,7 +26,6 @@ export const revokedTokenKind: Kind = {
   // A damaged value must not make a revoked token valid.
   existsUnreadable: true,
   expiresAt: (object) => Date.parse(specOf(object).expirationTimestamp ?? ''),
-  selectableFields: {},
   ...kindSchema('RevokedToken', '', { spec: Type.Optional(SpecSchema) }),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [],

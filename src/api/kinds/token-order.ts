@@ -45,7 +45,6 @@ export const tokenOrderKind: Kind = {
     const { phase, expirationTimestamp } = orderStatus(object);
     return Date.parse((phase === ISSUED ? expirationTimestamp : orderSpec(object).expirationTimestamp) ?? '');
   },
-  selectableFields: {},
   derivedFields: { [PHASE_FIELD]: (object) => orderStatus(object).phase ?? '' },
   ...kindSchema('TokenOrder', 'A token that the connector of the cluster is to create.', {
     spec: Type.Optional(SpecSchema),

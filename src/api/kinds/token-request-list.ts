@@ -1,19 +1,8 @@
 import { type Static, Type } from 'typebox';
 import type { VirtualType } from '../kind.ts';
 import type { Status } from '../status.ts';
-import {
-  CLUSTERPASS_GROUP,
-  CLUSTERPASS_VERSION,
-  flag,
-  int64,
-  kindSchema,
-  list,
-  SHORT,
-  struct,
-  text,
-  texts,
-  timestamp,
-} from './meta.ts';
+import { flag, int64, list, SHORT, struct, text, texts, timestamp } from './meta.ts';
+import { SERVER_API, virtualType } from './server-kind.ts';
 
 /** So many that a person or a pipeline that reaches a whole environment needs few requests. */
 const MAX_PASSES = 500;
@@ -34,14 +23,14 @@ const PassSchema = struct('IssuedPass', 'A token of one service account, or for 
 
 /** The request and the response of `/auth/v1/passes`; not stored. */
 export const tokenRequestListType: VirtualType = {
-  group: CLUSTERPASS_GROUP,
-  version: CLUSTERPASS_VERSION,
-  style: 'builtin',
-  shortNames: [],
-  namespaced: false,
-  ...kindSchema('TokenRequestList', `Requests up to ${MAX_PASSES} tokens. Each succeeds or fails by itself.`, {
-    items: list(PassSchema, { maxItems: MAX_PASSES }),
-  }),
+  ...virtualType(
+    SERVER_API,
+    'TokenRequestList',
+    `Requests up to ${MAX_PASSES} tokens. Each succeeds or fails by itself.`,
+    {
+      items: list(PassSchema, { maxItems: MAX_PASSES }),
+    },
+  ),
   resource: 'passes',
   singular: 'pass',
 };

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { apiVersionOf } from '../../api/kind.ts';
+import { defined } from '../../lib/json.ts';
 import type { ServedResource, ServedVersion } from './served-resources.ts';
 
 /** The names of a resource beside its own, as far as it has some. */
-const furtherNames = ({ shortNames, categories }: ServedResource['kind']): object => ({
-  ...(shortNames.length === 0 ? {} : { shortNames }),
-  ...(categories === undefined ? {} : { categories }),
-});
+const furtherNames = ({ shortNames, categories }: ServedResource['kind']): object =>
+  defined({ shortNames, categories });
 
 /** X-05: aggregated discovery: `/api` for the core group and `/apis` for the others. */
 export function aggregatedDocuments(versions: readonly ServedVersion[]): Map<string, object> {

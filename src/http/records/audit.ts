@@ -1,5 +1,5 @@
 import type { User } from '../../api/caller.ts';
-import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
+import { CLUSTERPASS_GROUP } from '../../api/kinds/server-kind.ts';
 import { USERPASS } from '../../api/kinds/token-request.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';

@@ -1,6 +1,6 @@
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
-import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
+import { CLUSTERPASS_GROUP } from '../../api/kinds/server-kind.ts';
 
 /**
  * API groups whose changes are in the security log, by requests and by the server: roles and bindings; all kinds of
