@@ -145,7 +145,9 @@ export class Fleet {
   readonly #objects = new Map<string, ApiObject>();
 
   constructor(options: Partial<PolicyOptions> = {}) {
-    this.policy = new Policy({ labelsOf: (cluster) => this.clusters.get(cluster), ...options });
+    const labelsOf = (cluster: string) => this.clusters.get(cluster);
+    // Tables of the usual size take longer than all decisions of a test.
+    this.policy = new Policy({ labelsOf, maxRules: 100, maxIdleSubjects: 100, ...options });
   }
 
   /** Changes the labels of a cluster, or removes it, as a change with a revision. */

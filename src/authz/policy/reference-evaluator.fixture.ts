@@ -4,7 +4,7 @@ import type { Decision } from '../../api/decision.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import type { ClusterLabels } from '../../api/visibility.ts';
-import { type BindingFacts, bindingId, readBinding, reasonText, resolutionError } from './binding-facts.ts';
+import { type BindingFacts, readBinding, reasonText, resolutionError } from './binding-facts.ts';
 import type { RuleGrant, RuleSource, VisibilityVerb } from './cluster-rule.ts';
 import { type ClusterView, viewCluster } from './cluster-selector.ts';
 import { isAlwaysReviewed, withApprovalHint } from './pass-decision.ts';
@@ -27,6 +27,9 @@ export interface RbacSnapshot {
 }
 
 const nameOf = (object: ApiObject): string => object.metadata.name ?? '';
+
+const factsOf = (object: ApiObject): BindingFacts =>
+  readBinding(object, object.metadata.namespace ?? '', nameOf(object));
 
 function named({ subjects }: Pick<BindingFacts, 'subjects'>, user: User): boolean {
   return subjects.some(({ kind, name }) => (kind === 'user' ? name === user.name : user.groups.includes(name)));
@@ -63,8 +66,7 @@ interface BoundRules {
 function* boundRules(snapshot: RbacSnapshot, namespace: string, user: User): Generator<BoundRules> {
   const rulesOf = (role: ApiObject): Rule[] =>
     role.kind === 'Role' ? readRules(role.rules) : effectiveRules(role, snapshot);
-  for (const object of sorted(snapshot.bindings())) {
-    const facts = readBinding(object, object.metadata.namespace ?? '', nameOf(object));
+  for (const facts of sorted(snapshot.bindings())) {
     if (!named(facts, user) || !facts.scopes.includes(namespace)) continue;
     const role = roleOf(snapshot, facts.roleRef);
     const error = resolutionError(facts, role !== undefined);
@@ -143,11 +145,8 @@ function isAboutTokens(question: ResourceQuestion | PathQuestion): boolean {
   return subresource === 'userpass' && group === CLUSTER_GROUP && resource === 'clusters';
 }
 
-const idOf = ({ kind, metadata: { namespace = '', name = '' } }: ApiObject): string =>
-  bindingId({ kind: kind as BindingFacts['kind'], namespace, name });
-
-const sorted = (objects: Iterable<ApiObject>): ApiObject[] =>
-  [...objects].sort((a, b) => (idOf(a) < idOf(b) ? -1 : idOf(a) > idOf(b) ? 1 : 0));
+const sorted = (objects: Iterable<ApiObject>): BindingFacts[] =>
+  [...objects].map(factsOf).sort((a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
 
 /** Which clusters the caller sees under the objects of the snapshot. */
 export function referenceRuleSource(snapshot: RbacSnapshot, caller: Caller, verb: VisibilityVerb, now = 0): RuleSource {
