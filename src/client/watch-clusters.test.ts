@@ -70,7 +70,7 @@ describe('a watch', () => {
     expect([events, delays]).toEqual([['ADDED a@6'], [750, 1_500, 3_000, 375]]);
   });
 
-  it('starts with the initial events and resumes at the newest resourceVersion', async () => {
+  it('starts with the initial events and resumes at the newest resourceVersion, of what it selects', async () => {
     const { events, requests } = await follow(
       [
         stream([added('a', 3), added('b', 4), bookmark(7, true), modified('a', 9), bookmark(12)]),
@@ -78,8 +78,10 @@ describe('a watch', () => {
         stream([deleted('a', 15)], { stays: true }),
       ],
       5,
+      { labelSelector: 'env=prod' },
     );
     expect(events).toEqual(['ADDED a@3', 'ADDED b@4', 'MODIFIED a@9', 'MODIFIED b@13', 'DELETED a@9']);
+    expect(requests.map(({ query }) => query.labelSelector)).toEqual(['env=prod', 'env=prod', 'env=prod']);
     expect(
       requests.map(({ query }) => [query.resourceVersion, query.sendInitialEvents, query.allowWatchBookmarks]),
     ).toEqual([

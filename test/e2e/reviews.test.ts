@@ -1,14 +1,16 @@
 import { AuthenticationV1Api, AuthorizationV1Api, KubeConfig } from '@kubernetes/client-node';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized } from './support/expect-status.ts';
-import { describeWithKubectl, type KubectlOptions, kubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, createObjects, issue } from './support/objects.ts';
 import { grant, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, MAY, RULES, review, WHO } from './support/reviews.ts';
 import { type Answer, type Server, TLS } from './support/server.ts';
 import { beforeAllWithTlsServer } from './support/shared-server.ts';
 
-/** Reviews of the caller: who it is, and what it may do. With the API, the official client and kubectl. */
+/**
+ * Reviews of the caller: who it is, and what it may do. With the API and the official client; impersonation.test.ts has
+ * kubectl.
+ */
 
 let server: Server;
 let builder: string;
@@ -219,82 +221,14 @@ describe('SelfSubjectAccessReview', () => {
         expect(code !== 403, `${cluster} ${path}`).toBe(allowed);
       }
     }
+    for (const [path, isAllowed] of [
+      ['/apis', true],
+      ['/metrics', false],
+    ] as const) {
+      const { allowed } = await review(server, MAY, { spec: { nonResourceAttributes: { verb: 'get', path } } }, jill);
+      const { code } = await server.call('GET', path, { token: jill });
+      expect([path, allowed, code !== 403]).toEqual([path, isAllowed, isAllowed]);
+    }
     await takeBack();
-  });
-});
-
-const AT_ALPHA = { clusterPath: '/orchestrator/alpha' };
-const AT_BETA = { clusterPath: '/orchestrator/beta' };
-const KATE = asUser('kate');
-
-describeWithKubectl('kubectl auth', () => {
-  beforeAll(async () => {
-    await grant(server, {
-      to: 'kate',
-      rules: [may('create', 'serviceaccounts/token'), may('get', 'clusters', REGISTRY_GROUP)],
-      clusters: 'env=prod',
-    });
-  });
-
-  it('whoami', async () => {
-    const rows = (await kubectlOk(server, ['auth', 'whoami'], KATE)).split('\n').map((row) => row.split(/ {2,}/));
-    expect(rows).toEqual([
-      ['ATTRIBUTE', 'VALUE'],
-      ['Username', 'kate'],
-      ['UID', 'uid-kate'],
-      ['Groups', '[devs system:authenticated]'],
-      [''],
-    ]);
-  });
-
-  /** kubectl prints yes or no, and has an exit code. */
-  const canI = async (args: string, options: KubectlOptions): Promise<boolean> => {
-    const { code, stdout, stderr } = await kubectl(server, ['auth', 'can-i', ...args.split(' ')], options);
-    expect([`yes\n`, 'no\n'], stderr).toContain(stdout);
-    expect(code).toBe(stdout === 'yes\n' ? 0 : 1);
-    return code === 0;
-  };
-  const TOKEN = 'create serviceaccounts --subresource=token -n ci';
-
-  it.each<[args: string, options: KubectlOptions, answer: boolean]>([
-    ['get clusters', {}, true],
-    ['get clusters', KATE, false],
-    ['get clusters/alpha', KATE, true],
-    ['get clusters/beta', KATE, false],
-    ['list clusters', KATE, true],
-    ['delete clusters/alpha', KATE, false],
-    [TOKEN, { ...AT_ALPHA, ...KATE }, true],
-    [TOKEN, { ...AT_BETA, ...KATE }, false],
-    [TOKEN, { ...AT_BETA }, true],
-    ['get pods -A', { ...AT_ALPHA, ...KATE }, false],
-    ['get /apis', KATE, true],
-    ['get /metrics', KATE, false],
-    ['* *', {}, true],
-    ['* *', KATE, false],
-  ])('can-i %s, %j', async (args, options, answer) => {
-    expect(await canI(args, options)).toBe(answer);
-  });
-
-  it('can-i --list', async () => {
-    const list = async (options: KubectlOptions) => {
-      const { code, stdout, stderr } = await kubectl(server, ['auth', 'can-i', '--list', '-n', 'ci'], options);
-      expect(code, stderr).toBe(0);
-      return { rows: stdout.split('\n').map((row) => row.replaceAll(/ +/g, ' ')), stderr };
-    };
-    const there = await list({ ...AT_ALPHA, ...KATE });
-    expect(there.rows).toContain('serviceaccounts/token [] [] [create]');
-    expect(there.rows).toContain('selfsubjectreviews.authentication.k8s.io [] [] [create]');
-    expect(there.rows).toContain(' [/openapi/*] [] [get]');
-    expect(there.stderr).toBe('');
-
-    const elsewhere = await list({ ...AT_BETA, ...KATE });
-    expect(elsewhere.rows).not.toContain('serviceaccounts/token [] [] [create]');
-    expect(elsewhere.stderr).toBe('');
-
-    const atFleet = await list(KATE);
-    expect(atFleet.rows).not.toContain('serviceaccounts/token [] [] [create]');
-    expect(atFleet.stderr).toContain('the list may be incomplete: rules that hold in some clusters only');
-
-    expect((await list({})).rows).toContain('*.* [] [] [*]');
   });
 });
