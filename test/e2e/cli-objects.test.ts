@@ -5,7 +5,7 @@ import { createServer, type Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { json, type Responder, scriptServer, status } from '../../src/client/script-server.fixture.ts';
+import { json, scriptServer } from '../../src/client/script-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
 import { patchCluster } from './support/fleet.ts';
@@ -81,23 +81,6 @@ describe('clusterpass auth can-i', () => {
     expect(text).toMatch(/^Resources +Non-Resource URLs +Resource Names +Verbs\n/);
     expect(text).toMatch(/^serviceaccounts\/token +\[\] +\[\] +\[create\]$/m);
     expect(await jane.fails(['auth', 'can-i'])).toMatch(/VERB and TYPE/);
-  });
-});
-
-describe('a list whose version is gone before its last page', () => {
-  it('is requested again as one page', async () => {
-    const names = ['first', 'second'];
-    const list = (items: readonly string[], metadata: object): Responder =>
-      json(200, {
-        metadata: { resourceVersion: '1', ...metadata },
-        items: items.map((name) => ({ metadata: { name } })),
-      });
-    const gone = await scriptServer([list(['first'], { continue: 'x' }), status(410, 'Expired'), list(names, {})]);
-    const printed = await admin.ok(['get', 'clusters', '-l', 'x'], { env: { CLUSTERPASS_SERVER: gone.url } });
-    for (const name of names) expect(printed).toContain(name);
-    const queries = gone.requests.filter(({ method }) => method === 'GET').map(({ query }) => query);
-    expect(queries).toMatchObject([{ limit: '500' }, { continue: 'x' }, { limit: '0' }]);
-    await gone.close();
   });
 });
 
