@@ -20,16 +20,10 @@ interface IssuedTokenParts extends OwnedParts {
 }
 
 /** `get` and `delete` of issued tokens check who requested the token. `list` and `watch` are those of every kind. */
-export const issuedTokenVerbs = (parts: IssuedTokenParts): VerbOverrides =>
-  new Map([
-    [
-      parts.kind,
-      {
-        get: (request: ApiRequest) => getIssuedToken(parts, request),
-        delete: (request: ApiRequest) => revokeToken(parts, request),
-      },
-    ],
-  ]);
+export function issuedTokenVerbs(parts: IssuedTokenParts): VerbOverrides {
+  const get = (request: ApiRequest) => getIssuedToken(parts, request);
+  return new Map([[parts.kind, { get, delete: (request: ApiRequest) => revokeToken(parts, request) }]]);
+}
 
 async function getIssuedToken(parts: IssuedTokenParts, request: ApiRequest): Promise<ApiResponse> {
   if (parts.refusalOf(request) !== undefined) await findOwn(parts, request);

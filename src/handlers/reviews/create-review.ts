@@ -46,8 +46,9 @@ export function createReviewHandler(parts: ReviewParts): CreateReview {
     const { fieldValidation } = parseCreateOptions(request.query);
     const value = readBody(request, type, fieldValidation);
     checkNamespace(value, type, request.target.namespace);
-    const { metadata, ...fields } = await answer(parts, request, value);
-    const review: ApiObject = { kind: type.kind, apiVersion: apiVersionOf(type), metadata, ...fields };
+    const asked = type.shape.byName.has('spec') ? { spec: value.spec ?? {} } : {};
+    const answered = { metadata: {}, ...asked, ...(await answer(parts, request, value)) };
+    const review: ApiObject = { kind: type.kind, apiVersion: apiVersionOf(type), ...answered };
     if (request.accept.as === 'object') return { type: 'value', code: 201, value: review, schema: type };
     return { type: 'value', code: 201, value: partialMetadata(review), schema: PARTIAL_METADATA };
   };

@@ -26,14 +26,14 @@ import type { Review, ReviewParts } from './review.ts';
 export const reviewSelfAccess: Review = (parts, { caller, target }, sent) => {
   const { metadata = {}, spec = {} } = sent as SelfSubjectAccessReview;
   refuse([...attributeErrors(spec), ...metadataErrors(metadata, 'must be empty')]);
-  return { metadata: {}, spec, status: statusFor(parts, caller, target.cluster, spec) };
+  return { status: statusFor(parts, caller, target.cluster, spec) };
 };
 
 /** Whether a request of any user would be allowed. */
 export const reviewSubject: Review = (parts, { target }, sent) => {
   const { metadata = {}, spec = {} } = sent as SubjectAccessReview;
   refuse([...subjectErrors(spec), ...metadataErrors(metadata, 'must be empty')]);
-  return { metadata: {}, spec, status: statusFor(parts, sameUserEverywhere(spec), target.cluster, spec) };
+  return { status: statusFor(parts, sameUserEverywhere(spec), target.cluster, spec) };
 };
 
 /** Whether a request of any user for a resource would be allowed in the namespace of the path. */
@@ -45,7 +45,7 @@ export const reviewLocalSubject: Review = (parts, { target }, sent) => {
     ...localErrors(spec, target.namespace),
   ]);
   const status = statusFor(parts, sameUserEverywhere(spec), target.cluster, spec);
-  return { metadata: { namespace: target.namespace }, spec, status };
+  return { metadata: { namespace: target.namespace }, status };
 };
 
 /** kube-apiserver does not name the kind (SAR-06). */

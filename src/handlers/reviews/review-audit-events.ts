@@ -61,7 +61,7 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   }
   // Read after the pauses, in which lines may be forgotten, and rounded up to a whole second.
   const since = toTimestamp(recentEvents.since + 999);
-  return { metadata: {}, spec, status: { events, incomplete, instance, sequence, since } };
+  return { status: { events, incomplete, instance, sequence, since } };
 };
 
 function specErrors({ cluster = '', credentialID = '', limit = 1, after = 0 }: Spec, pathCluster = ''): FieldError[] {

@@ -31,7 +31,6 @@ export const reviewRules: Review = ({ authorizer }, { caller, target }, sent) =>
   ];
   const problems = texts.filter((text) => text !== '');
   return {
-    metadata: {},
     // Kubernetes does not repeat the spec.
     spec: {},
     status: {

@@ -32,8 +32,6 @@ export const reviewReach: Review = async (parts, request, sent) => {
   const clusters: ReachedCluster[] = [];
   const problems = hiddenBindings(authorizer, caller, '');
   const answer = (more: { continue?: string }) => ({
-    metadata: {},
-    spec,
     status: { clusters, ...more, ...completeness([...new Set(problems)]) },
   });
   let [checked, last] = [0, after];

@@ -45,7 +45,7 @@ export const reviewResource: Review = async ({ authorizer }, request, sent) => {
   const subjects = rows.some(isMasters) ? rows : [...rows, { kind: 'Group', name: MASTERS }];
   const hidden = hiddenBindings(authorizer, caller, question === undefined ? '' : namespace || undefined);
   const problems = [...hidden, ...(isKnown ? [] : [NOT_SEEN]), ...(isShortened ? [SHORTENED] : [])];
-  return { metadata: {}, spec, status: { subjects, ...completeness(problems) } };
+  return { status: { subjects, ...completeness(problems) } };
 };
 
 function reachErrors(spec: Asked, pathCluster: string | undefined): FieldError[] {

@@ -25,7 +25,6 @@ export const reviewToken: Review = async ({ catalog, reader, reviewToken: review
     throw notFound(catalog.clusters, cluster);
   return {
     metadata: callerFields(metadata),
-    spec,
     status: statusOf(await review(new Secret(token), { cluster, audiences, passesOnly: target.name === PASSES })),
   };
 };

@@ -21,10 +21,11 @@ export interface ReviewParts {
 
 export type ReviewToken = (token: Secret, asked: TokenQuestion) => Promise<TokenFindings>;
 
-/** A review without `apiVersion` and `kind`. */
+/** What a review answers. Default: no metadata, and the spec that was sent. */
 interface Reviewed {
-  readonly metadata: ObjectMeta;
-  readonly [field: string]: unknown;
+  readonly metadata?: ObjectMeta;
+  readonly spec?: object;
+  readonly status: object;
 }
 
 /** Answers one type of review: the body that was sent to the body that is returned. */

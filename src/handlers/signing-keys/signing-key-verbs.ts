@@ -25,16 +25,10 @@ interface SigningKeyParts {
 }
 
 /** Creating a key rotates the keys; deleting one revokes it. */
-export const signingKeyVerbs = (parts: SigningKeyParts): VerbOverrides =>
-  new Map([
-    [
-      parts.kind,
-      {
-        create: (request: ApiRequest) => rotateKeys(parts, request),
-        delete: (request: ApiRequest) => revokeKey(parts, request),
-      },
-    ],
-  ]);
+export function signingKeyVerbs(parts: SigningKeyParts): VerbOverrides {
+  const create = (request: ApiRequest) => rotateKeys(parts, request);
+  return new Map([[parts.kind, { create, delete: (request: ApiRequest) => revokeKey(parts, request) }]]);
+}
 
 /** Returns the key that signs now, or the one that will sign next. */
 async function rotateKeys(parts: SigningKeyParts, request: ApiRequest): Promise<ApiResponse> {

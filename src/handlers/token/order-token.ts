@@ -37,14 +37,13 @@ import type { ParsedTokenRequest } from './parse-token-request.ts';
 import { bindingOf, type SignTokenParts } from './sign-token.ts';
 import type { TokenGrant } from './token-input.ts';
 
-export interface OrderParts extends Pick<SignTokenParts, 'reader' | 'tracked' | 'now' | 'randomUUID'> {
+export interface OrderParts
+  extends Pick<SignTokenParts, 'reader' | 'tracked' | 'requireRightClock' | 'now' | 'randomUUID'> {
   readonly catalog: Pick<Catalog, 'clusters' | 'connectors' | 'fleetRoleBindings' | 'tokenOrders'>;
   readonly writer: Pick<ObjectWriter, 'create' | 'update' | 'remove'>;
   readonly answers: OrderAnswers;
   readonly issuers: Pick<Issuers, 'issuerFor' | 'baseUrl'>;
   readonly keyRing: Pick<KeyRing, 'signing'>;
-  /** Throws while the clock is known to be wrong: an order would expire too early or too late. */
-  readonly requireRightClock: () => void;
   readonly observe: (result: OrderResult, seconds: number) => void;
 }
 

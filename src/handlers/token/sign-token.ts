@@ -23,7 +23,7 @@ export interface SignTokenParts {
   /** Records every token. Default: those whose request asks for it. */
   readonly trackAll?: boolean;
   readonly maxExpirationSeconds: number;
-  /** Throws while the clock is known to be wrong: a token would carry wrong times. */
+  /** Throws while the clock is known to be wrong: a token, or an order for one, would carry wrong times. */
   readonly requireRightClock: () => void;
   readonly now: () => number;
   readonly randomUUID: () => string;
