@@ -9,17 +9,19 @@ const subresource: Flags = {
   '--subresource <name>': 'Subresource of TYPE, e.g. `token`. As in kubectl, what follows the slash of TYPE is a name.',
 };
 
+const ACTION = [
+  { name: '[VERB]', doc: '`get`, `list`, `create`...' },
+  { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
+  { name: '[NAME]', doc: 'Name of an object.' },
+];
+
 /** Commands about permissions: one's own, and those of others. */
 export const ACCESS_COMMANDS: readonly Command[] = [
   {
     path: ['auth', 'can-i'],
     summary: 'Check whether an action is allowed.',
     details: 'Prints `yes` and exits with 0, or prints `no` and exits with 1.',
-    arguments: [
-      { name: '[VERB]', doc: '`get`, `list`, `create`...' },
-      { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
-      { name: '[NAME]', doc: 'Name of an object.' },
-    ],
+    arguments: ACTION,
     flags: {
       ...subresource,
       ...namespace({ default: 'default' }),
@@ -82,11 +84,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       'With the binding and the role behind each, of the bindings that you may read. Without VERB and TYPE: everyone ' +
       'who reaches the cluster, and what, or with `--account` who gets passes of that account. Needs `create` on ' +
       '`resourceaccessreviews` (`clusterpass.dev`), everywhere or in the cluster.',
-    arguments: [
-      { name: '[VERB]', doc: '`get`, `list`, `create`...' },
-      { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
-      { name: '[NAME]', doc: 'Name of an object.' },
-    ],
+    arguments: ACTION,
     flags: {
       ...subresource,
       ...namespace({ default: 'default' }),

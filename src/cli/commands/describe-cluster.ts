@@ -5,13 +5,19 @@ import type { Connector, ConnectorStatus } from '../../api/kinds/connector.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
-import { type Cluster, endpointsInForce, type UsableAccounts } from '../../client/types.ts';
+import { endpointsInForce, type UsableAccounts } from '../../client/types.ts';
 import { isPublicView, publicCluster } from '../clusters.ts';
 import type { Context, Run } from '../command.ts';
 import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
 import { renderTable } from '../output/printer.ts';
-import { clusterReferences, fullClusters, missingLines, selectClusters } from '../select-clusters.ts';
+import {
+  clusterReferences,
+  fullClusters,
+  type LocatedCluster,
+  missingLines,
+  selectClusters,
+} from '../select-clusters.ts';
 import { whatIsLeft } from '../usability.ts';
 import { whyAllowed } from '../why-allowed.ts';
 
@@ -24,10 +30,11 @@ export const run: Run = async (context, invocation) => {
   const isSeveral = servers.length > 1;
   const lost = new Set<NamedServer>();
   let shown = 0;
-  for (const { server, cluster } of found) {
+  for (const located of found) {
+    const { server } = located;
     if (lost.has(server)) continue;
     try {
-      const text = describe(context, await detailsOf(server, cluster), isSeveral ? server : undefined);
+      const text = await describe(context, located, isSeveral);
       context.out.write(shown++ > 0 ? `\n\n${text}` : text);
     } catch (error) {
       if (!isObjectError(error)) {
@@ -41,30 +48,6 @@ export const run: Run = async (context, invocation) => {
   for (const line of errors) context.err.write(`${line}\n`);
   return errors.length > 0 || failed.length > 0 ? 1 : 0;
 };
-
-interface Details {
-  /** With all fields, as `get clusters -o yaml` prints them. */
-  readonly cluster: Cluster;
-  /** Issuer, audience and maximum lifetime, which only the public view has. */
-  readonly computed: Readonly<Record<string, string>>;
-  readonly reason: string;
-  readonly accounts: UsableAccounts;
-  readonly connector: Connector | undefined;
-  readonly left: string;
-}
-
-async function detailsOf({ client }: NamedServer, full: Cluster): Promise<Details> {
-  const { name } = full.metadata;
-  const [listed, reason, accounts, connector, left] = await Promise.all([
-    publicCluster(client, name),
-    whyVisible(client, name),
-    client.usableAccounts(name),
-    connectorOf(client, name),
-    // For those who may do something about it: others see the public view.
-    isPublicView(full) ? '' : whatIsLeft(client, name),
-  ]);
-  return { cluster: full, computed: listed?.metadata.annotations ?? {}, reason, accounts, connector, left };
-}
 
 /** Undefined without one, and for a user who may not see it. */
 async function connectorOf(client: Client, name: string): Promise<Connector | undefined> {
@@ -95,13 +78,20 @@ const MAX_ACCOUNTS = 20;
 const isHidden = (key: string): boolean =>
   key.startsWith('kubectl.kubernetes.io/') || Object.values<string>(COMPUTED_ANNOTATIONS).includes(key);
 
-/** The server is given if there are several. */
-function describe(
-  context: Context,
-  { cluster, computed, reason, accounts, connector, left }: Details,
-  server: NamedServer | undefined,
-): string {
+/** `cluster` has all fields, as `get clusters -o yaml` prints them. */
+async function describe(context: Context, { server, cluster }: LocatedCluster, isSeveral: boolean): Promise<string> {
+  const { client } = server;
   const { name, uid, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
+  const [listed, reason, accounts, connector, left] = await Promise.all([
+    publicCluster(client, name),
+    whyVisible(client, name),
+    client.usableAccounts(name),
+    connectorOf(client, name),
+    // For those who may do something about it: others see the public view.
+    isPublicView(cluster) ? '' : whatIsLeft(client, name),
+  ]);
+  // Issuer, audience and maximum lifetime, which only the public view has.
+  const computed = listed?.metadata.annotations ?? {};
   const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
   const { type, version, conditions = [] } = cluster.status ?? {};
   const age = (time: string | undefined): string => humanAge(time ?? null, context.now());
@@ -111,7 +101,7 @@ function describe(
   const seconds = Number(computed[COMPUTED_ANNOTATIONS.maxExpiration]);
   const facts = [
     ['Name:', name],
-    ...(server === undefined ? [] : [['Server:', `${server.name} (${server.connection.server})`]]),
+    ...(isSeveral ? [['Server:', `${server.name} (${server.connection.server})`]] : []),
     ['UID:', uid],
     ...pairs('Labels:', Object.entries(labels), '='),
     ...pairs('Annotations:', own, ': '),

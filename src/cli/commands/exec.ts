@@ -1,7 +1,3 @@
-import { rmSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
@@ -14,6 +10,7 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { environmentFor } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
+import { withPrivateFolder } from '../files/files.ts';
 import { type ClusterEndpoint, endpointFor, localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
 import { type ExecTarget, runForCluster } from '../run-for-cluster.ts';
 import {
@@ -47,15 +44,11 @@ export const run: Run = async (context, invocation) => {
   const stdin = invocation.is('stdin') ? context.stdin?.() : undefined;
   const input = stdin && (await buffer(stdin));
   const signal = context.stopped();
-  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-exec-'));
-  const removeTokens = (): void => rmSync(folder, { recursive: true, force: true });
-  // A second interrupt ends this process at once.
-  process.once('exit', removeTokens);
   const slots = new Slots(parallel);
   const failedServers = new Set(named?.failed);
   let [count, succeeded] = [0, 0];
-  try {
-    const running = servers.filter((server) => !failedServers.has(server));
+  const running = servers.filter((server) => !failedServers.has(server));
+  await withPrivateFolder('clusterpass-exec-', async (folder) => {
     // Commands start when their tokens are there: they do not wait for a server or a cluster that does not answer.
     const { failed } = await askAll(context, running, async (server) => {
       const clusters = [
@@ -63,13 +56,13 @@ export const run: Run = async (context, invocation) => {
       ];
       count += clusters.length;
       context.progress.waitFor(() => `${count - succeeded - failures.size} of ${count} clusters`);
-      const settings = { servers, invocation, subject, expirationSeconds, failures, signal };
+      const parts = { context, server, servers, invocation, subject, expirationSeconds, failures, signal };
       const runAll = (targets: readonly Target[]): Promise<unknown> =>
         Promise.all(
           targets.map((target) =>
             slots.run(async () => {
               if (signal.aborted) return;
-              const usable = await withFreshToken(context, server, target, settings);
+              const usable = await withFreshToken(target, parts);
               if (usable === undefined) return;
               const failure = await runForCluster(context, usable, { command, timeoutMs, input, folder, signal });
               if (failure === undefined) succeeded += 1;
@@ -81,16 +74,13 @@ export const run: Run = async (context, invocation) => {
       const lists = new Slots(1);
       const requests = new Slots(REQUESTS_AT_ONCE);
       const results = await Promise.allSettled([
-        ...together.map(async (some) => runAll(await lists.run(() => targetsOf(context, server, some, settings)))),
-        ...alone.map(async (each) => runAll(await requests.run(() => targetsOfOne(context, server, each, settings)))),
+        ...together.map(async (some) => runAll(await lists.run(() => targetsOf(some, parts)))),
+        ...alone.map(async (each) => runAll(await requests.run(() => targetsOfOne(each, parts)))),
       ]);
       for (const result of results) if (result.status === 'rejected') throw result.reason;
     });
     for (const server of failed) failedServers.add(server);
-  } finally {
-    process.off('exit', removeTokens);
-    removeTokens();
-  }
+  });
   if (signal.aborted) throw signal.reason instanceof CliError ? signal.reason : new CliError('interrupted');
   for (const [cluster, failure] of failures) {
     context.err.write(`error: ${terminalSafe(cluster)}: ${terminalSafe(failure)}\n`);
@@ -146,7 +136,9 @@ async function findNamed(
   return { clusters, failed };
 }
 
-interface TargetSettings {
+interface TokenParts {
+  readonly context: Context;
+  readonly server: NamedServer;
   readonly servers: readonly NamedServer[];
   readonly invocation: Invocation;
   readonly subject: PassSubject;
@@ -181,41 +173,26 @@ function tokenRequests(clusters: readonly Cluster[]): {
 }
 
 /** Commands may wait longer for a slot than their tokens are valid. */
-async function withFreshToken(
-  context: Context,
-  server: NamedServer,
-  target: Target,
-  settings: TargetSettings,
-): Promise<ExecTarget | undefined> {
-  if (context.now() < target.refreshAt) return target;
-  return (await targetsOfOne(context, server, target.source, settings))[0];
+async function withFreshToken(target: Target, parts: TokenParts): Promise<ExecTarget | undefined> {
+  if (parts.context.now() < target.refreshAt) return target;
+  return (await targetsOfOne(target.source, parts))[0];
 }
 
 /** A request that fails is a failure of its cluster, not of the server. */
-async function targetsOfOne(
-  context: Context,
-  server: NamedServer,
-  cluster: Cluster,
-  settings: TargetSettings,
-): Promise<Target[]> {
+async function targetsOfOne(cluster: Cluster, parts: TokenParts): Promise<Target[]> {
   try {
-    return await targetsOf(context, server, [cluster], settings);
+    return await targetsOf([cluster], parts);
   } catch (error) {
     const text = describeError(error);
     if (text === undefined) throw error;
-    const label = clusterLabel(settings.servers, server, cluster.metadata.name);
-    settings.failures.set(label, `no token: ${text.replace(/^error: /, '')}`);
+    const label = clusterLabel(parts.servers, parts.server, cluster.metadata.name);
+    parts.failures.set(label, `no token: ${text.replace(/^error: /, '')}`);
     return [];
   }
 }
 
-async function targetsOf(
-  context: Context,
-  server: NamedServer,
-  clusters: readonly Cluster[],
-  settings: TargetSettings,
-): Promise<Target[]> {
-  const { servers, invocation, subject, expirationSeconds, failures, signal } = settings;
+async function targetsOf(clusters: readonly Cluster[], parts: TokenParts): Promise<Target[]> {
+  const { context, server, servers, invocation, subject, expirationSeconds, failures, signal } = parts;
   if (signal.aborted) return [];
   const env = environmentFor(context, server.connection);
   const localAddress = await localAddressTo(server.connection.server);

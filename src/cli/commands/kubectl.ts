@@ -1,15 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { constants, tmpdir } from 'node:os';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigOf } from '../../api/kubeconfig.ts';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError, type Context, type Run } from '../command.ts';
 import { type Connection, connectionOfLogin, environmentFor, resolveConnection } from '../connection/connection.ts';
 import { readLogins, serverNames } from '../connection/logins.ts';
-import { writePrivate } from '../files/files.ts';
+import { withPrivateFolder, writePrivate } from '../files/files.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { loginContext } from '../kubeconfig/wanted-contexts.ts';
 import { type KubectlRun, kubectlRuns } from '../kubectl-runs.ts';
@@ -29,10 +27,7 @@ export const run: Run = async (context, invocation) => {
   const runs =
     given === undefined ? await kubectlRuns(args, context.cwd, context.readStdin) : [{ cluster: given, args }];
   const paths = runs.map(({ cluster }) => pathOf(cluster));
-  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-kubectl-'));
-  const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
-  try {
+  return withPrivateFolder('clusterpass-kubectl-', async (folder) => {
     const file = join(folder, 'config');
     const env = { ...(await environment(context, connection)), KUBECONFIG: file };
     let highest = 0;
@@ -41,10 +36,7 @@ export const run: Run = async (context, invocation) => {
       highest = Math.max(highest, await runKubectl(context, run, env));
     }
     return highest;
-  } finally {
-    process.off('exit', remove);
-    remove();
-  }
+  });
 };
 
 /**

@@ -1,4 +1,4 @@
-import { closeSync, constants, promises as fs, fstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, promises as fs, fstatSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
 import { CliError } from '../command.ts';
@@ -125,4 +125,19 @@ async function ownerOf(target: string): Promise<{ readonly uid: number; readonly
   }
   if (self !== 0) throw new Error(`the file belongs to another user (uid ${found.uid})`);
   return { uid: found.uid, gid: found.gid };
+}
+
+/** Uses a new folder, mode 0700, for files with secrets. It is removed at the end, of this process too. */
+export async function withPrivateFolder<T>(prefix: string, use: (folder: string) => Promise<T>): Promise<T> {
+  const { tmpdir } = await import('node:os');
+  const folder = await fs.mkdtemp(join(tmpdir(), prefix));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // A second interrupt ends this process at once.
+  process.once('exit', remove);
+  try {
+    return await use(folder);
+  } finally {
+    process.off('exit', remove);
+    remove();
+  }
 }

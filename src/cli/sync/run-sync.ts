@@ -22,18 +22,12 @@ export interface SyncFlags {
 }
 
 /** The flags of both directions of `clusterpass sync`. */
-export const syncFlags = (invocation: Invocation): SyncFlags => ({
-  prune: invocation.is('prune'),
-  maxDelete: invocation.number('maxDelete'),
-  pruneWindow: invocation.value('pruneWindow'),
-  ...onceFlags(invocation),
-});
-
-function onceFlags(invocation: Invocation): Pick<SyncFlags, 'isOnce' | 'dryRun'> {
+export function syncFlags(invocation: Invocation): SyncFlags {
   const dryRun = dryRunOf(invocation);
   const isOnce = invocation.is('once');
   if (dryRun !== 'none' && !isOnce) throw new CliError('--dry-run needs --once');
-  return { isOnce, dryRun };
+  const [maxDelete, pruneWindow] = [invocation.number('maxDelete'), invocation.value('pruneWindow')];
+  return { prune: invocation.is('prune'), maxDelete, pruneWindow, isOnce, dryRun };
 }
 
 type Side = 'SourceConnected' | 'TargetConnected';
