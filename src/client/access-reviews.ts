@@ -1,15 +1,11 @@
-import type { GrantedSubject, ReachedCluster } from '../api/kinds/grant-reviews.ts';
+import type { Static } from 'typebox';
+import type { ReachedCluster, ResourceAccessReview, SubjectReachReview } from '../api/kinds/grant-reviews.ts';
+import type { BodyOf, Read } from '../api/kinds/meta.ts';
+import type { SelfSubjectAccessReview, selfSubjectRulesReviewType, UserInfoSchema } from '../api/kinds/reviews.ts';
 import { REACH_STATUS, wrongTypeIn } from './answer-types.ts';
 import type { Client } from './create-client.ts';
 import { endlessListCheck } from './list-pages.ts';
 import type { RequestOptions } from './transport.ts';
-
-export interface UserInfo {
-  readonly username?: string;
-  readonly uid?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-}
 
 export interface ResourceAttributes {
   readonly verb: string;
@@ -25,37 +21,11 @@ export interface NonResourceAttributes {
   readonly verb: string;
 }
 
-export interface SubjectAccessReviewStatus {
-  readonly allowed?: boolean;
-  readonly reason?: string;
-  readonly evaluationError?: string;
-}
-
-export interface SubjectRulesReviewStatus {
-  readonly resourceRules?: readonly {
-    readonly verbs?: readonly string[];
-    readonly apiGroups?: readonly string[];
-    readonly resources?: readonly string[];
-    readonly resourceNames?: readonly string[];
-  }[];
-  readonly nonResourceRules?: readonly {
-    readonly verbs?: readonly string[];
-    readonly nonResourceURLs?: readonly string[];
-  }[];
-  readonly evaluationError?: string;
-}
-
-export interface ResourceAccessReviewStatus {
-  readonly subjects?: readonly GrantedSubject[];
-  readonly incomplete?: boolean;
-  readonly evaluationError?: string;
-}
-
-interface SubjectReachReviewStatus {
-  readonly clusters?: readonly ReachedCluster[];
-  readonly continue?: string;
-  readonly evaluationError?: string;
-}
+/** What the server answers, as its schemas have it. */
+export type UserInfo = Read<Static<typeof UserInfoSchema>>;
+export type SubjectAccessReviewStatus = Read<NonNullable<SelfSubjectAccessReview['status']>>;
+export type SubjectRulesReviewStatus = Read<NonNullable<BodyOf<typeof selfSubjectRulesReviewType>['status']>>;
+type ResourceAccessReviewStatus = Read<NonNullable<ResourceAccessReview['status']>>;
 
 /** The path prefix of a cluster's API; "" for the API of the fleet. */
 export const clusterPrefix = ({ productName }: Client, cluster: string | undefined): string =>
@@ -110,9 +80,7 @@ export const reviewResourceAccess = (
   spec: ReviewedAction | { readonly reach: true },
 ): Promise<ResourceAccessReviewStatus> => review(client, cluster, [CLUSTERPASS, 'ResourceAccessReview'], spec);
 
-interface ReachReview {
-  readonly status?: SubjectReachReviewStatus;
-}
+type ReachReview = Read<Pick<SubjectReachReview, 'status'>>;
 
 /** SubjectReachReview: what a user reaches, read page by page, and why the list is incomplete. */
 export async function reviewReach(

@@ -1,21 +1,11 @@
-import type { AuditEventReview, AuditEventSummary } from '../api/kinds/audit-event-review.ts';
-import type { ClusterGrant } from '../api/kinds/cluster-grant-review.ts';
+import type { AuditEventReview } from '../api/kinds/audit-event-review.ts';
+import type { ClusterGrantReview } from '../api/kinds/cluster-grant-review.ts';
+import type { Read } from '../api/kinds/meta.ts';
 import { CLUSTERPASS, review } from './access-reviews.ts';
 import type { Client } from './create-client.ts';
 
-export interface ClusterGrantReviewStatus {
-  readonly grants?: readonly ClusterGrant[];
-  readonly incomplete?: boolean;
-  readonly evaluationError?: string;
-}
-
-export interface AuditEventReviewStatus {
-  readonly events?: readonly AuditEventSummary[];
-  readonly incomplete?: boolean;
-  readonly instance?: string;
-  readonly sequence?: number;
-  readonly since?: string;
-}
+export type ClusterGrantReviewStatus = Read<NonNullable<ClusterGrantReview['status']>>;
+export type AuditEventReviewStatus = Read<NonNullable<AuditEventReview['status']>>;
 
 /** ClusterGrantReview: the bindings that hold in a cluster, and what other labels would change. */
 export const reviewClusterGrants = (

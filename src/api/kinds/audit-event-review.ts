@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { grantReview } from './grant-reviews.ts';
-import { type BodyOf, flag, int64, list, part, struct, text, texts, timestamp } from './meta.ts';
+import { type BodyOf, flag, int64, list, part, type Read, struct, text, texts, timestamp } from './meta.ts';
 
 const SpecSchema = part('AuditEventReviewSpec', 'Which events.', {
   cluster: text('Only events about this cluster. Below the path of a cluster it is that cluster.'),
@@ -56,4 +56,4 @@ export const auditEventReviewType = grantReview(
 
 export type AuditEventReview = BodyOf<typeof auditEventReviewType>;
 
-export type AuditEventSummary = Readonly<Static<typeof EventSchema>>;
+export type AuditEventSummary = Read<Static<typeof EventSchema>>;

@@ -54,9 +54,6 @@ const NonResourceAttributesSchema = struct('NonResourceAttributes', '', {
   verb: short('The method, in lower case.'),
 });
 
-const rulesOf = (goType: string, fields: readonly string[]) =>
-  list(struct(goType, '', Object.fromEntries(fields.map((name) => [name, texts()]))));
-
 export const review = <P extends TProperties>(group: string, kind: string, fields: P, { namespaced = false } = {}) =>
   virtualType({ group, version: 'v1' }, kind, '', fields, { namespaced });
 
@@ -105,8 +102,10 @@ export const localSubjectAccessReviewType = review(
 export const selfSubjectRulesReviewType = review('authorization.k8s.io', 'SelfSubjectRulesReview', {
   spec: part('SelfSubjectRulesReviewSpec', '', { namespace: short('The namespace of the review. Required.') }),
   status: part('SubjectRulesReviewStatus', '', {
-    resourceRules: rulesOf('ResourceRule', ['verbs', 'apiGroups', 'resources', 'resourceNames']),
-    nonResourceRules: rulesOf('NonResourceRule', ['verbs', 'nonResourceURLs']),
+    resourceRules: list(
+      struct('ResourceRule', '', { verbs: texts(), apiGroups: texts(), resources: texts(), resourceNames: texts() }),
+    ),
+    nonResourceRules: list(struct('NonResourceRule', '', { verbs: texts(), nonResourceURLs: texts() })),
     incomplete: flag(),
     evaluationError: text(),
   }),
