@@ -31,9 +31,10 @@ export async function launch({ isMain }) {
       process.channel.unref();
     }
     // Replaces this process under the same id, for process managers. Not where another program has imported this one, or
-    // has a channel to it, which would be lost.
+    // has a channel to it, which would be lost. A connector is not started often: the compile cache takes 2 MB.
     if (flags.length > 0 && isMain && process.execve && !process.channel) {
-      process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...itself], process.env);
+      const next = args[0] === 'connector' ? [fileURLToPath(entry), ...args] : itself;
+      process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...next], process.env);
     }
     enableCompileCache();
     await import(entry.href);

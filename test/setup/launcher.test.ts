@@ -15,7 +15,7 @@ const launcher = join(folder, 'bin/clusterpass.mjs');
 const MAIN = `
 const [mode, ...rest] = process.argv.slice(2);
 if (rest[0] === 'flags') {
-  console.log(JSON.stringify([process.ppid, ...process.execArgv]));
+  console.log(JSON.stringify([process.ppid, ...process.execArgv, ...rest.slice(1).map(() => process.argv[1])]));
 } else if (mode === 'serve') {
   for (const signal of ['SIGTERM', 'SIGINT']) {
     process.on(signal, () => { console.log('got ' + signal); process.exit(7); });
@@ -123,7 +123,8 @@ it('a server and a connector are started with a small heap, in the same process,
   expect(flags(['--no-warnings'], {}, 'serve', 'flags')).toEqual([process.pid, '--no-warnings', small]);
   expect(flags(['--max-semi-space-size=32'], {}, 'serve', 'flags')).toEqual([process.pid, '--max-semi-space-size=32']);
   expect(flags([], { NODE_OPTIONS: '--max_semi_space_size=32' }, 'serve', 'flags')).toEqual([process.pid]);
-  expect(flags([], {}, 'connector', 'flags')).toEqual(expect.arrayContaining([process.pid, '--no-opt']));
+  const program = join(folder, 'src/main.ts');
+  expect(flags([], {}, 'connector', 'flags', 'x')).toEqual(expect.arrayContaining([process.pid, '--no-opt', program]));
   expect(flags([], {}, 'get', 'flags')).toEqual([process.pid]);
 });
 
