@@ -71,7 +71,7 @@ function unknownCommand(words: readonly string[], path: readonly string[]): stri
   const name = words.at(-1) ?? '';
   const all = ALL_COMMANDS.map((command) => command.path);
   const known = all.filter(([first]) => path.length === 0 || first === path[0]).map((each) => each[path.length] ?? '');
-  const guess = nearest(name, ['help', ...known]);
+  const guess = nearest(name, ['help', ...known]) ?? (path.length > 0 ? known.filter(Boolean).join(' or ') : undefined);
   return `unknown command '${terminalSafe(name)}'${guess === undefined ? '' : `\n(Did you mean ${guess}?)`}`;
 }
 

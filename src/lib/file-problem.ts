@@ -14,6 +14,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   EMFILE: 'too many open files',
   ENAMETOOLONG: 'the name is too long',
   ELOOP: 'is a symbolic link',
+  EADDRINUSE: 'the address is in use by another program',
 };
 
 /** The system's error about a file in words. Node's message has the error code and the name of a system call. */

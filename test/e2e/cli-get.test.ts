@@ -207,7 +207,7 @@ describe('clusterpass get clusters', () => {
       "error: unknown command 'nonsense'\nSee 'clusterpass --help' for usage.\n",
     );
     expect(await admin.fails(['get', 'widgets'])).toBe(
-      "error: unknown command 'widgets'\nSee 'clusterpass get --help' for usage.\n",
+      "error: unknown command 'widgets'\n(Did you mean clusters or accounts?)\nSee 'clusterpass get --help' for usage.\n",
     );
   });
 });

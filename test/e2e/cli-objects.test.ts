@@ -156,7 +156,7 @@ describe('clusterpass register', () => {
 
   it('says what is left to do until the cluster can be used, and describe does until it is done', async () => {
     const open = [
-      /^ {2}Reachable: +not known +No probe has finished yet\.\n +clusterpass register dev-9 --update --kubeconfig FILE$/m,
+      /^ {2}Reachable: +not known +No probe has finished yet: .*\n +clusterpass describe cluster dev-9$/m,
       /^ {2}Trusts Clusterpass: +not known +.*\n +clusterpass trust dev-9 > authentication\.yaml$/m,
       /^ {2}Accounts known: +no +Service accounts: 0\n +clusterpass kubectl --cluster dev-9 create serviceaccount /m,
     ];
@@ -166,18 +166,17 @@ describe('clusterpass register', () => {
     expect(described).toMatch(
       /^ {2}Usable by callers: +no +Users, .*: 0\n +clusterpass grant .* --cluster dev-9 --apply$/m,
     );
-    await bind(server, 'uses-dev-9', { kind: 'Group', name: 'devs' }, undefined, 'env=dev');
+    const anything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+    await bind(server, 'uses-dev-9', { kind: 'Group', name: 'devs' }, anything, 'env=dev');
     await createNamespace(server, 'ci', 'dev-9');
     await createAccount(server, 'builder', 'ci', 'dev-9');
     const later = await admin.ok(['describe', 'cluster', 'dev-9']);
     expect(later).toMatch(/^ {2}Accounts known: +yes +Service accounts: 1$/m);
     expect(later).toMatch(/^ {2}Usable by callers: +yes +Users, .*: 1$/m);
-    const conditions = [
-      { type: 'Ready', status: 'True', reason: 'Checked', lastTransitionTime: '2026-11-16T00:00:00Z' },
-    ];
+    const ready = { type: 'Ready', status: 'True', reason: 'Checked', lastTransitionTime: '2026-11-16T00:00:00Z' };
     await patchCluster(server, 'dev-9', { metadata: { annotations: { 'clusterpass.dev/token-checks': 'webhook' } } });
     const headers = { 'Content-Type': 'application/merge-patch+json' };
-    await server.call('PATCH', `${CLUSTERS}/dev-9/status`, { headers, body: { status: { conditions } } });
+    await server.call('PATCH', `${CLUSTERS}/dev-9/status`, { headers, body: { status: { conditions: [ready] } } });
     expect(await admin.ok(['describe', 'cluster', 'dev-9'])).not.toContain('Until it can be used');
   });
 

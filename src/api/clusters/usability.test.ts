@@ -56,11 +56,12 @@ describe('the checklist of a registered cluster', () => {
     expect(doneOf({ accounts: 0, subjects: [subject('devs', 'OwnPasses')] }).accounts).toBe(true);
   });
 
-  it('needs a caller who gets passes: the administrator, and who only sees it, do not count', () => {
+  it('needs a caller who sees it and gets passes: the administrator does not count, and another may see it', () => {
     const callersOf = (...subjects: GrantedSubject[]) => doneOf({ subjects }).callers;
     expect(callersOf(subject('system:masters', 'AccountPasses'), subject('devs', 'See', 'AskForAccess'))).toBe(false);
     for (const action of ['AccountPasses', 'ReviewedPasses', 'OwnPasses'] as const) {
-      expect(callersOf(subject('devs', 'See', action))).toBe(true);
+      expect(callersOf(subject('devs', action), subject('devs', 'See'))).toBe(true);
     }
+    expect(callersOf(subject('devs', 'AccountPasses'), subject('auditors', 'See'))).toBeUndefined();
   });
 });

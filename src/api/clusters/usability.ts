@@ -25,42 +25,45 @@ export interface UsabilityFacts {
   readonly subjects: readonly GrantedSubject[] | undefined;
 }
 
-const PASSES = ['AccountPasses', 'ReviewedPasses', 'OwnPasses'];
-
 /** The checklist of a registered cluster, in the order in which an operator works through it. */
 export function usabilitySteps({ cluster, accounts, subjects }: UsabilityFacts): UsabilityStep[] {
   const { name = '' } = cluster.metadata;
   const ready = conditionOf(statusOf(cluster), 'Ready');
-  const users = subjects?.filter(
-    (subject) => subject.name !== MASTERS && subject.gives?.some(({ action }) => PASSES.includes(action)),
-  );
-  const forPeople = users?.some(({ gives }) => gives?.some(({ action }) => action === 'OwnPasses')) === true;
+  const having = (...actions: readonly string[]): GrantedSubject[] | undefined =>
+    subjects?.filter(({ name, gives }) => name !== MASTERS && gives?.some(({ action }) => actions.includes(action)));
+  const users = having('AccountPasses', 'ReviewedPasses', 'OwnPasses');
+  const viewers = having('See')?.map(nameOf);
+  // There are kubeconfigs only of clusters that one sees. Members of one group may see it through another.
+  const isSeen = users?.some((user) => viewers?.includes(nameOf(user)));
+  const isBlind = users !== undefined && users.length > 0 && !isSeen;
   const counted = (what: string, count?: number): string => (count === undefined ? '' : `${what}: ${count}`);
   return [
     {
       id: 'reachable',
       title: 'Reachable',
       done: isDone(ready),
-      note: ready === undefined ? 'No probe has finished yet.' : `${ready.reason}: ${ready.message}`,
-      command: `clusterpass register ${name} --update --kubeconfig FILE`,
+      note: ready === undefined ? 'No probe has finished yet: look again.' : `${ready.reason}: ${ready.message}`,
+      command: `clusterpass ${ready ? `register ${name} --update --kubeconfig FILE` : `describe cluster ${name}`}`,
     },
-    { id: 'trust', title: 'Trusts Clusterpass', ...trustOf(cluster, name) },
+    { id: 'trust', title: 'Trusts Clusterpass', ...trustOf(cluster, isDone(ready)) },
     {
       id: 'accounts',
       title: 'Accounts known',
-      done: forPeople || (accounts === undefined ? undefined : accounts > 0),
+      done: having('OwnPasses')?.length ? true : accounts === undefined ? undefined : accounts > 0,
       note: counted('Service accounts', accounts),
       command: `clusterpass kubectl --cluster ${name} create serviceaccount ACCOUNT -n NAMESPACE`,
     },
     {
       id: 'callers',
       title: 'Usable by callers',
-      done: users && users.length > 0,
-      note: counted('Users, groups and accounts that get passes', users?.length),
-      command: `clusterpass grant --group GROUP --role clusterpass:token-creator --cluster ${name} --apply`,
+      done: isBlind ? undefined : isSeen,
+      note: counted('Users, groups and accounts that get passes', users?.length) + (isBlind ? '; none sees it' : ''),
+      command: `clusterpass grant --group GROUP --role clusterpass:${isBlind ? 'viewer' : 'token-creator'} --cluster ${name} --apply`,
     },
   ];
 }
+
+const nameOf = ({ kind, namespace = '', name }: GrantedSubject): string => `${kind} ${namespace}/${name}`;
 
 const isDone = (condition: ClusterCondition | undefined): boolean | undefined =>
   ({ True: true, False: false })[condition?.status ?? ''];
@@ -69,22 +72,21 @@ const STATED_CHECKS: Readonly<Record<string, string>> = {
   webhook: 'Its webhook asks Clusterpass about each pass.',
   keys: 'It verifies passes by the key set of Clusterpass.',
 };
-const UNSTATED =
+const unstated = (name: string): string =>
   'Its API server needs this file as --authentication-config, and does not say whether it has it. When kubectl auth ' +
-  `whoami accepts a pass, annotate the cluster with ${TOKEN_CHECKS_ANNOTATION}=keys.`;
+  `whoami accepts a pass: clusterpass kubectl annotate cluster ${name} ${TOKEN_CHECKS_ANNOTATION}=keys`;
 
 /** A cluster does not tell whether it has the file. An operator states it, or the cluster issues its own tokens. */
-function trustOf(cluster: ApiObject, name: string): Pick<UsabilityStep, 'done' | 'note' | 'command'> {
-  const { annotations = {} } = cluster.metadata;
+function trustOf(cluster: ApiObject, isReady: boolean | undefined): Pick<UsabilityStep, 'done' | 'note' | 'command'> {
+  const { name = '', annotations = {} } = cluster.metadata;
   const credential = conditionOf(statusOf(cluster), 'CredentialUsable');
   if (annotations[COMPUTED_ANNOTATIONS.issuer] === undefined) {
     if (credential !== undefined)
       return { done: isDone(credential), note: `${credential.message}`, command: `clusterpass confirm ${name}` };
-    const ready = conditionOf(statusOf(cluster), 'Ready');
     const note = 'Its connector issues the tokens.';
-    return { done: isDone(ready), note, command: `clusterpass connector --cluster ${name} --config FILE` };
+    return { done: isReady, note, command: `clusterpass connector --cluster ${name} --config FILE` };
   }
   const note = STATED_CHECKS[annotations[TOKEN_CHECKS_ANNOTATION] ?? ''];
-  const command = `clusterpass trust ${name} > authentication.yaml`;
-  return note === undefined ? { done: undefined, note: UNSTATED, command } : { done: true, note, command };
+  const done = note === undefined ? undefined : true;
+  return { done, note: note ?? unstated(name), command: `clusterpass trust ${name} > authentication.yaml` };
 }

@@ -13,7 +13,7 @@ import { passKind } from '../../api/kinds/pass.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus, type StatusError } from '../../client/errors.ts';
-import { terminalSafe } from '../../lib/text.ts';
+import { oneLine, terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
@@ -109,7 +109,7 @@ export function person(user: RequestUser | undefined): string | undefined {
 
 /** What an approval would do, and what comes after it. */
 export const nextRows = (spec: ApprovalSpec, status: ApprovalStatus): Row[] => [
-  ...previewRows(spec, status).map(([title, text]): Row => [`${title}:`, text]),
+  ...previewRows(spec, status).map(([title, text]): Row => [`${title}:`, text && oneLine(text)]),
   ['Next:', isOpenPhase(status.phase) ? status.next : undefined],
 ];
 

@@ -39,8 +39,9 @@ export const livesInCluster = (resource: string, productName: string): ApiError 
     405,
     'MethodNotAllowed',
     `${resource} live inside clusters: send this request below the path of one, /${productName}/CLUSTER ` +
-      `(kubectl --server URL/${productName}/CLUSTER). Here, objects with the annotation ${IN_CLUSTER_ANNOTATION} can ` +
-      'be written by kubectl apply --server-side, create and replace; clusterpass kubectl also does diff, get and delete',
+      `(kubectl --server URL/${productName}/CLUSTER, or clusterpass kubectl --cluster CLUSTER). Here, objects with the ` +
+      `annotation ${IN_CLUSTER_ANNOTATION} can be written by kubectl apply --server-side, create and replace; ` +
+      'clusterpass kubectl also does diff, get and delete of files',
   );
 
 /** The answer to a create of a role or binding below the path of a cluster. kubectl create shows it: no discovery. */
