@@ -55,23 +55,23 @@ export function startBindingStatus(parts: BindingStatusParts): () => Promise<voi
     update: statusUpdate(writer, kind, () => leaderGuards(leadership)),
     report: warn,
   });
-  const round = async (): Promise<void> => {
+  const writeAll = async (): Promise<void> => {
     const seen = { inputs: inputsOf(parts), revision: reader.cache(kind).lastEventRevision };
     const since = seen.inputs === done.inputs ? done.revision : NOTHING.revision;
     if (seen.revision === since) return;
     done = seen;
-    const counts = new Map<string, number>();
+    const round = { ...parts, counts: new Map<string, number>() };
     for (const entry of [...reader.cache(kind).current.scan(kindPrefix(kind))]) {
       if (work.isUsedUp) await work.turn();
       if (entry.revision <= since || entry.deletionTimestamp !== undefined) continue;
-      const status = statusOf(parts, entry, counts);
+      const status = await statusOf(round, entry);
       if (isDeepStrictEqual(bindingStatus(entry.object()), status)) continue;
       statuses.put(entry.name, entry.uid, (current) =>
         current.metadata.generation === entry.object().metadata.generation ? { ...current, status } : current,
       );
     }
   };
-  const rounds = createRounds(round, warn);
+  const rounds = createRounds(writeAll, warn);
   const stop = parts.every(CHECK_MS, () => {
     if (reader.ready && leadership.leads()) rounds.start();
     else done = NOTHING;
@@ -92,9 +92,12 @@ const inputsOf = ({ catalog, reader, labelsChangedAt }: BindingStatusParts): str
     ...[catalog.roles, catalog.clusterRoles].map((each) => reader.cache(each).lastEventRevision),
   ].join();
 
-function statusOf(parts: BindingStatusParts, entry: StoredObject, counts: Map<string, number>): FleetRoleBindingStatus {
+/** `counts`: by selector. */
+type Round = BindingStatusParts & { readonly counts: Map<string, number> };
+
+async function statusOf(parts: Round, entry: StoredObject): Promise<FleetRoleBindingStatus> {
   const facts = readBinding(entry.object(), '', entry.name);
-  const clusters = countClusters(parts, facts, counts);
+  const clusters = await countClusters(parts, facts);
   const { kind, name } = facts.roleRef;
   const found: [BindingCondition, boolean, string][] = [
     ['RoleMissing', parts.policy.rulesOf(facts.roleRef) === undefined, `there is no ${kind} ${JSON.stringify(name)}`],
@@ -109,13 +112,8 @@ function statusOf(parts: BindingStatusParts, entry: StoredObject, counts: Map<st
   return { clusters, ...(conditions.length === 0 ? {} : { conditions }) };
 }
 
-/** `counts`: of the selectors of this round. */
-function countClusters(
-  { catalog, reader }: BindingStatusParts,
-  { reach }: BindingFacts,
-  counts: Map<string, number>,
-): number {
-  const state = reader.cache(catalog.clusters).current;
+async function countClusters({ catalog, reader, work, counts }: Round, { reach }: BindingFacts): Promise<number> {
+  const state = reader.cache(catalog.clusters).snapshot;
   const prefix = kindPrefix(catalog.clusters);
   if (reach.kind === 'nowhere') return 0;
   if (reach.kind === 'everywhere') return state.count(prefix);
@@ -125,6 +123,7 @@ function countClusters(
   if (known !== undefined) return known;
   const found = new Set<string>();
   for (const cluster of candidates(state, prefix, reach.selector)) {
+    if (work.isUsedUp) await work.turn();
     if (reach.selector.holdsIn(viewCluster(cluster.name, cluster.labels ?? {}))) found.add(cluster.name);
   }
   counts.set(reach.selector.text, found.size);

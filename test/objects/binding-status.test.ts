@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { bindingStatus } from '../../src/api/kinds/fleet-role-binding-spec.ts';
 import { startBindingStatus } from '../../src/authz/binding-status.ts';
 import { type FleetExtras, fleetBinding, role } from '../../src/authz/policy/rbac.fixture.ts';
-import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
+import type { Work } from '../../src/lib/work-queue.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
 
@@ -16,6 +16,7 @@ it('the status of a binding says how many clusters it reaches and why it grants 
     let act = (): void => {};
     let labelsChangedAt = 0;
     const looked: string[] = [];
+    let turns = 0;
     const stop = startBindingStatus({
       catalog,
       policy: {
@@ -27,7 +28,7 @@ it('the status of a binding says how many clusters it reaches and why it grants 
       reader,
       writer,
       labelsChangedAt: () => labelsChangedAt,
-      work: lonelyWork(),
+      work: { isUsedUp: true, turn: async () => void turns++ } as unknown as Work,
       leadership: soleLeadership,
       now: () => NOW,
       every: (_, callback) => {
@@ -81,9 +82,12 @@ it('the status of a binding says how many clusters it reaches and why it grants 
     await make(objects, catalog.clusters, at('', '', 'd'), { labels: { env: 'prod' } });
     await reader.catchUp();
     labelsChangedAt = reader.revision;
+    turns = 0;
     act();
     await expect.poll(() => names.map(statusOf).slice(0, 3)).toEqual([[4], [2], [2]]);
     await expect.poll(() => statusOf('roleless')).toEqual([2, 'RoleMissing']);
+    // One for each of eight bindings, and for each of the clusters that their selectors look at.
+    expect(turns).toBe(8 + 9);
     const after = revisions();
     const changed = names.filter((_, index) => after[index] !== written[index]);
     expect(changed).toEqual(['all', 'not-dev', 'roleless']);
