@@ -116,8 +116,8 @@ export interface Kind extends ResourceType {
   readonly policyRole?: 'rules' | 'binding';
   /** True: its watch cache has an index of labels. */
   readonly indexLabels?: boolean;
-  /** What else the index finds an object by: its keys are no labels. */
-  readonly identities?: (object: ApiObject) => Readonly<Record<string, string>>;
+  /** What else the index finds an object by: as labels are, with keys that are none. */
+  readonly identities?: (object: ApiObject) => (readonly [key: string, value: string])[];
   /** When an object expires (epoch milliseconds). From then on it is not shown, and a background task deletes it. */
   readonly expiresAt?: (object: ApiObject) => number;
   /** An object whose stored value cannot be decoded exists with its name alone. Otherwise it counts as deleted. */

@@ -75,19 +75,24 @@ export async function selectPage<E extends ReadableObject>(
       (after === undefined || entry.key > after) && (exact || isListed(selection, entry));
     return pick(entries, isWanted, { max }, work);
   }
-  if (isEverything(selection) && snapshot.collect !== undefined && snapshot.count !== undefined) {
+  // A copy, because the snapshot may change between two ticks.
+  const state = snapshot.copy();
+  if (isEverything(selection) && state.collect !== undefined && state.count !== undefined) {
     const items: E[] = [];
-    snapshot.collect(items, selection.prefix, after, max);
-    const left =
-      items.length < max ? items.length : (request.knownRemaining ?? snapshot.count(selection.prefix, after));
+    for (let end = 0; end === items.length && end < max; ) {
+      if (end > 0 && work.isUsedUp) await work.turn();
+      end = Math.min(end + OBJECTS_PER_COLLECT, max);
+      state.collect(items, selection.prefix, items.at(-1)?.key ?? after, end);
+    }
+    const left = items.length < max ? items.length : (request.knownRemaining ?? state.count(selection.prefix, after));
     return { items, remaining: left - items.length };
   }
   const isWanted = (entry: E): boolean => isListed(selection, entry);
-  // A copy, because the snapshot may change between two ticks.
-  return pick(snapshot.copy().scan(selection.prefix, after), isWanted, { max, left: request.knownRemaining }, work);
+  return pick(state.scan(selection.prefix, after), isWanted, { max, left: request.knownRemaining }, work);
 }
 
 const OBJECTS_PER_CLOCK_READ = 64;
+const OBJECTS_PER_COLLECT = 1_024;
 
 /** The first wanted entries, and the number of further ones unless `left` is known. */
 async function pick<E extends ReadableObject>(
@@ -123,11 +128,6 @@ export const candidatesFor = <E extends ReadableObject>(
   snapshot: ReadableState<E>,
   selection: Selection,
 ): Iterable<E> => narrow(snapshot, selection)?.entries ?? snapshot.scan(selection.prefix);
-
-/** All selected objects, in key order. */
-export function* selectAll<E extends ReadableObject>(snapshot: ReadableState<E>, selection: Selection): Generator<E> {
-  for (const entry of candidatesFor(snapshot, selection)) if (includes(selection, entry)) yield entry;
-}
 
 /**
  * Entries of several index lists are sorted up to this number; beyond it, walking the whole fleet in order is better.

@@ -169,7 +169,7 @@ class ProjectedState implements ReadableState {
     const after = afterName === undefined ? undefined : `${this.#sourcePrefix}${afterName}`;
     const isIndexed = requiredLabel !== undefined && this.#source.indexed;
     const sources = isIndexed
-      ? this.#source.withLabel(requiredLabel.key, requiredLabel.value)
+      ? this.#source.withLabel(requiredLabel.key, requiredLabel.value, after)
       : this.#source.scan(this.#sourcePrefix, after);
     for (const source of sources) {
       if (after !== undefined && source.key <= after) continue;

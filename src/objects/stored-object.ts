@@ -3,7 +3,7 @@ import { requireTypes } from '../api/codec/stored-types.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
 import type { KeyValue } from '../storage/contract.ts';
-import type { CacheEntry } from '../storage/snapshot.ts';
+import { type CacheEntry, indexText } from '../storage/snapshot.ts';
 import { withServedFields } from './managed-fields.ts';
 import type { ObjectView, ReadableObject } from './readable.ts';
 
@@ -27,10 +27,10 @@ export class StoredObject implements CacheEntry, ReadableObject {
   readonly createRevision: number;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>> | undefined;
-  readonly indexed: Readonly<Record<string, string>> | undefined;
   readonly deletionTimestamp: string | undefined;
   /** Epoch milliseconds, for objects that expire. */
   readonly expiresAt: number | undefined;
+  readonly #identities: readonly string[] | undefined;
   readonly #value: Uint8Array;
   /** The values of selectable fields other than name and namespace. */
   readonly #fields: Readonly<Record<string, string>> | undefined;
@@ -56,7 +56,7 @@ export class StoredObject implements CacheEntry, ReadableObject {
     requireTypes(object, kind.shape);
     this.uid = object.metadata.uid ?? '';
     this.labels = object.metadata.labels;
-    this.indexed = kind.identities === undefined ? this.labels : { ...this.labels, ...kind.identities(object) };
+    this.#identities = kind.identities?.(object).map(indexText);
     this.deletionTimestamp = object.metadata.deletionTimestamp;
     this.expiresAt = kind.expiresAt?.(object);
     this.#fields = fieldsOf(kind, object);
@@ -108,6 +108,12 @@ export class StoredObject implements CacheEntry, ReadableObject {
   /** JSON of a past version that watchers have read since is not counted. */
   get bytes(): number {
     return this.#value.byteLength;
+  }
+
+  get indexed(): readonly string[] {
+    return Object.entries(this.labels ?? {})
+      .map(indexText)
+      .concat(this.#identities ?? []);
   }
 
   get ruleLabels(): Readonly<Record<string, string>> | undefined {

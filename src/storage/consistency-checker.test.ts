@@ -20,7 +20,7 @@ const PEARS = '/registry/pears/';
 function project({ key, value, modRevision }: KeyValue): Thing {
   const text = Buffer.from(value).toString();
   if (text === 'damaged') throw new Error('damaged');
-  return { key, revision: modRevision, indexed: undefined, bytes: 0, text };
+  return { key, revision: modRevision, indexed: [], bytes: 0, text };
 }
 
 let dir: string;

@@ -18,7 +18,7 @@ const PEARS = '/registry/pears/';
 
 function project({ key, value, modRevision }: KeyValue): Thing {
   const { text } = JSON.parse(Buffer.from(value).toString()) as { text: string };
-  return { key, revision: modRevision, indexed: undefined, bytes: 0, text };
+  return { key, revision: modRevision, indexed: [], bytes: 0, text };
 }
 
 /** Records the calls, and checks that the caches already have each event. */
@@ -388,13 +388,9 @@ describe('Reflector', () => {
   });
 
   it('keeps a value that cannot be decoded where its kind says so, when it is loaded and when it changes', async () => {
-    const projectUnreadable = ({ key, modRevision }: KeyValue): Thing => ({
-      key,
-      revision: modRevision,
-      indexed: undefined,
-      bytes: 0,
-      text: 'unreadable',
-    });
+    const projectUnreadable = ({ key, modRevision }: KeyValue): Thing => {
+      return { key, revision: modRevision, indexed: [], bytes: 0, text: 'unreadable' };
+    };
     const newCaches = () => [new WatchCache<Thing>({ prefix: APPLES, project, projectUnreadable })] as const;
     await put(`${APPLES}bad`, Buffer.from('{'));
     const [loaded] = newCaches();

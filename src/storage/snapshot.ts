@@ -9,8 +9,8 @@ type Tree<E> = InstanceType<typeof BTree<string, E>>;
 export interface CacheEntry {
   readonly key: string;
   readonly revision: number;
-  /** Its labels, and what else an index finds it by. */
-  readonly indexed: Readonly<Record<string, string>> | undefined;
+  /** What an index finds it by: its labels and more, each as `indexText`. */
+  readonly indexed: readonly string[];
   /** The bytes that it keeps in memory when it is no longer current. */
   readonly bytes: number;
   /**
@@ -25,10 +25,12 @@ export interface CacheEntry {
  */
 const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Labels and keys contain no NUL, so the range of one label does not overlap with another's. */
-const indexKey = (label: string, value: string, key: string): string => `${label}\0${value}\0${key}`;
-
-const NO_LABELS: NonNullable<CacheEntry['indexed']> = {};
+/**
+ * Labels and keys contain no NUL, so the range of one label does not overlap with another's. Text, and not a property:
+ * V8 makes a hidden class for each name that only one object has.
+ */
+export const indexText = ([label, value]: readonly [label: string, value: string]): string => `${label}\0${value}`;
+const indexKey = (text: string, key: string): string => `${text}\0${key}`;
 
 /** Ends an iteration of the tree. */
 const STOP = { break: 0 };
@@ -73,15 +75,12 @@ export class CacheState<E extends CacheEntry> {
     if (before !== undefined && after === undefined) this.#byKey.delete(before.key);
     if (after !== undefined) this.#byKey.set(after.key, after);
     if (this.#byLabel === undefined) return;
-    const oldLabels = before?.indexed ?? NO_LABELS;
-    const newLabels = after?.indexed ?? NO_LABELS;
-    for (const label of Object.keys(oldLabels)) {
-      const value = oldLabels[label] ?? '';
-      if (newLabels[label] !== value) this.#byLabel.delete(indexKey(label, value, before?.key ?? ''));
+    const indexed = after?.indexed ?? [];
+    const kept = new Set(before && indexed);
+    for (const text of before?.indexed ?? []) {
+      if (!kept.has(text)) this.#byLabel.delete(indexKey(text, before?.key ?? ''));
     }
-    for (const label of Object.keys(newLabels)) {
-      this.#byLabel.set(indexKey(label, newLabels[label] ?? '', after?.key ?? ''), after as E);
-    }
+    for (const text of indexed) this.#byLabel.set(indexKey(text, after?.key ?? ''), after as E);
   }
 
   forEach(act: (entry: E) => void): void {
@@ -120,11 +119,11 @@ export class CacheState<E extends CacheEntry> {
     return this.#byKey.forRange(prefix, end, false);
   }
 
-  /** Entries with this label, in key order. Only for kinds with a label index. */
-  *withLabel(label: string, value: string): Generator<E> {
+  /** Entries with this label in key order, from the given key on. Only for kinds with a label index. */
+  *withLabel(label: string, value: string, from = ''): Generator<E> {
     if (this.#byLabel === undefined) throw new Error('this kind has no label index');
-    const prefix = indexKey(label, value, '');
-    for (const [key, entry] of this.#byLabel.entries(prefix)) {
+    const prefix = indexKey(indexText([label, value]), '');
+    for (const [key, entry] of this.#byLabel.entries(`${prefix}${from}`)) {
       if (!key.startsWith(prefix)) return;
       yield entry;
     }
@@ -133,7 +132,7 @@ export class CacheState<E extends CacheEntry> {
   /** As `withLabel`, appended to an array. */
   collectLabel(into: E[], label: string, value: string): void {
     if (this.#byLabel === undefined) throw new Error('this kind has no label index');
-    const prefix = indexKey(label, value, '');
+    const prefix = indexKey(indexText([label, value]), '');
     this.#byLabel.forRange(prefix, `${prefix.slice(0, -1)}\u0001`, false, (_, entry) => {
       into.push(entry);
     });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Change, KeyValue } from './contract.ts';
 import { HistoryBudget } from './history-budget.ts';
-import type { CacheEntry } from './snapshot.ts';
+import { type CacheEntry, indexText } from './snapshot.ts';
 import { type CacheEvent, WatchCache } from './watch-cache.ts';
 
 const PREFIX = '/registry/things/';
@@ -14,7 +14,7 @@ interface Thing extends CacheEntry {
 function project({ key, value, modRevision }: KeyValue): Thing {
   const text = Buffer.from(value).toString();
   if (text === 'damaged') throw new SyntaxError('damaged');
-  return { key, revision: modRevision, indexed: { text }, bytes: text.length, text };
+  return { key, revision: modRevision, indexed: [indexText(['text', text])], bytes: text.length, text };
 }
 
 const newCache = (windowSize?: number, budget?: HistoryBudget): WatchCache<Thing> =>

@@ -10,13 +10,13 @@ export const ID_KEY = `annotation ${CLUSTER_ID_ANNOTATION}`;
  * What two clusters cannot share: an address, with the CA that clients get, and the id. Only the keys are legible. An
  * address without a CA says little: it may be that of a proxy.
  */
-export function identitiesOf(object: ApiObject, productName: string): Record<string, string> {
+export function identitiesOf(object: ApiObject, productName: string): [key: string, value: string][] {
   const { serverEndpoints = [], caBundle = '' } = endpointsInForce(object, productName);
-  const addressesWithCA = caBundle === '' ? [] : serverEndpoints;
-  const ca = digest(caBundle);
-  const addresses = addressesWithCA.map(({ serverAddress = '' }) => [serverAddress, ca]);
   const id = object.metadata.annotations?.[CLUSTER_ID_ANNOTATION];
-  return Object.fromEntries(id === undefined ? addresses : [...addresses, [ID_KEY, digest(id)]]);
+  const ids: [string, string][] = id === undefined ? [] : [[ID_KEY, digest(id)]];
+  if (caBundle === '') return ids;
+  const ca = digest(caBundle);
+  return [...serverEndpoints.map(({ serverAddress = '' }): [string, string] => [serverAddress, ca]), ...ids];
 }
 
 /** Half of SHA-256: the index keeps it for each cluster. */

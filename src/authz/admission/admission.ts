@@ -65,9 +65,9 @@ function warnOfSecondName(
   object: ApiObject,
   old: ApiObject | undefined,
 ): void {
-  const known = old && clusters.identities?.(old);
-  for (const [key, value] of Object.entries(clusters.identities?.(object) ?? {})) {
-    if (known?.[key] === value) continue;
+  const known = new Map(old && clusters.identities?.(old));
+  for (const [key, value] of new Map(clusters.identities?.(object))) {
+    if (known.get(key) === value) continue;
     const verbs = key === ID_KEY ? (['list', 'update'] as const) : (['list'] as const);
     const rules = verbs.map((verb) => policy.ruleFor(caller, verb));
     const names: string[] = [];
