@@ -4,7 +4,7 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
 import { verifyRegistration } from '../authn/connector-authenticator.ts';
-import { createAdmission } from '../authz/admission/admission.ts';
+import { createAdmission, findSecondNames } from '../authz/admission/admission.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission/check-access-request.ts';
 import { checkJoin } from '../authz/admission/check-join.ts';
 import { bindingReach } from '../authz/binding-reach.ts';
@@ -195,6 +195,7 @@ function joinParts(parts: DispatchParts): JoinParts {
     ...writingParts(parts),
     productName: options.productName,
     checkJoin: (creator, cluster, old) => checkJoin(objects.policy, creator, catalog.clusters, cluster, old),
+    tellNames: (creator, cluster, tell) => findSecondNames({ ...objects, catalog }, creator, cluster, tell),
     verifyConnector: (cluster, claim) => verifyRegistration({ baseUrl, now: () => clock.latest() }, cluster, claim),
   };
 }

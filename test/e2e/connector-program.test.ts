@@ -7,6 +7,7 @@ import { bootstrapTokenId } from '../../src/api/bootstrap-credential.ts';
 import { connectorAudience, passSecretName } from '../../src/api/connector.ts';
 import { FakeCluster } from '../../src/connector/cluster.fixture.ts';
 import { applyYaml } from './support/apply.ts';
+import { auditLogOf, eventsOf } from './support/audit.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { Person } from './support/cli.ts';
 import { BOOTSTRAP, ClusterIssuer, CONNECTORS, TestConnector } from './support/connector.ts';
@@ -96,6 +97,22 @@ describe('a bootstrap token', () => {
     // Not even after its cluster was deleted.
     await removeCluster(server, 'edge-1');
     expect((await joins('edge-1', token)).json.message).toContain('it was already used to register cluster edge-1');
+  });
+
+  it('A49: says that its cluster has another name already, which only the audit event names', async () => {
+    const annotations = { 'clusterpass.dev/cluster-id': IDENTITY };
+    await applyYaml(server, JSON.stringify(bodyOf('former', { metadata: { name: 'former', annotations } })));
+    const token = await create('again', '--name-pattern', 'edge-*');
+    expect((await joins('edge-9', token, '?dryRun=All')).warnings).toEqual([]);
+    const { code, warnings, headers, text } = await joins('edge-9', token);
+    expect([code, warnings]).toEqual([
+      201,
+      ['the same cluster id is registered under another name, which the audit event has'],
+    ]);
+    expect(text).not.toContain('former');
+    const [event] = await eventsOf(auditLogOf(server), headers.get('audit-id'));
+    expect(event.annotations['clusterpass.dev/registered-as']).toBe('former');
+    for (const name of ['former', 'edge-9']) await removeCluster(server, name);
   });
 
   it('A49: refuses other names, labels and fields, and spends no token for them', async () => {

@@ -128,7 +128,7 @@ describe('A30: a binding that selects clusters', () => {
   });
 });
 
-describe('A17: a cluster that is registered already', () => {
+describe('A17, A49: a cluster that is registered already', () => {
   const ADDRESS = 'https://shared.example with the same CA is registered as';
   const SAME_ID = ['the same cluster id is registered as first'];
   let caBundle: string;

@@ -66,6 +66,7 @@ async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
       publicView: (whole: ApiObject) => whole,
       productName: 'orchestrator',
       checkJoin: () => undefined,
+      tellNames: () => undefined,
       verifyConnector: () => Promise.reject(new Error('no connector registers here')),
       requireRightClock: () => {},
       now: Date.now,

@@ -39,15 +39,15 @@ export function createAdmission(parts: AdmissionParts): Admission {
   const { policy, catalog, reader, now } = parts;
   const idOf = (cluster: string): string | undefined =>
     reader.find(catalog.clusters, fleetKey(cluster))?.object().metadata.annotations?.[CLUSTER_ID_ANNOTATION];
-  return (request, kind, object, old) => {
-    const { caller, target } = request;
+  return ({ caller, target, warn }, kind, object, old) => {
     checkGrant(policy, caller, kind, object, old);
     checkExpiry(kind, object, old, now());
     checkAnnotations(policy, caller, kind, object, old);
     checkLabels(policy, caller, kind, object, old);
     checkOrder(kind, object, old, now());
     checkMirror(policy, caller, kind, object, old, target.cluster, idOf);
-    if (kind === catalog.clusters) warnOfSecondName(parts, request, object, old);
+    if (kind !== catalog.clusters) return;
+    findSecondNames(parts, caller, object, (what, names) => warn(`${what} is registered as ${names}`), old);
   };
 }
 
@@ -56,27 +56,26 @@ const MAX_SEEN = 200;
 const MAX_NAMES = 5;
 
 /**
- * Warns the writer of a cluster that has another name already. A name that the writer may not list is not said, and
- * neither is the id of a cluster of which the writer sees the public view: the warning would tell what is hidden.
+ * Tells under which other names a cluster is registered, those that the caller may list. The id of a cluster of which
+ * the caller sees the public view does not count: a warning would tell what is hidden.
  */
-function warnOfSecondName(
-  { policy, catalog: { clusters }, reader }: AdmissionParts,
-  { caller, warn }: Pick<ApiRequest, 'caller' | 'warn'>,
+export function findSecondNames(
+  { policy, catalog: { clusters }, reader }: Pick<AdmissionParts, 'policy' | 'catalog' | 'reader'>,
+  caller: Parameters<Policy['ruleFor']>[0],
   object: ApiObject,
-  old: ApiObject | undefined,
+  tell: (what: string, names: string) => void,
+  old?: ApiObject,
 ): void {
   const known = new Map(old && clusters.identities?.(old));
   for (const [key, value] of new Map(clusters.identities?.(object))) {
     if (known.get(key) === value) continue;
     const verbs = key === ID_KEY ? (['list', 'update'] as const) : (['list'] as const);
     const rules = verbs.map((verb) => policy.ruleFor(caller, verb));
-    const names: string[] = [];
-    let seen = 0;
-    for (const { name, labels } of reader.cache(clusters).current.withLabel(key, value)) {
-      if (++seen > MAX_SEEN || names.length === MAX_NAMES) break;
-      if (name !== object.metadata.name && rules.every((rule) => rule.admits(name, labels))) names.push(name);
-    }
+    const entries = reader.cache(clusters).current.withLabel(key, value).take(MAX_SEEN);
+    const others = entries.filter(({ name }) => name !== object.metadata.name);
+    const visible = others.filter(({ name, labels }) => rules.every((rule) => rule.admits(name, labels)));
+    const names = Array.from(visible.take(MAX_NAMES), ({ name }) => name);
     const what = key === ID_KEY ? 'the same cluster id' : `${key} with the same CA`;
-    if (names.length > 0) warn(`${what} is registered as ${names.join(', ')}`);
+    if (names.length > 0) tell(what, names.join(', '));
   }
 }

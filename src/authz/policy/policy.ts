@@ -218,7 +218,7 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
     return { ...collected, reason: reasonFor(this.#subjects.entriesOf(user), namespace) };
   }
 
-  ruleFor(caller: Caller, verb: VisibilityVerb): VisibilityRule {
+  ruleFor(caller: Identity & Partial<Pick<Caller, 'home'>>, verb: VisibilityVerb): VisibilityRule {
     // By the contract of Caller, `home` is the only cluster for which `as` returns another user: the user of no cluster
     // is the user of every other cluster.
     const { home } = caller;

@@ -31,6 +31,8 @@ export interface JoinParts {
   readonly productName: string;
   /** @throws ApiError 403 for a creator who may not register this cluster, or a connector of the stored one, `old`. */
   readonly checkJoin: (creator: Identity, cluster: ApiObject, old?: ApiObject) => void;
+  /** Tells the other names of the cluster, of those that the creator may list. */
+  readonly tellNames: (creator: Identity, cluster: ApiObject, tell: (what: string, names: string) => void) => void;
   readonly verifyConnector: VerifyConnector;
   /** Throws while the clock is known to be wrong: a bootstrap token says when it expires. */
   readonly requireRightClock: () => void;
@@ -88,6 +90,11 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
       return writeResponse(parts, request, clusters, onlyIdentity(connected), { code: 200 });
     }
 
+    // The token reads nothing: its holder learns that one cluster has another name, and the token is spent for that.
+    const tell = (what: string, names: string): void => {
+      request.annotate('clusterpass.dev/registered-as', names);
+      request.warn(`${what} is registered under another name, which the audit event has`);
+    };
     // The one that a dry run answers with, whether or not the name is taken.
     let prepared = cluster;
     const admit = (object: ApiObject): void => {
@@ -107,7 +114,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const created = await writer.create(clusters, fleetKey(name), cluster, {
       dryRun: false,
       manager: MANAGER,
-      admit,
+      admit: (object) => parts.tellNames(checkCreator(parts, token, object), object, tell),
       guards,
     });
     await finish(parts, token, created, connector);
@@ -225,16 +232,18 @@ function refer({ spec }: ApiObject, name: string): void {
   (spec as Record<string, unknown>).authInfo = { controller: { kind: CONNECTOR_REFERENCE, name } };
 }
 
-function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject, old?: ApiObject): void {
+function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject, old?: ApiObject): Identity {
   const { catalog, checkJoin } = parts;
   const { createdBy } = bootstrapSpec(token);
   const id = token.metadata.name ?? '';
   const { username: name, uid = '', groups = [] } = createdBy ?? {};
   if (name === undefined) throw forbidden(catalog.bootstrapTokens, id, 'it does not say who created it');
-  const user: User = { name, uid, groups, extra: {} };
-  if (isDeletedAccount(parts, user)) throw forbidden(catalog.bootstrapTokens, id, `its creator ${name} was deleted`);
+  const creator: Identity = { as: () => ({ name, uid, groups, extra: {} }) };
+  if (isDeletedAccount(parts, creator.as(undefined)))
+    throw forbidden(catalog.bootstrapTokens, id, `its creator ${name} was deleted`);
   try {
-    checkJoin({ as: () => user }, cluster, old);
+    checkJoin(creator, cluster, old);
+    return creator;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     // The refusal itself has names of bindings and rules of roles, and the token reads nothing.
