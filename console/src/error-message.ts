@@ -1,4 +1,4 @@
-import { ConnectionError, type StatusCause, StatusError } from '../../src/client/index.ts';
+import { ConnectionError, isStatus, type StatusCause, StatusError } from '../../src/client/index.ts';
 
 const UNREACHABLE = 'The server does not answer. Check your network connection, or try again in a moment.';
 
@@ -23,6 +23,13 @@ export const failureOf = (error: unknown): Failure => ({
   message: errorMessage(error),
   causes: error instanceof StatusError ? (error.status.details?.causes ?? []) : [],
 });
+
+/** For a `catch`: with one of these codes there is no answer. */
+export const unless =
+  (...codes: number[]) =>
+  (error: unknown): undefined => {
+    if (!codes.some((code) => isStatus(error, code))) throw error;
+  };
 
 /** `fetch` rejects with a TypeError; the client wraps it. */
 function isNetworkFailure(error: unknown): boolean {

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../src/lib/json.ts';
+import { decode } from './certificates/certificates.ts';
 
 /** The claims of a JWT (RFC 7519). They are decoded for display; only the server verifies the signature. */
 export interface Claims {
@@ -17,9 +18,7 @@ export function decodeClaims(token: string): Claims | undefined {
   const [header, payload, signature, ...more] = token.split('.');
   if (!header || !payload || !signature || more.length > 0) return undefined;
   try {
-    const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (byte) =>
-      byte.charCodeAt(0),
-    );
+    const bytes = decode(payload.replaceAll('-', '+').replaceAll('_', '/'));
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
     return isJsonObject(value) ? value : undefined;
   } catch {

@@ -1,6 +1,6 @@
 import { OVERVIEW_PATH } from '../../src/api/overview.ts';
 import { CLUSTERPASS, type Permissions, RBAC } from './permissions/permissions.ts';
-import { hrefOf, linkTo, type Route } from './router.ts';
+import { hrefOf, linkTo, type QueryPage, type Route } from './router.ts';
 
 export interface NavigationEntry {
   readonly title: string;
@@ -9,9 +9,11 @@ export interface NavigationEntry {
   readonly pages: readonly Route['page'][];
 }
 
-type RestrictedEntry = NavigationEntry & {
+interface RestrictedEntry {
+  readonly title: string;
+  readonly pages: readonly [QueryPage, ...Route['page'][]];
   readonly isShown: (permissions: Permissions, hasRequests: boolean) => boolean;
-};
+}
 
 export interface Visible {
   readonly permissions: Permissions;
@@ -23,20 +25,17 @@ export interface Visible {
 const RESTRICTED: readonly RestrictedEntry[] = [
   {
     title: 'Overview',
-    href: linkTo('overview'),
     pages: ['overview'],
     isShown: ({ canGetPath }) => canGetPath(OVERVIEW_PATH),
   },
   {
     title: 'Requests',
-    href: linkTo('requests'),
     pages: ['requests', 'request'],
     isShown: ({ can }, hasRequests) =>
       hasRequests || can('create', CLUSTERPASS, 'accessrequests') || can('approve', CLUSTERPASS, 'accessrequests'),
   },
   {
     title: 'Access',
-    href: linkTo('access'),
     pages: ['access'],
     isShown: ({ can }) =>
       can('create', CLUSTERPASS, 'resourceaccessreviews') ||
@@ -47,13 +46,11 @@ const RESTRICTED: readonly RestrictedEntry[] = [
   },
   {
     title: 'Keys',
-    href: linkTo('keys'),
     pages: ['keys'],
     isShown: ({ can, canGetPath }) => can('list', CLUSTERPASS, 'signingkeys') || canGetPath('/metrics'),
   },
   {
     title: 'Audit',
-    href: linkTo('audit'),
     pages: ['audit'],
     isShown: ({ can }) => can('create', CLUSTERPASS, 'auditeventreviews'),
   },
@@ -64,6 +61,8 @@ export const navigationFor = ({ permissions, hasRequests }: Visible, fleetQuery:
   { title: 'Clusters', href: hrefOf({ page: 'fleet', query: fleetQuery }), pages: ['fleet', 'cluster', 'register'] },
   // Everyone may list and revoke the passes that they requested.
   { title: 'Passes', href: linkTo('passes'), pages: ['passes', 'pass'] },
-  { title: 'Can I …?', href: hrefOf({ page: 'can-i', cluster: '', account: '' }), pages: ['can-i'] },
-  ...RESTRICTED.filter(({ isShown }) => isShown(permissions, hasRequests)),
+  { title: 'Can I …?', href: linkTo('can-i'), pages: ['can-i'] },
+  ...RESTRICTED.flatMap(({ title, pages, isShown }) =>
+    isShown(permissions, hasRequests) ? [{ title, href: linkTo(pages[0]), pages }] : [],
+  ),
 ];

@@ -9,10 +9,10 @@ import type { QueryPage, Route } from './router.ts';
 
 // Most land on the fleet. The scripts of the other pages load when one is opened.
 const ApprovalPage = lazyPage(async () => (await import('./approvals/approvals-page.tsx')).ApprovalPage);
-const CanIPage = lazyPage(async () => (await import('./access/can-i-page.tsx')).CanIPage);
 const ClusterPage = lazyPage(async () => (await import('./cluster/cluster-page.tsx')).ClusterPage);
 const QUERY_PAGES: Readonly<Record<QueryPage, ComponentType<{ readonly query: string }>>> = {
   overview: lazyPage(async () => (await import('./overview/overview-page.tsx')).OverviewPage),
+  'can-i': lazyPage(async () => (await import('./access/can-i-page.tsx')).CanIPage),
   access: lazyPage(async () => (await import('./access/access-page.tsx')).AccessPage),
   keys: lazyPage(async () => (await import('./keys/keys-page.tsx')).KeysPage),
   audit: lazyPage(async () => (await import('./audit/audit-page.tsx')).AuditPage),
@@ -43,8 +43,6 @@ export function Page({ route, snapshot, filter, onFilter, fleetScroll, onRemoved
       return <ApprovalPage key={route.name} resource="passes" name={route.name} />;
     case 'request':
       return <ApprovalPage key={route.name} resource="accessrequests" name={route.name} />;
-    case 'can-i':
-      return <CanIPage key={`${route.cluster} ${route.account}`} cluster={route.cluster} account={route.account} />;
     case 'not-found':
       return <NotFoundPage path={route.path} />;
     default: {

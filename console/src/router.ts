@@ -1,7 +1,8 @@
 import { useSyncExternalStore } from 'react';
+import { eventsOf } from './hooks/browser-events.ts';
 
 /** Pages whose filters and fields are in the query of their URL. */
-const QUERY_PAGES = ['overview', 'passes', 'access', 'requests', 'keys', 'audit', 'register'] as const;
+const QUERY_PAGES = ['overview', 'passes', 'access', 'requests', 'keys', 'audit', 'register', 'can-i'] as const;
 export type QueryPage = (typeof QUERY_PAGES)[number];
 
 /** The current page. It is in the URL fragment, which is not sent to the server, and never contains a secret. */
@@ -13,8 +14,6 @@ export type Route =
   | { readonly page: 'cluster'; readonly name: string }
   /** A pass that was requested as a handle, or an access request, for its approval. */
   | { readonly page: 'pass' | 'request'; readonly name: string }
-  /** `account` is `namespace/name`. `/` asks for a service account whose name the user still has to enter. */
-  | { readonly page: 'can-i'; readonly cluster: string; readonly account: string }
   | { readonly page: QueryPage; readonly query: string }
   | { readonly page: 'not-found'; readonly path: string };
 
@@ -29,10 +28,6 @@ export function parseRoute(hash: string): Route {
   if (more.length === 0 && first === 'clusters' && second !== '') return { page: 'cluster', name: decode(second) };
   if (second === '' && more.length === 0) {
     if (first === '' || first === 'clusters') return { page: 'fleet', query: normalized(search) };
-    if (first === 'can-i') {
-      const query = new URLSearchParams(search);
-      return { page: 'can-i', cluster: query.get('cluster') ?? '', account: query.get('account') ?? '' };
-    }
     const page = QUERY_PAGES.find((each) => each === first);
     if (page !== undefined) return { page, query: normalized(search) };
   }
@@ -49,12 +44,6 @@ export function hrefOf(route: Route): string {
       return `#/passes/${encodeURIComponent(route.name)}`;
     case 'request':
       return `#/requests/${encodeURIComponent(route.name)}`;
-    case 'can-i': {
-      const query = new URLSearchParams();
-      if (route.cluster !== '') query.set('cluster', route.cluster);
-      if (route.account !== '') query.set('account', route.account);
-      return withQuery('#/can-i', query.toString());
-    }
     case 'home':
       return '#';
     case 'not-found':
@@ -91,10 +80,8 @@ function decode(text: string): string {
   }
 }
 
-const subscribe = (listener: () => void): (() => void) => {
-  addEventListener('hashchange', listener);
-  return () => removeEventListener('hashchange', listener);
-};
+/** Called when a page renders: tests read the routes without a browser. */
+const subscribe = (listener: () => void) => eventsOf(window, 'hashchange')(listener);
 
 /** A string, because useSyncExternalStore compares snapshots with Object.is. */
 export const useHash = (): string => useSyncExternalStore(subscribe, () => location.hash);

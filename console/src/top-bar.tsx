@@ -3,6 +3,7 @@ import type { UserInfo } from '../../src/client/index.ts';
 import { Logo, MoonIcon, SunIcon } from './components/icons.tsx';
 import { formatTime } from './components/time.tsx';
 import type { Connection } from './fleet/fleet-store.ts';
+import { eventsOf } from './hooks/browser-events.ts';
 import { useNow } from './hooks/use-now.ts';
 import { useTheme } from './hooks/use-theme.ts';
 import type { NavigationEntry } from './navigation.ts';
@@ -67,11 +68,7 @@ function UserMenu({ user, expiresAt, refreshes, onSignOut }: UserMenuProps) {
       element.open = false;
       if (isKey) element.querySelector('summary')?.focus();
     };
-    const types = ['keydown', 'pointerdown', 'focusin'];
-    for (const type of types) document.addEventListener(type, close);
-    return () => {
-      for (const type of types) document.removeEventListener(type, close);
-    };
+    return eventsOf(document, 'keydown', 'pointerdown', 'focusin')(close);
   }, []);
   return (
     <details className="menu" ref={menu}>

@@ -95,26 +95,16 @@ export function modelPromises(engine: StoreUnderTest): void {
   };
 
   describe('compared with a model, over random histories', () => {
-    it('every past revision reads as it was', async () => {
+    it.each([
+      ['every past revision reads as it was', expectStates],
+      ['a watch can start at every revision: ordered, complete, each change once', expectWatches],
+    ])('%s', async (_, expectAll) => {
       await fc.assert(
         fc.asyncProperty(history, (steps) =>
           onFreshStore(async (store) => {
             const model = new Model();
             await play(store, model, steps);
-            await expectStates(store, model, 0);
-          }),
-        ),
-        propertyRuns(3, 60),
-      );
-    });
-
-    it('a watch can start at every revision: ordered, complete, each change once', async () => {
-      await fc.assert(
-        fc.asyncProperty(history, (steps) =>
-          onFreshStore(async (store) => {
-            const model = new Model();
-            await play(store, model, steps);
-            await expectWatches(store, model, 0);
+            await expectAll(store, model, 0);
           }),
         ),
         propertyRuns(3, 60),

@@ -554,6 +554,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await expect.poll(() => page.getByLabel('Name', { exact: true }).inputValue()).toBe('prod-eu-9');
       expect(await page.content()).not.toContain('not-to-be-sent');
       await page.getByText('must be an address that the server connects to').waitFor();
+      await page.getByLabel('Address of the API server').fill('https://api.prod-eu-1.example.com:6443');
+      await page.getByText('with the same CA is registered as prod-eu-1').waitFor();
       await page.getByLabel('Address of the API server').fill('https://api.prod-eu-9.example.com:6443');
       await page.getByText('The server accepts the name').waitFor();
       await page.getByRole('button', { name: 'Add a label' }).click();

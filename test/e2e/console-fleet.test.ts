@@ -112,6 +112,13 @@ describeWithBrowser('the console with thousands of clusters', () => {
     await page.getByText('200 of 2,000').waitFor();
     expect(await rendered()).toBeLessThan(MAX_RENDERED);
 
+    const asked = page.getByLabel('Holds in cluster');
+    await page.evaluate(`void (location.hash = '#/access')`);
+    await asked.fill('fleet-77');
+    expect(await asked.locator('xpath=../datalist/option').count()).toBe(50);
+    await asked.fill('fleet-7777');
+    expect(await asked.locator('xpath=../datalist/option').count()).toBe(1);
+
     await page.evaluate(`void (location.hash = '#/access?view=person&user=jane&groups=system:masters')`);
     await page.getByText('Reaches 2,000 clusters.').waitFor();
     expect(await page.locator('.list tbody tr').count()).toBeLessThan(MAX_RENDERED);

@@ -121,6 +121,13 @@ async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Prom
   });
 }
 
+async function startReady(world: World): Promise<void> {
+  world.prober.start();
+  await register(world, 'a');
+  await world.clock.pass(10);
+  await world.until(() => world.ready('a')?.status === 'True');
+}
+
 async function register({ objects }: World, name: string, address = 'https://10.0.0.1:6443'): Promise<void> {
   const cluster: ApiObject = {
     apiVersion: '',
@@ -147,10 +154,7 @@ const annotate = (world: World, name: string, value: string) =>
 describe('the prober', () => {
   it('probes a new cluster at once, and writes condition, version and type', async () => {
     await inWorld(async (world) => {
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(10);
-      await world.until(() => world.ready('a')?.status === 'True');
+      await startReady(world);
       expect(world.status('a')).toMatchObject({ version: 'v1.36.4+k3s1', type: 'k3s' });
     });
   });
@@ -168,10 +172,7 @@ describe('the prober', () => {
 
   it('sets False after three failures and True after one success', async () => {
     await inWorld(async (world) => {
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(10);
-      await world.until(() => world.ready('a')?.status === 'True');
+      await startReady(world);
       world.outcome = DOWN;
       await world.clock.pass(61_000);
       expect([world.probes.length, world.ready('a')?.status]).toEqual([3, 'True']);
@@ -207,10 +208,7 @@ describe('the prober', () => {
 
   it('A11: a cluster with another address was never ready there', async () => {
     await inWorld(async (world) => {
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(10);
-      await world.until(() => world.ready('a')?.status === 'True');
+      await startReady(world);
       world.outcome = DOWN;
       await change(world, 'a', 'object', (cluster) => ({
         ...cluster,
@@ -273,10 +271,7 @@ describe('the prober', () => {
 
   it('stops probing when disabled, and sets Unknown', async () => {
     await inWorld(async (world) => {
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(10);
-      await world.until(() => world.ready('a')?.status === 'True');
+      await startReady(world);
       await annotate(world, 'a', 'disabled');
       await world.until(() => world.ready('a')?.reason === 'ProbeDisabled');
       const probes = world.probes.length;
@@ -306,10 +301,7 @@ describe('the prober', () => {
 
   it('sets Unknown when no probe ends for five intervals', async () => {
     await inWorld(async (world) => {
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(10);
-      await world.until(() => world.ready('a')?.status === 'True');
+      await startReady(world);
       world.outcome = (_, signal) =>
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       await world.clock.pass(149_000);

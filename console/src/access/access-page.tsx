@@ -1,4 +1,5 @@
 import { memo } from 'react';
+import { commaList } from '../comma-list.ts';
 import { Section } from '../components/section.tsx';
 import { FilterField, Segments } from '../components/text-field.tsx';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
@@ -56,11 +57,7 @@ export const AccessPage = memo(function AccessPage({ query }: { readonly query: 
   );
 });
 
-interface ViewProps {
-  readonly fields: Fields;
-}
-
-function ClusterView({ fields }: ViewProps) {
+function ClusterView({ fields }: { readonly fields: Fields }) {
   const { client, fleet } = useSession();
   const clusterNames = useClusterNames();
   const cluster = fields.get('cluster');
@@ -90,13 +87,10 @@ function ClusterView({ fields }: ViewProps) {
   );
 }
 
-function PersonView({ fields }: ViewProps) {
+function PersonView({ fields }: { readonly fields: Fields }) {
   const { permissions } = useSession();
   const user = fields.get('user');
-  const groups = fields
-    .get('groups')
-    .split(',')
-    .flatMap((group) => (group.trim() === '' ? [] : [group.trim()]));
+  const groups = commaList(fields.get('groups'));
   return (
     <Section title="What does this person reach?">
       <div className="field-row">

@@ -1,5 +1,5 @@
 import { CodeBlock } from '../components/code-block.tsx';
-import type { AccessRequest, AccessResult } from './access-review.ts';
+import { type AccessRequest, type AccessResult, isIssuingPass } from './access-review.ts';
 import { GrantPath } from './grant-path.tsx';
 import { requestCommand, requestLink } from './request-access.ts';
 
@@ -55,11 +55,10 @@ function AskForAccess({ request }: { readonly request: AccessRequest }) {
   );
 }
 
-function actionOf({ cluster, verb, group, resource, subresource, namespace, name }: AccessRequest): string {
+function actionOf(request: AccessRequest): string {
+  const { cluster, verb, group, resource, subresource, namespace, name } = request;
   if (cluster === undefined) return `see the cluster ${name}`;
-  if (resource === 'serviceaccounts' && subresource === 'token' && verb === 'create') {
-    return `get a pass for ${namespace}/${name} in ${cluster}`;
-  }
+  if (isIssuingPass(request)) return `get a pass for ${namespace}/${name} in ${cluster}`;
   const type = [resource, subresource].filter(Boolean).join('/') + (group === '' ? '' : `.${group}`);
   return [verb, type, name, namespace && `in the namespace ${namespace}`, `in ${cluster}`].filter(Boolean).join(' ');
 }

@@ -5,6 +5,7 @@ import {
   reviewSelf,
   type SubjectAccessReviewStatus,
 } from '../../../src/client/index.ts';
+import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
 
 /** The attributes of a SelfSubjectAccessReview, and the cluster that evaluates it. */
 export interface AccessRequest extends ResourceAttributes {
@@ -66,12 +67,15 @@ async function resultOf(
   return { allowed: true, grant: parseGrant(reason), text };
 }
 
-export const toViewCluster = (cluster: string): AccessRequest => ({
-  cluster: undefined,
-  verb: 'get',
-  group: 'clusterregistry.k8s.io',
-  resource: 'clusters',
-  name: cluster,
+const ofFleet = { cluster: undefined, group: CLUSTERS, resource: 'clusters' };
+
+export const toViewCluster = (name: string): AccessRequest => ({ ...ofFleet, verb: 'get', name });
+
+export const toBePerson = (name: string): AccessRequest => ({
+  ...ofFleet,
+  verb: 'create',
+  subresource: 'userpass',
+  name,
 });
 
 export const toIssuePass = (cluster: string, namespace: string, name: string): AccessRequest => ({
@@ -84,27 +88,20 @@ export const toIssuePass = (cluster: string, namespace: string, name: string): A
   name,
 });
 
-export const toBePerson = (cluster: string): AccessRequest => ({
-  cluster: undefined,
-  verb: 'create',
-  group: 'clusterregistry.k8s.io',
-  resource: 'clusters',
-  subresource: 'userpass',
-  name: cluster,
-});
+/** Whether it is one by `toIssuePass`, or by hand. */
+export const isIssuingPass = ({ verb, resource, subresource }: AccessRequest): boolean =>
+  verb === 'create' && resource === 'serviceaccounts' && subresource === 'token';
 
 export const toAskForAccess = (cluster: string, namespace: string): AccessRequest => ({
   cluster,
   verb: 'create',
-  group: 'clusterpass.dev',
+  group: CLUSTERPASS,
   resource: 'accessrequests',
   namespace,
 });
 
-export const toRevokePass = (jti: string): AccessRequest => ({
-  cluster: undefined,
+export const toRevokePass = (name: string): AccessRequest => ({
+  ...{ cluster: undefined, group: CLUSTERPASS, resource: 'issuedtokens' },
   verb: 'delete',
-  group: 'clusterpass.dev',
-  resource: 'issuedtokens',
-  name: jti,
+  name,
 });

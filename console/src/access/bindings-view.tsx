@@ -3,11 +3,11 @@ import { clustersText } from '../../../src/api/clusters-field.ts';
 import { ENDING_DAYS } from '../../../src/api/overview.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import { countOf } from '../components/count.ts';
-import { type Column, ListTable } from '../components/list-table.tsx';
+import type { Column } from '../components/list-table.tsx';
 import { Problem } from '../components/problem.tsx';
-import { FilterField } from '../components/text-field.tsx';
+import { FirstRows } from '../components/search-list.tsx';
+import { ClusterFilter, FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
-import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import type { Fields } from '../hooks/use-fields.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
@@ -27,7 +27,6 @@ interface Chosen {
 /** Bindings by subject, and by the cluster in which they hold. */
 export function BindingsView({ fields }: { readonly fields: Fields }) {
   const { client, permissions, fleet } = useSession();
-  const clusterNames = useClusterNames();
   const { generation } = useRefresh();
   const search = fields.get('search');
   const cluster = fields.get('cluster');
@@ -61,12 +60,7 @@ export function BindingsView({ fields }: { readonly fields: Fields }) {
     <>
       <search className="filter-row">
         <FilterField label="Subject, role or name" value={search} onChange={(value) => fields.set({ search: value })} />
-        <FilterField
-          label="Holds in cluster"
-          value={cluster}
-          suggestions={clusterNames}
-          onChange={(value) => fields.set({ cluster: value })}
-        />
+        <ClusterFilter fields={fields} label="Holds in cluster" />
         <label className="check filter-check">
           <input type="checkbox" checked={endsSoon} onChange={() => fields.set({ ends: endsSoon ? '' : 'soon' })} />
           <span>Ends within {ENDING_DAYS} days</span>
@@ -177,7 +171,7 @@ function BindingTable({ bindings, may, onChoose }: BindingTableProps) {
   );
   return (
     <div className="card table-card">
-      <ListTable
+      <FirstRows
         columns={[...COLUMNS, { title: 'Actions', head: null, cell: actions }]}
         rows={bindings}
         keyOf={bindingKey}

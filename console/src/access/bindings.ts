@@ -1,10 +1,11 @@
 import { type ClustersField, clustersText } from '../../../src/api/clusters-field.ts';
-import type { Client } from '../../../src/client/index.ts';
-import { isStatus } from '../../../src/client/index.ts';
+import { type Client, isStatus } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
-import { visibleName } from '../../../src/lib/text.ts';
+import { unless } from '../error-message.ts';
+import { type BoundSubject, subjectText } from '../grants/grant-changes.tsx';
 import { manifestFileOf } from '../manifest-file.ts';
 import { CLUSTERPASS, CLUSTERS, RBAC } from '../permissions/permissions.ts';
+import { collectionPath, deleteObject, patchObject } from '../write-object.ts';
 
 type BindingKind = 'FleetRoleBinding' | 'ClusterRoleBinding' | 'RoleBinding';
 
@@ -27,7 +28,7 @@ export interface Binding {
   readonly resourceVersion: string;
   /** `ClusterRole view`. */
   readonly role: string;
-  readonly subjects: readonly { readonly kind: string; readonly namespace?: string; readonly name: string }[];
+  readonly subjects: readonly BoundSubject[];
   readonly clusters: ClustersField;
   /** The clusters that the role names, if it allows nothing elsewhere. */
   readonly names?: readonly string[] | undefined;
@@ -102,11 +103,8 @@ async function namingRoles(client: Client): Promise<ReadonlyMap<string, string[]
   );
 }
 
-const collectionOf = (kind: BindingKind, namespace = ''): string => {
-  const group = BINDING_GROUPS[kind];
-  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-  return `/apis/${group}/${VERSIONS[group]}${scope}/${resourceOf(kind)}`;
-};
+const collectionOf = (kind: BindingKind, namespace?: string): string =>
+  collectionPath(`${BINDING_GROUPS[kind]}/${VERSIONS[BINDING_GROUPS[kind]]}`, kind, namespace);
 
 async function readAll(client: Client, kind: BindingKind): Promise<Binding[]> {
   const pages = await readPages<BindingList>(client, collectionOf(kind), {});
@@ -157,21 +155,10 @@ export async function readBinding(client: Client, reference: BindingReference): 
 const pathOf = ({ kind, namespace = '', name }: BindingReference): string =>
   `${collectionOf(kind, kind === 'RoleBinding' ? namespace : '')}/${encodeURIComponent(name)}`;
 
-/**
- * With the UID: another binding may have been created under this name since. One that another user has deleted
- * meanwhile is deleted.
- */
+/** One that another user has deleted meanwhile is deleted. */
 export async function deleteBinding(client: Client, binding: Binding): Promise<void> {
-  try {
-    await client.request('DELETE', pathOf(binding), {
-      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: binding.uid } },
-    });
-  } catch (error) {
-    if (!isStatus(error, 404)) throw error;
-  }
+  await deleteObject(client, pathOf(binding), binding.uid).catch(unless(404));
 }
-
-type BoundSubject = Binding['subjects'][number];
 
 /** The subjects of a binding without this one. */
 export const subjectsWithout = ({ subjects }: Binding, { kind, namespace = '', name }: BoundSubject): BoundSubject[] =>
@@ -195,11 +182,7 @@ export async function keepSubjects(client: Client, binding: Binding, subjects: r
 }
 
 const patchBinding = (client: Client, binding: Binding, metadata: object, content: object, options: object = {}) =>
-  client.request('PATCH', pathOf(binding), {
-    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
-    contentType: 'application/merge-patch+json',
-    body: { metadata: { uid: binding.uid, ...metadata }, ...content },
-  });
+  patchObject(client, pathOf(binding), { metadata: { uid: binding.uid, ...metadata }, ...content }, options);
 
 /** Where and until when a FleetRoleBinding holds. */
 interface BindingScope {
@@ -214,11 +197,11 @@ export async function changeScope(
   binding: Binding,
   { clusters, expiresAt }: BindingScope,
   options: { readonly dryRun?: 'All' } = {},
-): Promise<void> {
+) {
   // A merge patch: the other choices of `clusters` leave the object.
   const where = { all: null, names: null, uid: null, selector: null, ...clusters };
   const spec = { clusters: where, expiresAt: expiresAt === '' ? null : expiresAt };
-  await patchBinding(client, binding, {}, { spec }, options);
+  return patchBinding(client, binding, {}, { spec }, options);
 }
 
 /** Where a binding grants something: where it holds, or in the clusters that its role names. */
@@ -229,10 +212,7 @@ export const scopeOfGrant = ({ clusters, names }: Binding): ClustersField =>
 export function lossOf(binding: Binding): string {
   const { subjects, role, namespace } = binding;
   if (subjects.length === 0) return 'No one loses access: it has no subjects.';
-  const names = subjects.map((subject) => {
-    const scope = subject.namespace === undefined ? '' : `${subject.namespace}/`;
-    return `${subject.kind} ${visibleName(`${scope}${subject.name}`)}`;
-  });
+  const names = subjects.map(subjectText);
   const verb = names.length === 1 ? 'loses' : 'lose';
   const where = placeOf(scopeOfGrant(binding));
   const scope = namespace === '' ? where : `the namespace ${namespace} of ${where}`;

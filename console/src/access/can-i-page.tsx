@@ -6,6 +6,7 @@ import { Section } from '../components/section.tsx';
 import { Segments, TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useClusterNames } from '../hooks/use-cluster-names.ts';
+import { useFields } from '../hooks/use-fields.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { AccessResultCard } from './access-result.tsx';
 import {
@@ -18,20 +19,10 @@ import {
 } from './access-review.ts';
 import { manifestText } from './manifest-text.ts';
 
-interface CanIPageProps {
-  readonly cluster: string;
-  /** `namespace/name` */
-  readonly account: string;
-}
-
-const ACTIONS = [
-  ['view', 'see a cluster'],
-  ['pass', 'get a pass'],
-  ['other', 'do something else'],
-] as const;
+const ACTIONS = { view: 'see a cluster', pass: 'get a pass', other: 'do something else' };
 
 interface Question {
-  readonly action: (typeof ACTIONS)[number][0];
+  readonly action: keyof typeof ACTIONS;
   readonly cluster: string;
   readonly namespace: string;
   readonly name: string;
@@ -49,9 +40,14 @@ interface Check {
 }
 
 /** `kubectl auth can-i` as a form. Memoized, because the fleet renders up to ten times a second. */
-export const CanIPage = memo(function CanIPage({ cluster, account }: CanIPageProps) {
+export const CanIPage = memo(({ query }: { readonly query: string }) => <CanIForm key={query} query={query} />);
+
+/** The account of the query is `namespace/name`; of `/` the user still has to enter both. */
+function CanIForm({ query }: { readonly query: string }) {
   const { client, username } = useSession();
   const clusterNames = useClusterNames();
+  const fields = useFields('can-i', query);
+  const [cluster, account] = [fields.get('cluster'), fields.get('account')];
   const [namespace = '', name = ''] = account.split('/', 2);
   const [form, setForm] = useState<Question>({
     action: cluster !== '' && account === '' ? 'view' : 'pass',
@@ -129,7 +125,7 @@ export const CanIPage = memo(function CanIPage({ cluster, account }: CanIPagePro
       </div>
     </div>
   );
-});
+}
 
 async function checkOf(client: Client, username: string, form: Question): Promise<Check> {
   const request = requestOf(form);

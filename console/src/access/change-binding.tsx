@@ -1,6 +1,7 @@
 import { useId, useState } from 'react';
 import { Form } from '../components/form.tsx';
 import { Panel } from '../components/panel.tsx';
+import { Warnings } from '../components/problem.tsx';
 import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { type BindingPanelProps, changeScope } from './bindings.ts';
@@ -14,7 +15,7 @@ export function ChangeBinding({ binding, onCancel, onDone }: BindingPanelProps) 
   const [scope, setScope] = useState(() => scopeOf(binding));
   const missing = missingInScope(scope);
   const wanted = () => ({ clusters: clustersOfDraft(scope), expiresAt: timestampOf(scope.until) });
-  const { busy, run, isAccepted, failure, refusal } = useCheckedForm({
+  const { busy, run, isAccepted, warnings, failure, refusal } = useCheckedForm({
     content: missing === '' ? JSON.stringify(scope) : '',
     dryRun: () => changeScope(client, binding, wanted(), { dryRun: 'All' }),
     fields: SCOPE_FIELDS,
@@ -37,6 +38,7 @@ export function ChangeBinding({ binding, onCancel, onDone }: BindingPanelProps) 
       }
     >
       <Form id={id} failure={failure} busy={busy} onSubmit={apply}>
+        <Warnings texts={warnings} />
         <ScopeFields scope={scope} onChange={(part) => setScope((old) => ({ ...old, ...part }))} />
       </Form>
     </Panel>

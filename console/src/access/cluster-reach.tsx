@@ -3,7 +3,7 @@ import { givesPassesOf } from '../../../src/api/reach.ts';
 import { reviewResourceAccess } from '../../../src/client/access-reviews.ts';
 import { countOf } from '../components/count.ts';
 import { Loaded } from '../components/loaded.tsx';
-import { FilterField } from '../components/text-field.tsx';
+import { FilterField, suggestionsOf } from '../components/text-field.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { ReachTable } from './reach-table.tsx';
@@ -36,7 +36,7 @@ export function ClusterReach({ cluster, account, accounts, onAccount, version = 
         label="Passes of the service account"
         placeholder="namespace/name"
         value={account}
-        suggestions={accounts}
+        suggestions={suggestionsOf(accounts)}
         hint={isComplete ? 'Only those who get its passes, also after an approval.' : 'Enter namespace/name.'}
         onChange={onAccount}
       />

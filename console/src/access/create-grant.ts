@@ -1,22 +1,16 @@
 import { type Client, isStatus, StatusError } from '../../../src/client/index.ts';
+import { createObject } from '../write-object.ts';
 import { collectionOf, type GrantObject } from './grant-manifest.ts';
 
-const create = (client: Client, body: GrantObject, options: { readonly dryRun?: 'All' } = {}): Promise<unknown> =>
-  client.request('POST', collectionOf(body), {
-    query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
-    body,
-  });
-
-/** Whether it was created. A role with these rules may be left of a grant whose binding was deleted. */
+/** Undefined if it was not created. A role with these rules may be left of a grant whose binding was deleted. */
 async function createUnlessThere(client: Client, body: GrantObject, options: { readonly dryRun?: 'All' } = {}) {
   try {
-    await create(client, body, options);
-    return true;
+    return await createObject(client, collectionOf(body), body, options);
   } catch (error) {
     if (body.kind !== 'Role' || !isStatus(error, 409)) throw error;
     const stored = await client.request<GrantObject>('GET', pathOf(body));
     if (rulesText(stored.value) !== rulesText(body)) throw error;
-    return false;
+    return undefined;
   }
 }
 
@@ -27,14 +21,16 @@ const rulesText = ({ rules }: GrantObject): string =>
 const pathOf = (object: GrantObject): string => `${collectionOf(object)}/${encodeURIComponent(object.metadata.name)}`;
 
 /** A dry run of every object. */
-export async function tryGrant(client: Client, objects: readonly GrantObject[]): Promise<void> {
+export async function tryGrant(client: Client, objects: readonly GrantObject[]) {
+  const warnings: string[] = [];
   for (const object of objects) {
     try {
-      await createUnlessThere(client, object, { dryRun: 'All' });
+      warnings.push(...((await createUnlessThere(client, object, { dryRun: 'All' }))?.warnings ?? []));
     } catch (error) {
       if (!isAboutNewRole(error, objects)) throw error;
     }
   }
+  return { warnings };
 }
 
 /** The rules of a role are compared with those of the user when it is bound, and a dry run has not created the role. */

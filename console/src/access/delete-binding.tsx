@@ -2,11 +2,11 @@ import { visibleName } from '../../../src/lib/text.ts';
 import { countOf } from '../components/count.ts';
 import { Loaded } from '../components/loaded.tsx';
 import { Panel } from '../components/panel.tsx';
+import type { BoundSubject } from '../grants/grant-changes.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import {
-  type Binding,
   type BindingPanelProps,
   type BindingReference,
   bindingKey,
@@ -19,7 +19,7 @@ import {
 
 interface RemoveSubjectProps extends Omit<BindingPanelProps, 'binding'> {
   readonly binding: BindingReference;
-  readonly subject: Binding['subjects'][number];
+  readonly subject: BoundSubject;
 }
 
 /** Asks before a subject loses what a binding gives it, wherever the binding holds. */
@@ -35,7 +35,7 @@ export function RemoveSubject({ binding: reference, subject, onCancel, onDone }:
 
 interface DeleteBindingProps extends BindingPanelProps {
   /** If there are others, only this one is taken out of the binding. */
-  readonly subject?: Binding['subjects'][number];
+  readonly subject?: BoundSubject;
 }
 
 /** Asks before it deletes, because people and programs lose access. */

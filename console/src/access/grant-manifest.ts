@@ -1,5 +1,7 @@
 import { type ClustersField, clustersOf } from '../../../src/api/clusters-field.ts';
 import { hashedName } from '../../../src/api/name-part.ts';
+import { commaList } from '../comma-list.ts';
+import { collectionPath } from '../write-object.ts';
 
 /** Where and until when a grant holds, as a form. */
 export interface GrantScope {
@@ -53,7 +55,7 @@ export function missingInGrant(draft: GrantDraft): string {
 
 export function missingInScope({ where, labels, cluster, until }: GrantScope): string {
   if (where === 'labels' && labels === '') return 'Enter the labels of the clusters, or choose all clusters.';
-  if (where === 'cluster' && namesOf(cluster).length === 0) return 'Enter the cluster.';
+  if (where === 'cluster' && commaList(cluster).length === 0) return 'Enter the cluster.';
   // The field takes years with up to six digits, which a timestamp of the API cannot have.
   if (until !== '' && Number.isNaN(Date.parse(until))) return 'Enter a time before the year 10000.';
   try {
@@ -64,16 +66,10 @@ export function missingInScope({ where, labels, cluster, until }: GrantScope): s
   }
 }
 
-const namesOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((name) => name.trim())
-    .filter(Boolean);
-
 /** Where the grant holds. */
 export function clustersOfDraft({ where, labels, cluster }: GrantScope): ClustersField {
   if (where === 'all') return { all: true };
-  return where === 'cluster' ? { names: namesOf(cluster) } : clustersOf(labels);
+  return where === 'cluster' ? { names: commaList(cluster) } : clustersOf(labels);
 }
 
 /** The objects of a grant, in the order in which they are created. */
@@ -122,4 +118,4 @@ function nameOf(draft: GrantDraft): string {
 
 /** The path at which an object is created. */
 export const collectionOf = ({ apiVersion, kind, metadata: { namespace } }: GrantObject): string =>
-  `/apis/${apiVersion}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${kind.toLowerCase()}s`;
+  collectionPath(apiVersion, kind, namespace);

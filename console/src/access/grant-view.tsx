@@ -22,7 +22,6 @@ export function GrantView() {
   const [draft, setDraft] = useState(NEW_GRANT);
   const [done, setDone] = useState('');
   const change = (part: Partial<GrantDraft>): void => {
-    form.clearProblem();
     setDone('');
     setDraft((old) => ({ ...old, ...part }));
   };
@@ -54,6 +53,7 @@ export function GrantView() {
             title="Dry run at the server"
             refusal={form.refusal}
             missing={missing}
+            warnings={done === '' ? form.warnings : []}
             isLoading={done === '' && !form.isCurrent}
           >
             {done === '' ? <GrantEffect draft={draft} /> : <p className="allowed">{done}</p>}
@@ -91,10 +91,7 @@ function GrantFields({ draft, onChange }: GrantFieldsProps) {
         <SelectField
           label="To"
           value={draft.subjectKind}
-          options={[
-            ['Group', 'Group'],
-            ['User', 'User'],
-          ]}
+          options={{ Group: 'Group', User: 'User' }}
           onChange={(kind) => onChange({ subjectKind: kind as GrantDraft['subjectKind'] })}
         />
         <TextField

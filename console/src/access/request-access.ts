@@ -1,32 +1,18 @@
 import { shellWord } from '../../../src/lib/shell-word.ts';
 import { linkTo } from '../router.ts';
-import type { AccessRequest } from './access-review.ts';
+import { type AccessRequest, isIssuingPass } from './access-review.ts';
 
 /** The form that asks for this access, filled in; undefined for access that the form cannot ask for. */
-export function requestLink({
-  cluster,
-  verb,
-  resource,
-  subresource,
-  namespace,
-  name,
-}: AccessRequest): string | undefined {
+export function requestLink(request: AccessRequest): string | undefined {
+  const { cluster, namespace, name } = request;
   if (cluster === undefined) return linkTo('requests', { cluster: name ?? '', account: '' });
-  if (verb !== 'create' || resource !== 'serviceaccounts' || subresource !== 'token') return undefined;
-  if (namespace === undefined || name === undefined) return undefined;
+  if (!isIssuingPass(request) || namespace === undefined || name === undefined) return undefined;
   return linkTo('requests', { cluster, account: `${namespace}/${name}` });
 }
 
 /** The command that asks for this access. */
-export function requestCommand({
-  cluster,
-  verb,
-  group,
-  resource,
-  subresource,
-  namespace,
-  name,
-}: AccessRequest): string {
+export function requestCommand({ cluster, verb, group, resource, ...object }: AccessRequest): string {
+  const { subresource, namespace, name } = object;
   const type = group === '' ? resource : `${resource}.${group}`;
   const words = [
     ...[verb, type, ...(name === undefined ? [] : [name])],

@@ -18,11 +18,7 @@ export function ScopeFields({ scope, onChange }: ScopeFieldsProps) {
       <Segments
         legend="Where"
         value={scope.where}
-        options={[
-          ['labels', 'By label'],
-          ['cluster', 'By name'],
-          ['all', 'All clusters'],
-        ]}
+        options={{ labels: 'By label', cluster: 'By name', all: 'All clusters' }}
         onChange={(where) => onChange({ where })}
       />
       {scope.where === 'labels' && (

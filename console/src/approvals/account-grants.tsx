@@ -1,15 +1,17 @@
 import { accountUserName } from '../../../src/api/caller.ts';
 import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
-import { type Client, isStatus } from '../../../src/client/index.ts';
+import type { Client } from '../../../src/client/index.ts';
 import { Loaded } from '../components/loaded.tsx';
+import { unless } from '../error-message.ts';
 import { bindingText } from '../grants/grant-changes.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
+import type { AccountRef } from '../pass/pass-request.ts';
 
 interface AccountGrantsProps {
   readonly cluster: string;
-  readonly account: { readonly namespace: string; readonly name: string };
+  readonly account: AccountRef;
 }
 
 /** MC-93: what the account may do, as far as Clusterpass knows. Inside the cluster its own RBAC decides. */
@@ -41,21 +43,14 @@ export function AccountGrants({ cluster, account }: AccountGrantsProps) {
 }
 
 /** Who may decide about passes need not be allowed to read bindings. */
-export async function readGrants(client: Client, cluster: string, account: AccountGrantsProps['account']) {
-  try {
-    const { grants = [], incomplete = false } = await reviewClusterGrants(client, cluster);
-    return { grants: grantsTo(account, grants), incomplete };
-  } catch (error) {
-    if (!isStatus(error, 403)) throw error;
-    return { grants: [], incomplete: true };
-  }
+export async function readGrants(client: Client, cluster: string, account: AccountRef) {
+  const review = await reviewClusterGrants(client, cluster).catch(unless(403));
+  const { grants = [], incomplete = review === undefined } = review ?? {};
+  return { grants: grantsTo(account, grants), incomplete };
 }
 
 /** The bindings of a cluster that name the account, or a group that it is in there. */
-export function grantsTo(
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-  grants: readonly ClusterGrant[],
-): ClusterGrant[] {
+export function grantsTo({ namespace, name }: AccountRef, grants: readonly ClusterGrant[]): ClusterGrant[] {
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
   const isAccount = (subject: ClusterGrant['subjects'][number]): boolean => {
     if (subject.kind === 'Group') return groups.includes(subject.name);

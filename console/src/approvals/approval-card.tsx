@@ -2,7 +2,7 @@ import { useId } from 'react';
 import { previewRows } from '../../../src/api/kinds/approval.ts';
 import { visibleName } from '../../../src/lib/text.ts';
 import { CodeBlock } from '../components/code-block.tsx';
-import { type Detail, DetailList } from '../components/section.tsx';
+import { DetailList, type Details } from '../components/section.tsx';
 import { Age, Remaining } from '../components/time.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
@@ -93,7 +93,7 @@ export function ApprovalCard({ approval, onDecided }: ApprovalCardProps) {
 }
 
 /** The texts are those of others. What the client calls itself is not verified. */
-function detailsOf({ resource, metadata: { name }, spec, status = {} }: Approval): Detail[] {
+function detailsOf({ resource, metadata: { name }, spec, status = {} }: Approval): Details {
   const { requestedBy, client, purpose = '', audiences } = spec;
   const isPass = resource === 'passes';
   const ofPass = [
@@ -105,8 +105,8 @@ function detailsOf({ resource, metadata: { name }, spec, status = {} }: Approval
     ['Tokens issued', String(status.tokens?.length ?? 0)],
   ] as const;
   const details = [...(isPass ? ofPass : []), ...previewRows(spec, status)].flatMap(([title, text]) =>
-    text === undefined ? [] : [{ name: title, value: <span className="wrap-anywhere">{visibleName(text)}</span> }],
+    text === undefined ? [] : [[title, visibleName(text)] as const],
   );
   const href = hrefOf({ page: isPass ? 'pass' : 'request', name });
-  return [...details, { name: isPass ? 'Handle' : 'Request', value: <a href={href}>{name}</a> }];
+  return { ...Object.fromEntries(details), [isPass ? 'Handle' : 'Request']: <a href={href}>{name}</a> };
 }

@@ -1,10 +1,10 @@
 import { memo, useState } from 'react';
+import { countOf } from '../components/count.ts';
 import { Loaded } from '../components/loaded.tsx';
 import { Segments } from '../components/text-field.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
-import { useNow } from '../hooks/use-now.ts';
-import { type Query, useQuery, useRefresh } from '../hooks/use-query.ts';
+import { type Query, useQuery, useRounds } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { linkTo } from '../router.ts';
 import { ApprovalCard } from './approval-card.tsx';
@@ -12,13 +12,13 @@ import { type Approval, getApproval, isCurrent, listApprovals, type Resource } f
 import { RequestForm } from './request-form.tsx';
 
 const INTERVAL_MS = 10_000;
+/** Each card asks the server what an approval would do. */
+const MOST_AT_ONCE = 20;
 
 /** Asks again at an interval, and after a decision. */
 function useApprovals<T>(key: string, read: () => Promise<T>): Query<T> {
   const { requests } = useSession();
-  const { generation } = useRefresh();
-  const round = Math.floor(useNow(INTERVAL_MS) / INTERVAL_MS);
-  return useQuery(key, read, generation + requests.version + round);
+  return useQuery(key, read, useRounds(INTERVAL_MS) + requests.version);
 }
 
 interface CardsProps {
@@ -30,6 +30,8 @@ interface CardsProps {
 function Cards({ query, approvals }: CardsProps) {
   const { requests } = useSession();
   const [outcome, setOutcome] = useState('');
+  const [most, setMost] = useState(MOST_AT_ONCE);
+  const shown = approvals.slice(0, most);
   const focused = useFocusAfterChange<HTMLParagraphElement>(outcome);
   const onDecided = (text: string): void => {
     setOutcome(text);
@@ -47,11 +49,16 @@ function Cards({ query, approvals }: CardsProps) {
       </p>
       <Loaded query={query}>
         {() =>
-          approvals.map((each) => (
+          shown.map((each) => (
             <ApprovalCard key={`${each.resource} ${each.metadata.name}`} approval={each} onDecided={onDecided} />
           ))
         }
       </Loaded>
+      {approvals.length > most && (
+        <button type="button" className="button" onClick={() => setMost(most + MOST_AT_ONCE)}>
+          Show more of {countOf(approvals.length, 'request')}
+        </button>
+      )}
     </>
   );
 }
@@ -71,10 +78,7 @@ export const ApprovalsPage = memo(function ApprovalsPage({ query: fieldsText }: 
         <Segments
           legend="Which requests"
           value={showsAll ? 'all' : 'open'}
-          options={[
-            ['open', 'Open'],
-            ['all', 'All'],
-          ]}
+          options={{ open: 'Open', all: 'All' }}
           onChange={(value) => fields.set({ show: value === 'all' ? 'all' : '' })}
         />
       </header>

@@ -4,6 +4,7 @@ import type { PassSpec, PassStatus } from '../../../src/api/kinds/pass-spec.ts';
 import { namePart } from '../../../src/api/name-part.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
+import { createObject, patchObject } from '../write-object.ts';
 import type { Decision } from './decision-form.tsx';
 
 /** What a person or an agent asks for, and people decide: access, or a pass. */
@@ -108,14 +109,11 @@ export function accessOf({ resource, spec }: Pick<Approval, 'resource' | 'spec'>
 
 /** The server names it: the name of the requester and a random part. */
 export async function createRequest(client: Client, username: string, spec: AccessRequestSpec): Promise<string> {
-  const { value } = await client.request<Approval>('POST', pathOf('accessrequests'), {
-    query: { fieldManager: 'clusterpass-console' },
-    body: {
-      apiVersion: 'clusterpass.dev/v1alpha1',
-      kind: 'AccessRequest',
-      metadata: { generateName: `${namePart(username) || 'request'}-` },
-      spec,
-    },
+  const { value } = await createObject<Approval>(client, pathOf('accessrequests'), {
+    apiVersion: 'clusterpass.dev/v1alpha1',
+    kind: 'AccessRequest',
+    metadata: { generateName: `${namePart(username) || 'request'}-` },
+    spec,
   });
   return value.metadata.name;
 }
@@ -127,12 +125,7 @@ export async function decide(
   type: Decision,
   message: string,
 ): Promise<void> {
-  await client.request('PATCH', `${pathOf(resource, name)}/approval`, {
-    query: { fieldManager: 'clusterpass-console' },
-    body: {
-      metadata: { uid },
-      status: { conditions: [{ type, status: 'True', ...(message === '' ? {} : { message }) }] },
-    },
-    contentType: 'application/merge-patch+json',
-  });
+  const condition = { type, status: 'True', ...(message === '' ? {} : { message }) };
+  const decided = { metadata: { uid }, status: { conditions: [condition] } };
+  await patchObject(client, `${pathOf(resource, name)}/approval`, decided);
 }

@@ -32,18 +32,14 @@ function useIsDenied(cluster: string, namespace: string): boolean {
   return isCurrent && query.status === 'loaded' && query.value?.allowed === false;
 }
 
-const PASSES = [
-  ['account', 'Passes of a service account'],
-  ['me', 'Passes as me'],
-  ['none', 'No passes'],
-] as const;
+const PASSES = { account: 'Passes of a service account', me: 'Passes as me', none: 'No passes' };
 
 /** Asks to see a cluster, and for passes of it. */
 export function RequestForm({ fields, onCreated }: RequestFormProps) {
   const { client, username, settings } = useSession();
   const [cluster, setCluster] = useState(fields.get('cluster'));
   const [account, setAccount] = useState(fields.get('account'));
-  const [passes, setPasses] = useState<(typeof PASSES)[number][0]>(account === '' ? 'none' : 'account');
+  const [passes, setPasses] = useState<keyof typeof PASSES>(account === '' ? 'none' : 'account');
   const [reason, setReason] = useState('');
   const [seconds, setSeconds] = useState(String(Math.min(3_600, settings.maxRequestSeconds)));
   const { busy, failure, run } = useAction();

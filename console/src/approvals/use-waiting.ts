@@ -1,5 +1,4 @@
-import { useNow } from '../hooks/use-now.ts';
-import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { useQuery, useRounds } from '../hooks/use-query.ts';
 import type { SessionParts } from '../hooks/use-session.ts';
 import { CLUSTERPASS } from '../permissions/permissions.ts';
 import { countWaiting, RESOURCES } from './approvals.ts';
@@ -14,10 +13,9 @@ export function useWaiting(
   { client, username, permissions: { can } }: Pick<SessionParts, 'client' | 'username' | 'permissions'>,
   version: number,
 ): number | undefined {
-  const { generation } = useRefresh();
-  const round = Math.floor(useNow(INTERVAL_MS) / INTERVAL_MS);
+  const round = useRounds(INTERVAL_MS);
   // A user who lists all of them and may not decide is an auditor.
   const decided = RESOURCES.filter((each) => can('approve', CLUSTERPASS, each) || !can('list', CLUSTERPASS, each));
-  const query = useQuery(decided.join(), () => countWaiting(client, username, decided), generation + version + round);
+  const query = useQuery(decided.join(), () => countWaiting(client, username, decided), version + round);
   return query.status === 'loaded' ? query.value : undefined;
 }

@@ -1,8 +1,7 @@
 import { memo } from 'react';
 import { Problem } from '../components/problem.tsx';
-import { FilterField, suggestionsOf } from '../components/text-field.tsx';
+import { ClusterFilter, FilterField, suggestionsOf } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
-import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { useFields } from '../hooks/use-fields.ts';
 import { EventTable } from './event-table.tsx';
 import { useEventFeed } from './use-event-feed.ts';
@@ -32,29 +31,19 @@ export const AuditPage = memo(function AuditPage({ query }: { readonly query: st
       <header className="page-head">
         <h1>Audit</h1>
         <p className="muted">
-          {feed.isIncomplete ? (
-            `The newest ${feed.events.length} events that match. Older ones are in the audit log.`
-          ) : (
+          {feed.isIncomplete
+            ? `The newest ${feed.events.length} events that match`
+            : 'The events in the memory of the server'}
+          {!feed.isIncomplete && feed.since !== '' && (
             <>
-              The events in the memory of the server
-              {feed.since !== '' && (
-                <>
-                  , which reaches back to <Time at={feed.since} />
-                </>
-              )}
-              . Older ones are in the audit log.
+              , which reaches back to <Time at={feed.since} />
             </>
           )}
+          . Older ones are in the audit log.
         </p>
       </header>
       <search className="filter-row">
-        <FilterField
-          label="Cluster"
-          placeholder="Whole name"
-          value={fields.get('cluster')}
-          suggestions={useClusterNames()}
-          onChange={(cluster) => fields.set({ cluster })}
-        />
+        <ClusterFilter fields={fields} />
         <FilterField
           label="User"
           placeholder="Whole name"

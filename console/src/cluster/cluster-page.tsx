@@ -13,7 +13,7 @@ import { PassSection } from '../pass/pass-section.tsx';
 import { CLUSTERPASS, CLUSTERS } from '../permissions/permissions.ts';
 import { PermissionsNotice } from '../permissions/permissions-notice.tsx';
 import { usePermissions } from '../permissions/use-permissions.ts';
-import { hrefOf, linkTo } from '../router.ts';
+import { linkTo } from '../router.ts';
 import { AccessSection } from './access-section.tsx';
 import { AdminSection } from './admin-section.tsx';
 import { detailsOf } from './cluster-details.ts';
@@ -69,7 +69,8 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
         {row.isTerminating && <p>Terminating</p>}
         {row.readiness === 'not-ready' && <p className="problem wrap-anywhere">{causeOf(cluster)}</p>}
         <p className="muted">{[row.type, row.version].filter(Boolean).join(' ')}</p>
-        <ul className="chips" aria-label="Labels">
+        {/* Keyboard users must be able to scroll many. */}
+        <ul className="chips" aria-label="Labels" tabIndex={row.labelTexts.length > 5 ? 0 : undefined}>
           {row.labelTexts.map((label) => (
             <li key={label} className="chip static mono">
               {label}
@@ -134,7 +135,7 @@ const ClusterNotFound = ({ name, mayAsk }: { readonly name: string; readonly may
         Ask for access
       </a>
     )}
-    <a className="button" href={hrefOf({ page: 'can-i', cluster: name, account: '' })}>
+    <a className="button" href={linkTo('can-i', { cluster: name })}>
       Which permission do I need?
     </a>
   </EmptyState>

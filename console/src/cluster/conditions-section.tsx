@@ -62,13 +62,8 @@ export function ConditionsSection({ conditions, transitions, createdAt }: Condit
                 <p className="muted">{visibleName(condition.message ?? '')}</p>
               </div>
               <p className="muted end">
-                {condition.lastHeartbeatTime === undefined ? (
-                  'no heartbeat'
-                ) : (
-                  <>
-                    last heartbeat <Age at={condition.lastHeartbeatTime} />
-                  </>
-                )}
+                {condition.lastHeartbeatTime === undefined ? 'no heartbeat' : 'last heartbeat '}
+                {condition.lastHeartbeatTime !== undefined && <Age at={condition.lastHeartbeatTime} />}
               </p>
             </li>
           ))}

@@ -6,6 +6,7 @@ import { useAction } from '../hooks/use-action.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
+import { patchObject } from '../write-object.ts';
 import { clusterPath } from './cluster-path.ts';
 import { confirmation, waitingChange } from './waiting-change.ts';
 
@@ -31,17 +32,9 @@ export function ConfirmSection({ name, resourceVersion, mayConfirm }: ConfirmSec
   const confirm = (): Promise<void> =>
     run(async () => {
       const value = await confirmation(cluster, client.productName);
-      await client.request('PATCH', path, {
-        query: { fieldManager: 'clusterpass-console' },
-        // With the version that was shown: the patch fails if the cluster has changed since.
-        body: {
-          metadata: {
-            resourceVersion: cluster.metadata.resourceVersion,
-            annotations: { 'clusterpass.dev/confirmed-endpoint': value },
-          },
-        },
-        contentType: 'application/merge-patch+json',
-      });
+      const annotations = { 'clusterpass.dev/confirmed-endpoint': value };
+      // With the version that was shown: the patch fails if the cluster has changed since.
+      await patchObject(client, path, { metadata: { resourceVersion: cluster.metadata.resourceVersion, annotations } });
     });
   return (
     <Section title="Changed endpoints wait for confirmation">
@@ -86,6 +79,6 @@ const EndpointCard = ({ title, endpoints }: { title: string; endpoints: ApiEndpo
         </li>
       ))}
     </ul>
-    <DetailList details={[{ name: 'CA', value: <CaFingerprints caBundle={endpoints.caBundle} /> }]} />
+    <DetailList details={{ CA: <CaFingerprints caBundle={endpoints.caBundle} /> }} />
   </div>
 );

@@ -19,16 +19,13 @@ export function ConnectorSection({ name }: { name: string }) {
   return (
     <Section title="Connector">
       <DetailList
-        details={[
-          { name: 'Version', value: version ?? 'unknown' },
-          { name: 'Connected since', value: <Time at={connectedSince ?? ''} /> },
-          { name: 'Last order', value: <Age at={lastOrderTime ?? ''} /> },
-          {
-            name: 'Issues',
-            value: [...issued, ...people.map((group) => `people of ${group}`)].join(', ') || 'nothing',
-          },
-          { name: 'Revocation', value: revocable ? 'within ten seconds' : 'none' },
-        ]}
+        details={{
+          Version: version ?? 'unknown',
+          'Connected since': <Time at={connectedSince ?? ''} />,
+          'Last order': <Age at={lastOrderTime ?? ''} />,
+          Issues: [...issued, ...people.map((group) => `people of ${group}`)].join(', ') || 'nothing',
+          Revocation: revocable ? 'within ten seconds' : 'none',
+        }}
       />
     </Section>
   );

@@ -29,7 +29,7 @@ export function EndpointsSection({ details }: { details: ClusterDetails }) {
       ) : (
         <p className="muted">This cluster has no endpoints yet.</p>
       )}
-      <DetailList details={[{ name: 'CA fingerprint', value: <CaFingerprints caBundle={caBundle} /> }]} />
+      <DetailList details={{ 'CA fingerprint': <CaFingerprints caBundle={caBundle} /> }} />
     </Section>
   );
 }
@@ -39,11 +39,11 @@ export function PassesSection({ details: { issuer, audience, maxSeconds } }: { d
   return (
     <Section title="Passes">
       <DetailList
-        details={[
-          { name: 'Issuer', value: <span className="mono wrap-anywhere">{issuer || 'unknown'}</span> },
-          { name: 'Default audience', value: <span className="mono wrap-anywhere">{audience || 'unknown'}</span> },
-          { name: 'Maximum lifetime', value: formatDuration(maxSeconds) },
-        ]}
+        details={{
+          Issuer: <span className="mono wrap-anywhere">{issuer || 'unknown'}</span>,
+          'Default audience': <span className="mono wrap-anywhere">{audience || 'unknown'}</span>,
+          'Maximum lifetime': formatDuration(maxSeconds),
+        }}
       />
     </Section>
   );

@@ -4,7 +4,8 @@ import { Problem } from '../components/problem.tsx';
 import { TextField } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { deleteCluster } from './delete-cluster.ts';
+import { deleteObject } from '../write-object.ts';
+import { clusterPath } from './cluster-path.ts';
 
 interface RemoveClusterProps {
   readonly name: string;
@@ -22,7 +23,7 @@ export function RemoveCluster({ name, uid, onRemoving, onCancel }: RemoveCluster
   const remove = async (): Promise<void> => {
     if (typed !== name) return;
     await run(async () => {
-      await deleteCluster(client, { name, uid });
+      await deleteObject(client, clusterPath(name), uid);
       onRemoving();
     });
   };

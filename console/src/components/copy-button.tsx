@@ -3,7 +3,7 @@ import { CheckIcon, CopyIcon } from './icons.tsx';
 
 const FEEDBACK_MS = 2_000;
 
-interface CopyButtonProps {
+export interface CopyButtonProps {
   readonly text: string;
   /** What is copied, for screen readers. */
   readonly label: string;

@@ -11,7 +11,7 @@ export interface Column<Row> {
   readonly head?: ReactNode;
 }
 
-interface ListTableProps<Row> {
+export interface ListTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { Warnings } from './problem.tsx';
 
 interface PreviewProps {
   readonly title: string;
@@ -8,6 +9,8 @@ interface PreviewProps {
   readonly help?: ReactNode;
   /** What has to be entered first. Default: nothing. */
   readonly missing?: string;
+  /** Shown with what the server would do. */
+  readonly warnings?: readonly string[];
   readonly isLoading: boolean;
   /** What the server would do. */
   readonly children: ReactNode;
@@ -21,7 +24,7 @@ export const Preview = (props: PreviewProps) => (
   </div>
 );
 
-function PreviewContent({ refusal, help, missing = '', isLoading, children }: PreviewProps) {
+function PreviewContent({ refusal, help, missing = '', warnings = [], isLoading, children }: PreviewProps) {
   if (refusal !== '') {
     return (
       <>
@@ -31,5 +34,11 @@ function PreviewContent({ refusal, help, missing = '', isLoading, children }: Pr
     );
   }
   if (missing !== '') return <p className="muted">{missing}</p>;
-  return isLoading ? <p className="muted">Loading…</p> : children;
+  if (isLoading) return <p className="muted">Loading…</p>;
+  return (
+    <>
+      {children}
+      <Warnings texts={warnings} />
+    </>
+  );
 }

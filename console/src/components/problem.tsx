@@ -5,3 +5,11 @@ export const Problem = ({ text }: { readonly text: string }) =>
       {text}
     </p>
   );
+
+/** What the server warns of. */
+export const Warnings = ({ texts }: { readonly texts: readonly string[] }) =>
+  texts.map((text) => (
+    <p key={text} className="warning wrap-anywhere">
+      {text}
+    </p>
+  ));

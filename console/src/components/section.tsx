@@ -27,15 +27,13 @@ export function Section({ title, action, focusRef, children }: SectionProps) {
   );
 }
 
-export interface Detail {
-  readonly name: string;
-  readonly value: ReactNode;
-}
+/** By name. */
+export type Details = Readonly<Record<string, ReactNode>>;
 
-export function DetailList({ details }: { details: readonly Detail[] }) {
+export function DetailList({ details }: { details: Details }) {
   return (
     <dl className="detail-list">
-      {details.map(({ name, value }) => (
+      {Object.entries(details).map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

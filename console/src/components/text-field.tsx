@@ -1,4 +1,6 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { useClusterNames } from '../hooks/use-cluster-names.ts';
+import type { Fields } from '../hooks/use-fields.ts';
 import { FieldProblem, useFieldProblem } from './form.tsx';
 
 interface TextFieldProps {
@@ -7,8 +9,8 @@ interface TextFieldProps {
   readonly onChange: (value: string) => void;
   readonly required?: boolean;
   readonly placeholder?: string;
-  /** Values to choose from; others can be typed. */
-  readonly suggestions?: readonly string[];
+  /** Values to choose from, for what has been typed; others can be typed. */
+  readonly suggestions?: (typed: string) => readonly string[];
   readonly hint?: ReactNode;
   /** A part of its path in the object that the server checks. */
   readonly field?: string;
@@ -18,29 +20,20 @@ interface TextFieldProps {
   readonly keepsSpaces?: boolean;
 }
 
+/** Names are no words of a language. */
+export const NO_HELP = { spellCheck: false, autoComplete: 'off', autoCapitalize: 'off' } as const;
+
 /** A labelled field for names, which have no spaces around them. */
 export function TextField(props: TextFieldProps) {
-  const {
-    label,
-    value,
-    onChange,
-    required = false,
-    placeholder,
-    suggestions,
-    hint,
-    rows,
-    field,
-    keepsSpaces = false,
-  } = props;
+  const { label, value, onChange, suggestions, hint, rows, field } = props;
+  const { required = false, placeholder, keepsSpaces = false } = props;
   const id = useId();
   const shared = {
     id,
     value,
     required,
     placeholder,
-    spellCheck: false,
-    autoComplete: 'off',
-    autoCapitalize: 'off',
+    ...NO_HELP,
     'aria-invalid': useFieldProblem(field) !== '',
     'aria-describedby': `${id}hint`,
   };
@@ -63,7 +56,7 @@ export function TextField(props: TextFieldProps) {
       )}
       {suggestions !== undefined && (
         <datalist id={`${id}list`}>
-          {suggestions.map((each) => (
+          {suggestions(value).map((each) => (
             <option key={each} value={each} />
           ))}
         </datalist>
@@ -103,14 +96,31 @@ export function FilterField({ value, onChange, ...props }: Omit<TextFieldProps, 
   return <TextField {...props} value={draft} onChange={setDraft} />;
 }
 
-/** What a filter offers from the rows that are shown. */
-export const suggestionsOf = (values: readonly string[]): readonly string[] =>
+/** What a field offers from these values, e.g. those of the rows that are shown. */
+export const suggestionsOf = (values: readonly string[]) => () =>
   [...new Set(values)].filter((value) => value !== '').sort();
+
+/** The filter by cluster of a page. */
+export const ClusterFilter = ({ fields, label = 'Cluster' }: { readonly fields: Fields; readonly label?: string }) => (
+  <FilterField
+    label={label}
+    placeholder="Whole name"
+    value={fields.get('cluster')}
+    suggestions={useClusterNames()}
+    onChange={(cluster) => fields.set({ cluster })}
+  />
+);
+
+/** Values and their texts. Of values that may be numbers, a record would not keep the order. */
+type Options<T extends string> = readonly (readonly [value: T, text: string])[] | Readonly<Record<T, string>>;
+
+const pairsOf = <T extends string>(options: Options<T>): readonly (readonly [T, string])[] =>
+  Array.isArray(options) ? options : (Object.entries(options) as [T, string][]);
 
 interface SelectFieldProps {
   readonly label: string;
   readonly value: string;
-  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly options: Options<string>;
   readonly onChange: (value: string) => void;
   /** The user is about to open the list. */
   readonly onFocus?: () => void;
@@ -122,7 +132,7 @@ export function SelectField({ label, value, options, onChange, onFocus }: Select
     <div className="field">
       <label htmlFor={id}>{label}</label>
       <select id={id} value={value} onFocus={onFocus} onChange={(event) => onChange(event.target.value)}>
-        {options.map(([each, text]) => (
+        {pairsOf(options).map(([each, text]) => (
           <option key={each} value={each}>
             {text}
           </option>
@@ -135,7 +145,7 @@ export function SelectField({ label, value, options, onChange, onFocus }: Select
 interface SegmentsProps<T extends string> {
   readonly legend: string;
   readonly value: T;
-  readonly options: readonly (readonly [value: T, text: string])[];
+  readonly options: Options<T>;
   readonly onChange: (value: T) => void;
 }
 
@@ -145,7 +155,7 @@ export function Segments<T extends string>({ legend, value, options, onChange }:
   return (
     <fieldset className="segments">
       <legend className="visually-hidden">{legend}</legend>
-      {options.map(([each, text]) => (
+      {pairsOf(options).map(([each, text]) => (
         <label key={each}>
           <input type="radio" name={name} checked={value === each} onChange={() => onChange(each)} />
           <span>{text}</span>

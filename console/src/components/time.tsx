@@ -39,13 +39,15 @@ const millisecondsOf = (at: number | string): number => new Date(at).getTime();
 
 const isoOf = (at: number): string | undefined => (Number.isNaN(at) ? undefined : new Date(at).toISOString());
 
+const Moment = ({ time, text, title }: { time: number; text: string; title: string | undefined }) => (
+  <time dateTime={isoOf(time)} title={title}>
+    {Number.isNaN(time) ? 'unknown' : text}
+  </time>
+);
+
 export function Time({ at }: MomentProps) {
   const time = millisecondsOf(at);
-  return (
-    <time dateTime={isoOf(time)} title={isoOf(time)}>
-      {formatTime(time)}
-    </time>
-  );
+  return <Moment time={time} title={isoOf(time)} text={formatTime(time)} />;
 }
 
 const REFRESH_MS = 10_000;
@@ -54,22 +56,19 @@ const REFRESH_MS = 10_000;
 export function Age({ at }: MomentProps) {
   const now = useNow(REFRESH_MS);
   const time = millisecondsOf(at);
-  return (
-    <time dateTime={isoOf(time)} title={formatTime(time)}>
-      {/* The clock of the server can be ahead of this one. */}
-      {Number.isNaN(time) ? 'unknown' : `${humanAge(Math.min(time, now), now)} ago`}
-    </time>
-  );
+  // The clock of the server can be ahead of this one.
+  return <Moment time={time} title={formatTime(time)} text={`${humanAge(Math.min(time, now), now)} ago`} />;
 }
 
 /** How long it is until then, `in 46d`. */
 export function Remaining({ at }: MomentProps) {
   const now = useNow(REFRESH_MS);
   const time = millisecondsOf(at);
-  const text = Number.isNaN(time) ? 'unknown' : time <= now ? 'expired' : `in ${humanAge(now - (time - now), now)}`;
   return (
-    <time dateTime={isoOf(time)} title={formatTime(time)}>
-      {text}
-    </time>
+    <Moment
+      time={time}
+      title={formatTime(time)}
+      text={time <= now ? 'expired' : `in ${humanAge(now - (time - now), now)}`}
+    />
   );
 }

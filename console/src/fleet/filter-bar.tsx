@@ -1,5 +1,7 @@
 import { memo, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react';
+import { countOf } from '../components/count.ts';
 import { CloseIcon, SearchIcon } from '../components/icons.tsx';
+import { NO_HELP } from '../components/text-field.tsx';
 import { useSession } from '../hooks/use-session.ts';
 import { linkTo } from '../router.ts';
 import { READINESS, READINESS_NAMES, type Readiness } from './cluster-row.ts';
@@ -79,8 +81,7 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
           id={`${id}search`}
           type="search"
           placeholder="Search name, label, version, endpoint"
-          spellCheck={false}
-          autoComplete="off"
+          {...NO_HELP}
           value={filter.search}
           onChange={(event) => onSearch(event.target.value)}
         />
@@ -106,7 +107,7 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
         {loading
           ? 'Loading…'
           : shown === total
-            ? `${total.toLocaleString()} ${total === 1 ? 'cluster' : 'clusters'}`
+            ? countOf(total, 'cluster')
             : `${shown.toLocaleString()} of ${total.toLocaleString()} clusters`}
       </p>
       <button type="button" className="button" aria-expanded={isExporting} onClick={() => onExport(!isExporting)}>
@@ -150,9 +151,7 @@ function LabelFilter({ chosen, onLabel }: LabelFilterProps) {
         aria-label="Filter by label"
         placeholder="Filter by label"
         list={`${id}labels`}
-        spellCheck={false}
-        autoComplete="off"
-        autoCapitalize="off"
+        {...NO_HELP}
         value={typed}
         onChange={({ target: { value }, nativeEvent }) => {
           // The user has chosen it from the list.

@@ -39,10 +39,7 @@ export function FleetKubeconfig({ rows }: { readonly rows: readonly ClusterRow[]
       <Segments
         legend="Whose passes kubectl uses"
         value={as}
-        options={[
-          ['me', 'As me'],
-          ['account', 'As an account'],
-        ]}
+        options={{ me: 'As me', account: 'As an account' }}
         onChange={setAs}
       />
       {as === 'account' && (

@@ -89,11 +89,9 @@ export class FleetStore {
     return this.#rows.get(name);
   }
 
-  /** At most `limit` names, in the order of the watch. */
-  names(limit: number): string[] {
-    const names: string[] = [];
-    for (const name of this.#rows.keys()) if (names.push(name) >= limit) break;
-    return names;
+  /** At most `limit` names that contain `part`, in the order of the watch. */
+  names(limit: number, part = ''): string[] {
+    return [...this.#rows.keys()].filter((name) => name.includes(part)).slice(0, limit);
   }
 
   transitionsOf(name: string): readonly Transition[] {

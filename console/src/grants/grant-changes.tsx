@@ -1,6 +1,7 @@
 import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
 import type { ClusterGrantReviewStatus } from '../../../src/client/fleet-reviews.ts';
 import { visibleName } from '../../../src/lib/text.ts';
+import { countOf } from '../components/count.ts';
 import type { Query } from '../hooks/use-query.ts';
 
 interface GrantChangesProps {
@@ -16,9 +17,7 @@ export function GrantChanges({ query, isNew = false }: GrantChangesProps) {
     return <p className="muted">What this changes for others cannot be shown: {query.message}</p>;
   }
   const { grants = [], incomplete = false, evaluationError = '' } = query.value ?? {};
-  const begins = grants.filter(({ change }) => change === 'Begins');
-  const ends = grants.filter(({ change }) => change === 'Ends');
-  const stays = grants.filter(({ change }) => change === '');
+  const { Begins: begins = [], Ends: ends = [], '': stays = [] } = Object.groupBy(grants, ({ change }) => change);
   return (
     <>
       {begins.length === 0 && ends.length === 0 && (
@@ -29,8 +28,7 @@ export function GrantChanges({ query, isNew = false }: GrantChangesProps) {
       {stays.length > 0 && (
         <details className="quiet-details">
           <summary>
-            {stays.length === 1 ? '1 binding holds' : `${stays.length} bindings hold`}{' '}
-            {isNew ? 'in every cluster' : 'before and after'}
+            {countOf(stays.length, 'binding holds', 'bindings hold')} {isNew ? 'in every cluster' : 'before and after'}
           </summary>
           <GrantGroup title="" grants={stays} kind="same" />
         </details>
@@ -50,8 +48,9 @@ function GrantGroup({ title, grants, kind }: GrantGroupProps) {
   if (grants.length === 0) return null;
   return (
     <div className={`grant-group grant-${kind}`}>
-      {title !== '' && <h3>{title}</h3>}
-      <ul>
+      {title !== '' && <h3>{`${title}: ${countOf(grants.length, 'binding')}`}</h3>}
+      {/* Keyboard users must be able to scroll a long one. */}
+      <ul tabIndex={grants.length > 5 ? 0 : undefined}>
         {grants.map((grant) => (
           <li key={`${grant.binding?.kind} ${grant.binding?.namespace} ${grant.binding?.name}`}>
             <strong className="wrap-anywhere">{grant.subjects.map(subjectText).join(', ')}</strong>{' '}
@@ -63,9 +62,15 @@ function GrantGroup({ title, grants, kind }: GrantGroupProps) {
   );
 }
 
+export interface BoundSubject {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
 /** `Group team-shop`, `ServiceAccount ci/builder`. */
-const subjectText = ({ kind, namespace, name }: ClusterGrant['subjects'][number]): string =>
-  `${kind} ${visibleName(namespace === undefined || namespace === '' ? name : `${namespace}/${name}`)}`;
+export const subjectText = ({ kind, namespace = '', name }: BoundSubject): string =>
+  `${kind} ${visibleName(namespace === '' ? name : `${namespace}/${name}`)}`;
 
 /** `ClusterRole clusterpass:viewer by demo-team-shop-view in the namespace shop`. */
 export function bindingText({ binding, role }: Pick<ClusterGrant, 'binding' | 'role'>): string {

@@ -7,7 +7,6 @@ export interface Action {
   /** Why it failed; `""` if it did not. */
   readonly problem: string;
   readonly failure: Failure;
-  readonly clearProblem: () => void;
   /** Does nothing while it is busy. */
   readonly run: (work: () => Promise<void>) => Promise<void>;
 }
@@ -15,11 +14,10 @@ export interface Action {
 export function useAction(initialProblem = ''): Action {
   const [busy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure>({ ...NO_FAILURE, message: initialProblem });
-  const clearProblem = (): void => setFailure(NO_FAILURE);
   const run = async (work: () => Promise<void>): Promise<void> => {
     if (busy) return;
     setBusy(true);
-    clearProblem();
+    setFailure(NO_FAILURE);
     try {
       await work();
     } catch (error) {
@@ -27,5 +25,5 @@ export function useAction(initialProblem = ''): Action {
     }
     setBusy(false);
   };
-  return { busy, problem: failure.message, failure, clearProblem, run };
+  return { busy, problem: failure.message, failure, run };
 }

@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { restOf } from '../components/form.tsx';
 import { NO_FAILURE } from '../error-message.ts';
 import { useAction } from './use-action.ts';
@@ -12,16 +13,30 @@ interface FormOptions<T> {
   readonly generation?: number;
 }
 
-/** A form that the server checks while it is filled in, and the action that sends it. */
-export function useCheckedForm<T>({ content, dryRun, fields, generation = 0 }: FormOptions<T>) {
+/**
+ * A form that the server checks while it is filled in, and the action that sends it. Why it failed is about what was
+ * sent, and goes with the next change.
+ */
+export function useCheckedForm<T extends { readonly warnings: readonly string[] }>({
+  content,
+  dryRun,
+  fields,
+  generation = 0,
+}: FormOptions<T>) {
   const action = useAction();
   const debounced = useDebouncedQuery(content, dryRun, generation);
   const { isCurrent, query } = debounced;
   const refused = content !== '' && query.status === 'failed' ? query : NO_FAILURE;
-  const failure = action.problem === '' ? refused : action.failure;
+  const [sent, setSent] = useState('');
+  const failure = action.problem === '' || sent !== content ? refused : action.failure;
   return {
     ...debounced,
-    ...action,
+    busy: action.busy,
+    run: (work: () => Promise<void>): Promise<void> => {
+      setSent(content);
+      return action.run(work);
+    },
+    warnings: query.status === 'loaded' ? (query.value?.warnings ?? []) : [],
     /** The server accepts what the form has now. */
     isAccepted: content !== '' && isCurrent && query.status === 'loaded',
     failure,

@@ -2,14 +2,14 @@ import { useMemo, useSyncExternalStore } from 'react';
 import { useSession } from './use-session.ts';
 
 /** More than a person chooses from. */
-const MAX_SUGGESTIONS = 500;
+const MAX_SUGGESTIONS = 50;
 
-/** Names of clusters to choose from. Renders the component again when a cluster is added or removed. */
-export function useClusterNames(): readonly string[] {
+/** Names of clusters that contain a text. Renders the component again when a cluster is added or removed. */
+export function useClusterNames(): (part: string) => readonly string[] {
   const { fleet } = useSession();
   const membership = useSyncExternalStore(fleet.subscribe, () => fleet.snapshot().membership);
   // biome-ignore lint/correctness/useExhaustiveDependencies: membership says when the names in the store change
-  return useMemo(() => fleet.names(MAX_SUGGESTIONS).sort(), [fleet, membership]);
+  return useMemo(() => (part) => fleet.names(MAX_SUGGESTIONS, part).sort(), [fleet, membership]);
 }
 
 /** Whether the watch has delivered all clusters. */

@@ -1,4 +1,4 @@
-import { useCallback, useMemo } from 'react';
+import { useMemo } from 'react';
 import { hrefOf, type QueryPage, replaceUrl } from '../router.ts';
 
 export interface Fields {
@@ -10,18 +10,18 @@ export interface Fields {
 
 /** The fields of a page that are kept in its URL: a reload, a bookmark and a link show the same. */
 export function useFields(page: QueryPage, query: string): Fields {
-  const parameters = useMemo(() => new URLSearchParams(query), [query]);
-  const get = useCallback((name: string) => parameters.get(name) ?? '', [parameters]);
-  const set = useCallback(
-    (changes: Readonly<Record<string, string>>) => {
-      const next = new URLSearchParams(parameters);
-      for (const [name, value] of Object.entries(changes)) {
-        if (value === '') next.delete(name);
-        else next.set(name, value);
-      }
-      replaceUrl(hrefOf({ page, query: next.toString() }));
-    },
-    [page, parameters],
-  );
-  return useMemo(() => ({ get, set }), [get, set]);
+  return useMemo(() => {
+    const parameters = new URLSearchParams(query);
+    return {
+      get: (name) => parameters.get(name) ?? '',
+      set: (changes) => {
+        const next = new URLSearchParams(parameters);
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === '') next.delete(name);
+          else next.set(name, value);
+        }
+        replaceUrl(hrefOf({ page, query: next.toString() }));
+      },
+    };
+  }, [page, query]);
 }

@@ -1,14 +1,8 @@
-import { useCallback, useSyncExternalStore } from 'react';
+import { useMemo, useSyncExternalStore } from 'react';
+import { eventsOf } from './browser-events.ts';
 
 /** Whether the page matches a media query. */
 export function useMedia(query: string): boolean {
-  const subscribe = useCallback(
-    (listener: () => void) => {
-      const media = matchMedia(query);
-      media.addEventListener('change', listener);
-      return () => media.removeEventListener('change', listener);
-    },
-    [query],
-  );
+  const subscribe = useMemo(() => eventsOf(matchMedia(query), 'change'), [query]);
   return useSyncExternalStore(subscribe, () => matchMedia(query).matches);
 }

@@ -1,7 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ConnectionError } from '../../../src/client/index.ts';
 import { type Failure, failureOf } from '../error-message.ts';
+import { eventsOf } from './browser-events.ts';
 import { useConnected, useReconnections } from './use-connected.tsx';
+import { useNow } from './use-now.ts';
 
 /** The state of a request to the server. */
 export type Query<T> =
@@ -40,6 +42,10 @@ export function useQuery<T>(key: string, load: (signal: AbortSignal) => Promise<
 const isLoaded = (state: { key: string; query: Query<unknown> }, key: string): boolean =>
   state.key === key && state.query.status === 'loaded';
 
+/** A `generation` for useQuery that also increases every `intervalMs`. */
+export const useRounds = (intervalMs: number): number =>
+  useRefresh().generation + Math.floor(useNow(intervalMs) / intervalMs);
+
 /** Limits the requests of a user who switches between windows. */
 const MIN_REFRESH_INTERVAL_MS = 2_000;
 
@@ -56,12 +62,7 @@ export function useRefresh(): { readonly generation: number; readonly refresh: (
     const refreshIfVisible = (): void => {
       if (document.visibilityState === 'visible') refresh();
     };
-    addEventListener('focus', refreshIfVisible);
-    document.addEventListener('visibilitychange', refreshIfVisible);
-    return () => {
-      removeEventListener('focus', refreshIfVisible);
-      document.removeEventListener('visibilitychange', refreshIfVisible);
-    };
+    return eventsOf(window, 'focus', 'visibilitychange')(refreshIfVisible);
   }, [refresh]);
   return { generation, refresh };
 }

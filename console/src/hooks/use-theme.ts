@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { attempt } from '../session/token-storage.ts';
 import { useMedia } from './use-media.ts';
 
 type Theme = 'light' | 'dark';
@@ -6,12 +7,8 @@ type Theme = 'light' | 'dark';
 const KEY = 'clusterpass.theme';
 
 function storedTheme(): Theme | undefined {
-  try {
-    const text = localStorage.getItem(KEY);
-    return text === 'light' || text === 'dark' ? text : undefined;
-  } catch {
-    return undefined;
-  }
+  const text = attempt(() => localStorage.getItem(KEY));
+  return text === 'light' || text === 'dark' ? text : undefined;
 }
 
 /** The theme that the user has chosen, or the theme of the operating system. */
@@ -24,11 +21,7 @@ export function useTheme(): { theme: Theme; toggle: () => void } {
   }, [chosen]);
   const toggle = (): void => {
     const next = theme === 'dark' ? 'light' : 'dark';
-    try {
-      localStorage.setItem(KEY, next);
-    } catch {
-      // Without storage the choice lasts until the page is closed.
-    }
+    attempt(() => localStorage.setItem(KEY, next));
     setChosen(next);
   };
   return { theme, toggle };

@@ -1,8 +1,7 @@
 import type { Client } from '../../../src/client/index.ts';
 import { Problem } from '../components/problem.tsx';
 import { DetailList, Section } from '../components/section.tsx';
-import { useNow } from '../hooks/use-now.ts';
-import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { useQuery, useRounds } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { type HealthFact, metricFacts, readinessFacts } from './health.ts';
 
@@ -23,8 +22,7 @@ async function readChecks(client: Client): Promise<HealthFact[]> {
 export function HealthSection() {
   const { client, permissions } = useSession();
   const readsMetrics = permissions.canGetPath('/metrics');
-  const { generation } = useRefresh();
-  const round = generation + Math.floor(useNow(INTERVAL_MS) / INTERVAL_MS);
+  const round = useRounds(INTERVAL_MS);
   const checks = useQuery('', () => readChecks(client), round);
   const metrics = useQuery(
     String(readsMetrics),
@@ -47,11 +45,8 @@ export function HealthSection() {
 }
 
 const Facts = ({ facts }: { facts: readonly HealthFact[] }) =>
-  facts.length === 0 ? null : (
-    <DetailList
-      details={facts.map(({ name, text, state }) => ({
-        name,
-        value: <span className={`fact fact-${state}`}>{text}</span>,
-      }))}
-    />
+  facts.length > 0 && (
+    <DetailList details={Object.fromEntries(facts.map((fact) => [fact.name, <Fact key={fact.name} {...fact} />]))} />
   );
+
+const Fact = ({ text, state }: HealthFact) => <span className={`fact fact-${state}`}>{text}</span>;

@@ -14,7 +14,7 @@ interface Issuer {
 }
 
 const COLUMNS: readonly Column<Issuer>[] = [
-  { title: 'Cluster', isHeader: true, cell: ({ cluster }) => cluster },
+  { title: 'Cluster', isHeader: true, className: 'wrap-anywhere', cell: ({ cluster }) => cluster },
   {
     title: 'Issuer',
     className: 'mono wrap-anywhere',

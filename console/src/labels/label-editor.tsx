@@ -9,6 +9,7 @@ import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { type LabelDraft, labelDrafts, labelProblem, labelsOf } from '../register/cluster-draft.ts';
+import { patchObject } from '../write-object.ts';
 import { LabelFields } from './label-fields.tsx';
 import { type Labels, labelPatch } from './label-patch.ts';
 
@@ -31,11 +32,7 @@ export function LabelEditor({ cluster, onDone }: LabelEditorProps) {
   const labels = labelsOf(drafts);
   const isChanged = !isSame(labels, base);
   const patch = (options: { readonly dryRun?: 'All' } = {}) =>
-    client.request('PATCH', clusterPath(name), {
-      query: { fieldManager: 'clusterpass-console', ...options },
-      body: labelPatch(base, labels),
-      contentType: 'application/json-patch+json',
-    });
+    patchObject(client, clusterPath(name), labelPatch(base, labels), options);
   const form = useCheckedForm({
     content: missing === '' && isChanged ? JSON.stringify(labels) : '',
     dryRun: () => patch({ dryRun: 'All' }),
@@ -58,17 +55,12 @@ export function LabelEditor({ cluster, onDone }: LabelEditorProps) {
     : form.refusal;
   return (
     <Form failure={form.failure} busy={form.busy} onSubmit={save}>
-      <LabelFields
-        labels={drafts}
-        onLabels={(next) => {
-          form.clearProblem();
-          setDrafts(next);
-        }}
-      />
+      <LabelFields labels={drafts} onLabels={setDrafts} />
       <Preview
         title="What this changes"
         refusal={refusal}
         missing={missing === '' && !isChanged ? 'Nothing is changed yet.' : missing}
+        warnings={form.warnings}
         isLoading={!form.isCurrent}
       >
         <GrantChanges query={effect} />

@@ -1,5 +1,6 @@
 import { FieldProblem } from '../components/form.tsx';
 import { CloseIcon } from '../components/icons.tsx';
+import { NO_HELP } from '../components/text-field.tsx';
 import type { LabelDraft } from '../register/cluster-draft.ts';
 
 interface LabelFieldsProps {
@@ -22,9 +23,7 @@ export function LabelFields({ labels, onLabels }: LabelFieldsProps) {
               value={label[part]}
               aria-label={`${part === 'key' ? 'Key' : 'Value'} of label ${index + 1}`}
               placeholder={part}
-              spellCheck={false}
-              autoComplete="off"
-              autoCapitalize="off"
+              {...NO_HELP}
               onChange={(event) => change(index, { [part]: event.target.value.trim() })}
             />
           ))}

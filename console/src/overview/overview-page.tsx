@@ -7,8 +7,7 @@ import { Loaded } from '../components/loaded.tsx';
 import { Section } from '../components/section.tsx';
 import { Time } from '../components/time.tsx';
 import { clustersHref } from '../fleet/filter-query.ts';
-import { useNow } from '../hooks/use-now.ts';
-import { useQuery, useRefresh } from '../hooks/use-query.ts';
+import { useQuery, useRounds } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { linkTo } from '../router.ts';
 import { History, type HistoryProps } from './history.tsx';
@@ -20,7 +19,7 @@ const SOON_MS = 60 * 86_400_000;
 /** The fleet as a whole, as the server counts it: no list of clusters is loaded. */
 export function OverviewPage() {
   const { client, watchFleet } = useSession();
-  const round = useRefresh().generation + Math.floor(useNow(INTERVAL_MS) / INTERVAL_MS);
+  const round = useRounds(INTERVAL_MS);
   const load = async (): Promise<Overview & { at: number }> => {
     try {
       return { ...(await client.request<Overview>('GET', OVERVIEW_PATH)).value, at: Date.now() };

@@ -1,5 +1,6 @@
-import { clusterPrefix, isStatus } from '../../../src/client/index.ts';
-import { SelectField, TextField } from '../components/text-field.tsx';
+import { clusterPrefix } from '../../../src/client/index.ts';
+import { SelectField, suggestionsOf, TextField } from '../components/text-field.tsx';
+import { unless } from '../error-message.ts';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import type { AccountRef, PassDraft } from './pass-request.ts';
@@ -17,11 +18,7 @@ interface ObjectList {
 
 const MAX_SUGGESTIONS = 200;
 
-const KINDS: readonly (readonly [PassDraft['boundKind'], string])[] = [
-  ['', 'None'],
-  ['Pod', 'Pod'],
-  ['Secret', 'Secret'],
-];
+const KINDS: Readonly<Record<PassDraft['boundKind'], string>> = { '': 'None', Pod: 'Pod', Secret: 'Secret' };
 
 /** The object that the pass is bound to: the pass becomes invalid when the object is deleted. */
 export function BoundFields({ cluster, account, draft, onChange }: BoundFieldsProps) {
@@ -32,16 +29,12 @@ export function BoundFields({ cluster, account, draft, onChange }: BoundFieldsPr
     if (boundKind === '' || namespace === '') return [];
     const resource = boundKind === 'Pod' ? 'pods' : 'secrets';
     const path = `${clusterPrefix(client, cluster)}/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
-    try {
-      const { value } = await client.request<ObjectList>('GET', path, { query: { limit: MAX_SUGGESTIONS } });
-      return value.items
-        .filter(({ spec }) => boundKind === 'Secret' || spec?.serviceAccountName === accountName)
-        .map(({ metadata }) => metadata.name);
-    } catch (error) {
-      // Without the permission to list, the user types the name.
-      if (isStatus(error, 403)) return [];
-      throw error;
-    }
+    const asked = client.request<ObjectList>('GET', path, { query: { limit: MAX_SUGGESTIONS } });
+    // Without the permission to list, the user types the name.
+    const { value } = (await asked.catch(unless(403))) ?? {};
+    return (value?.items ?? [])
+      .filter(({ spec }) => boundKind === 'Secret' || spec?.serviceAccountName === accountName)
+      .map(({ metadata }) => metadata.name);
   });
   const names = suggestions.status === 'loaded' ? suggestions.value : [];
   return (
@@ -57,7 +50,7 @@ export function BoundFields({ cluster, account, draft, onChange }: BoundFieldsPr
           label={`${boundKind} name`}
           field="spec.boundObjectRef"
           value={boundName}
-          suggestions={names}
+          suggestions={suggestionsOf(names)}
           onChange={(name) => onChange({ boundName: name })}
         />
       )}

@@ -7,7 +7,7 @@ import { SelectField, TextField } from '../components/text-field.tsx';
 import { Time } from '../components/time.tsx';
 import { useCheckedForm } from '../hooks/use-checked-form.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { hrefOf, linkTo } from '../router.ts';
+import { linkTo } from '../router.ts';
 import { AccountFields } from './account-fields.tsx';
 import { BoundFields } from './bound-fields.tsx';
 import { durationsUpTo, formatDuration } from './lifetime.ts';
@@ -31,8 +31,7 @@ interface PassFormProps {
 const FIELDS = ['spec.audiences', 'spec.boundObjectRef'];
 
 export function PassForm(props: PassFormProps) {
-  const { cluster, details, mayAsk, accounts, generation, onRefresh, account, onAccount, onEnterName, onIssued } =
-    props;
+  const { cluster, details, mayAsk, accounts, generation, onRefresh, account, onAccount, onEnterName } = props;
   const { client } = useSession();
   const accountText = `${account.namespace}/${account.name}`;
   // Clusterpass keeps no record of passes that a cluster signs itself.
@@ -42,10 +41,7 @@ export function PassForm(props: PassFormProps) {
     seconds: Math.min(NEW_DRAFT.seconds, details.maxSeconds),
     tracked: NEW_DRAFT.tracked && canTrack,
   });
-  const change = (part: Partial<PassDraft>): void => {
-    form.clearProblem();
-    setDraft((old) => ({ ...old, ...part }));
-  };
+  const change = (part: Partial<PassDraft>): void => setDraft((old) => ({ ...old, ...part }));
   const missing = missingInput(account, draft);
   const request = requestFor(cluster, account, draft);
   const form = useCheckedForm({
@@ -57,7 +53,7 @@ export function PassForm(props: PassFormProps) {
   const { busy, query } = form;
   const submit = async (): Promise<void> => {
     if (missing !== '') return;
-    await form.run(async () => onIssued(await client.createToken(request), draft.tracked));
+    await form.run(async () => props.onIssued(await client.createToken(request), draft.tracked));
   };
 
   return (
@@ -66,10 +62,7 @@ export function PassForm(props: PassFormProps) {
         accounts={accounts}
         account={account}
         onFocus={onRefresh}
-        onAccount={(next) => {
-          form.clearProblem();
-          onAccount(next);
-        }}
+        onAccount={onAccount}
         onEnterName={onEnterName}
       />
       <TextField
@@ -109,10 +102,11 @@ export function PassForm(props: PassFormProps) {
         help={
           <p className="actions">
             {mayAsk && <a href={linkTo('requests', { cluster, account: accountText })}>Ask for access</a>}
-            <a href={hrefOf({ page: 'can-i', cluster, account: accountText })}>Check my permissions</a>
+            <a href={linkTo('can-i', { cluster, account: accountText })}>Check my permissions</a>
           </p>
         }
         missing={missing}
+        warnings={form.warnings}
         isLoading={!form.isAccepted}
       >
         {query.status === 'loaded' && query.value !== undefined && <PreviewedPass pass={query.value} />}
@@ -140,11 +134,6 @@ function PreviewedPass({ pass }: { pass: IssuedToken }) {
       <p>
         Audience <span className="mono wrap-anywhere">{spec?.audiences?.join(', ')}</span>
       </p>
-      {pass.warnings.map((warning) => (
-        <p key={warning} className="warning">
-          {warning}
-        </p>
-      ))}
     </>
   );
 }

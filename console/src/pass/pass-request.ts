@@ -1,4 +1,5 @@
 import type { BoundObjectReference, TokenOptions } from '../../../src/client/index.ts';
+import { commaList } from '../comma-list.ts';
 
 /** A service account of a cluster. Empty strings until the user has chosen one. */
 export interface AccountRef {
@@ -35,15 +36,9 @@ export function requestFor(
   return {
     cluster,
     ...account,
-    audiences: splitAudiences(audiences),
+    audiences: commaList(audiences),
     expirationSeconds: seconds,
     tracked,
     ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
   };
 }
-
-const splitAudiences = (text: string): string[] =>
-  text
-    .split(',')
-    .map((audience) => audience.trim())
-    .filter((audience) => audience !== '');

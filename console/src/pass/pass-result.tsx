@@ -5,6 +5,8 @@ import { createClient, type IssuedToken, isStatus, reviewSelf } from '../../../s
 import type { ClusterDetails } from '../cluster/cluster-details.ts';
 import { CopyButton } from '../components/copy-button.tsx';
 import { EyeIcon } from '../components/icons.tsx';
+import { Warnings } from '../components/problem.tsx';
+import { DetailList } from '../components/section.tsx';
 import { formatTime } from '../components/time.tsx';
 import { errorMessage } from '../error-message.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
@@ -81,11 +83,7 @@ export function PassResult({ cluster, details, pass, tracked, onDone }: PassResu
             : 'So does the cluster, within about ten seconds.'}
         </p>
       )}
-      {pass.warnings.map((warning) => (
-        <p key={warning} className="warning">
-          {warning}
-        </p>
-      ))}
+      <Warnings texts={pass.warnings} />
       <div className="actions">
         {isForPerson ? (
           <p className="muted hint">For the API of the cluster only: Clusterpass does not accept it.</p>
@@ -154,16 +152,11 @@ function ClaimList({ claims }: { claims: Claims }) {
   return (
     <div className="claims">
       <h3>Claims</h3>
-      <dl className="detail-list dense">
-        {REGISTERED_CLAIMS.map(([name, title]) => (
-          <div key={name}>
-            <dt>
-              {title} <span className="mono muted">{name}</span>
-            </dt>
-            <dd className="mono wrap-anywhere">{formatClaim(name, claims[name])}</dd>
-          </div>
-        ))}
-      </dl>
+      <DetailList
+        details={Object.fromEntries(
+          REGISTERED_CLAIMS.map(([name, title]) => [`${title} ${name}`, formatClaim(name, claims[name])]),
+        )}
+      />
       {others.length > 0 && (
         <details className="quiet-details">
           <summary>Other claims as JSON</summary>

@@ -6,7 +6,7 @@ import { Section } from '../components/section.tsx';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
-import { hrefOf } from '../router.ts';
+import { linkTo } from '../router.ts';
 import { PassForm } from './pass-form.tsx';
 import type { AccountRef } from './pass-request.ts';
 import { PassResult } from './pass-result.tsx';
@@ -56,7 +56,7 @@ export function PassSection({ cluster, details, mayAsk, account, onAccount }: Pa
         <p className="muted pass-placeholder">Loading service accounts…</p>
       ) : query.status === 'loaded' && query.value.items.length === 0 && !entersName ? (
         <EmptyState title="No service account is available to you">
-          <a className="button" href={hrefOf({ page: 'can-i', cluster, account: '/' })}>
+          <a className="button" href={linkTo('can-i', { cluster, account: '/' })}>
             Which permission do I need?
           </a>
           <button type="button" className="button quiet" onClick={() => setEntersName(true)}>

@@ -1,7 +1,8 @@
 import { useState } from 'react';
-import { type Client, isStatus } from '../../../src/client/index.ts';
+import type { Client } from '../../../src/client/index.ts';
 import { checkAccess, toRevokePass } from '../access/access-review.ts';
 import { Problem } from '../components/problem.tsx';
+import { unless } from '../error-message.ts';
 import { useAction } from '../hooks/use-action.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
 import { useQuery } from '../hooks/use-query.ts';
@@ -16,13 +17,8 @@ interface RevokeButtonProps {
 
 /** The server may keep a record without being asked (`--track-all-tokens`). */
 async function hasRecord(client: Client, jti: string): Promise<boolean> {
-  try {
-    await client.request('GET', `/apis/clusterpass.dev/v1alpha1/issuedtokens/${encodeURIComponent(jti)}`);
-    return true;
-  } catch (error) {
-    if (isStatus(error, 403) || isStatus(error, 404)) return false;
-    throw error;
-  }
+  const path = `/apis/clusterpass.dev/v1alpha1/issuedtokens/${encodeURIComponent(jti)}`;
+  return (await client.request('GET', path).catch(unless(403, 404))) !== undefined;
 }
 
 /** Needs a second click, because programs that already use the pass lose access. */

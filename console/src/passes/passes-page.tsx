@@ -3,9 +3,8 @@ import type { TrackedToken } from '../../../src/client/index.ts';
 import { countOf } from '../components/count.ts';
 import { EmptyState } from '../components/empty-state.tsx';
 import { Problem } from '../components/problem.tsx';
-import { FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
+import { ClusterFilter, FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
-import { useClusterNames } from '../hooks/use-cluster-names.ts';
 import { ServerControls } from '../hooks/use-connected.tsx';
 import { useFields } from '../hooks/use-fields.ts';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
@@ -67,10 +66,7 @@ export const PassesPage = memo(function PassesPage({ query }: { readonly query: 
           <Segments
             legend="Whose passes"
             value={scope}
-            options={[
-              ['mine', 'Mine'],
-              ['all', 'All'],
-            ]}
+            options={{ mine: 'Mine', all: 'All' }}
             onChange={(value) => {
               setSelected(NOTHING);
               fields.set({ scope: value === 'all' ? 'all' : '', requester: '' });
@@ -84,13 +80,7 @@ export const PassesPage = memo(function PassesPage({ query }: { readonly query: 
         </p>
       </header>
       <search className="filter-row">
-        <FilterField
-          label="Cluster"
-          placeholder="Whole name"
-          value={filter.cluster}
-          suggestions={useClusterNames()}
-          onChange={(cluster) => fields.set({ cluster })}
-        />
+        <ClusterFilter fields={fields} />
         <FilterField
           label="Account"
           placeholder="namespace/name"

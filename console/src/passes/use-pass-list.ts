@@ -1,4 +1,4 @@
-import { useCallback, useState } from 'react';
+import { useState } from 'react';
 import type { Client, TrackedToken } from '../../../src/client/index.ts';
 import { errorMessage } from '../error-message.ts';
 import { useConnected, useReconnections } from '../hooks/use-connected.tsx';
@@ -33,16 +33,15 @@ export function usePassList(client: Client, filter: PassFilter, generation: numb
   const pages = first.status === 'loaded' ? [first.value, ...further.pages] : [];
   const last = pages.at(-1);
   const next = last?.next ?? '';
-  const loadMore = useCallback(async () => {
-    const { cluster, requester, account } = JSON.parse(selection) as PassFilter;
+  const loadMore = async (): Promise<void> => {
     const add = (page: readonly PassPage[], problem: string): void =>
       setStored((old) => ({ key, pages: [...(old.key === key ? old.pages : []), ...page], problem }));
     try {
-      add([await listPasses(client, { cluster, requester, account }, next)], '');
+      add([await listPasses(client, filter, next)], '');
     } catch (error) {
       add([], errorMessage(error));
     }
-  }, [client, selection, key, next]);
+  };
   return {
     status: first.status,
     passes: pages.flatMap(({ passes }) => passes),

@@ -1,5 +1,6 @@
 import { clusterObject } from '../../../src/api/clusters/cluster-object.ts';
 import { toBundle } from '../certificates/certificates.ts';
+import { commaList } from '../comma-list.ts';
 
 /** The fields of the form. */
 export interface ClusterDraft {
@@ -39,13 +40,16 @@ export const labelsOf = (labels: readonly LabelDraft[]): Record<string, string> 
 export const labelDrafts = (labels: Readonly<Record<string, string>>): LabelDraft[] =>
   Object.entries(labels).map(([key, value]) => ({ key, value }));
 
+export const caBundleOf = ({ ca }: ClusterDraft): string | undefined =>
+  ca.trim() === '' ? undefined : toBundle(ca.trim());
+
 /** The Cluster object, as `clusterpass register` writes it. */
 export const draftedCluster = (draft: ClusterDraft, productName: string): object =>
   clusterObject({
     name: draft.name,
     labels: draft.labels.length === 0 ? undefined : labelsOf(draft.labels),
     addresses: [draft.address],
-    networks: draft.clientCidrs.split(',').flatMap((network) => (network.trim() === '' ? [] : [network.trim()])),
-    caBundle: draft.ca.trim() === '' ? undefined : toBundle(draft.ca.trim()),
+    networks: commaList(draft.clientCidrs),
+    caBundle: caBundleOf(draft),
     productName,
   });

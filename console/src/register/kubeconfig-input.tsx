@@ -1,6 +1,6 @@
 import { useId, useState } from 'react';
 import { Problem } from '../components/problem.tsx';
-import { SelectField } from '../components/text-field.tsx';
+import { NO_HELP, SelectField } from '../components/text-field.tsx';
 import { errorMessage } from '../error-message.ts';
 import { type KubeconfigEntry, readKubeconfig } from './read-kubeconfig.ts';
 
@@ -35,8 +35,7 @@ export function KubeconfigInput({ onEntry }: { readonly onEntry: (entry: Kubecon
           id={`${id}text`}
           rows={3}
           className="mono"
-          spellCheck={false}
-          autoComplete="off"
+          {...NO_HELP}
           placeholder="apiVersion: v1&#10;kind: Config"
           aria-describedby={`${id}hint`}
           onChange={(event) => {

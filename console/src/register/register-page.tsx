@@ -3,7 +3,6 @@ import { namePart } from '../../../src/api/name-part.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import { FULL_CLUSTERS } from '../../../src/client/list-clusters.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
-import { toBundle } from '../certificates/certificates.ts';
 import { BackLink } from '../components/back-link.tsx';
 import { Form } from '../components/form.tsx';
 import { Preview } from '../components/preview.tsx';
@@ -16,7 +15,8 @@ import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { LabelFields } from '../labels/label-fields.tsx';
 import { hrefOf } from '../router.ts';
-import { type ClusterDraft, draftedCluster, labelsOf, missingField, NEW_CLUSTER } from './cluster-draft.ts';
+import { createObject } from '../write-object.ts';
+import { type ClusterDraft, caBundleOf, draftedCluster, labelsOf, missingField, NEW_CLUSTER } from './cluster-draft.ts';
 import { KubeconfigInput } from './kubeconfig-input.tsx';
 
 const FIELDS = ['metadata.name', 'serverAddress', 'caBundle', 'clientCIDR', 'metadata.labels'];
@@ -27,20 +27,13 @@ export const RegisterPage = memo(function RegisterPage() {
   const [draft, setDraft] = useState(NEW_CLUSTER);
   // The page of the cluster opens after the action has ended: until then the form must not be sent again.
   const [isRegistered, setRegistered] = useState(false);
-  const change = (part: Partial<ClusterDraft>): void => {
-    form.clearProblem();
-    setDraft((old) => ({ ...old, ...part }));
-  };
+  const change = (part: Partial<ClusterDraft>): void => setDraft((old) => ({ ...old, ...part }));
   const missing = missingField(draft);
-  const create = (options: { readonly dryRun?: 'All' } = {}, signal?: AbortSignal) =>
-    client.request('POST', FULL_CLUSTERS, {
-      query: { fieldManager: 'clusterpass-console', fieldValidation: 'Strict', ...options },
-      body: draftedCluster(draft, client.productName),
-      signal,
-    });
+  const create = (options: { readonly dryRun?: 'All'; readonly signal?: AbortSignal } = {}) =>
+    createObject(client, FULL_CLUSTERS, draftedCluster(draft, client.productName), options);
   const form = useCheckedForm({
     content: missing === '' ? JSON.stringify(draft) : '',
-    dryRun: (signal) => create({ dryRun: 'All' }, signal),
+    dryRun: (signal) => create({ dryRun: 'All', signal }),
     fields: FIELDS,
   });
   const isSent = form.busy || isRegistered;
@@ -107,18 +100,12 @@ export const RegisterPage = memo(function RegisterPage() {
               title="Dry run at the server"
               refusal={form.refusal}
               missing={missing}
+              warnings={form.warnings}
               isLoading={!form.isAccepted}
             >
               <p className="allowed">The server accepts the name, the address, the CA and the labels.</p>
             </Preview>
-            <DetailList
-              details={[
-                {
-                  name: 'CA fingerprint',
-                  value: <CaFingerprints caBundle={draft.ca.trim() === '' ? undefined : toBundle(draft.ca.trim())} />,
-                },
-              ]}
-            />
+            <DetailList details={{ 'CA fingerprint': <CaFingerprints caBundle={caBundleOf(draft)} /> }} />
             <p className="muted hint">
               Clusterpass connects to the cluster after it is registered, if probing is on. Its condition Ready then
               says whether it answers with a certificate of this CA.

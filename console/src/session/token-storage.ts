@@ -20,8 +20,8 @@ export const tokenStorage = {
 export const openTabs = (): BroadcastChannel | undefined =>
   serverRoot() === location.origin ? new BroadcastChannel('clusterpass.session') : undefined;
 
-/** Browsers that block storage throw. The token then stays in memory only. */
-function attempt<T>(action: () => T): T | undefined {
+/** Browsers that block storage throw. What was to be stored is then in memory only. */
+export function attempt<T>(action: () => T): T | undefined {
   try {
     return action();
   } catch {
