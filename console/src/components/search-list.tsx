@@ -26,7 +26,8 @@ interface SearchListProps<Row> extends ListTableProps<Row> {
 /** Rows of which a person reads the first ones; for the others there is a search field. */
 export function SearchList<Row>({ label, rows, textOf, ...table }: SearchListProps<Row>) {
   const [search, setSearch] = useState('');
-  const found = rows.filter((row) => (textOf ?? table.keyOf)(row).toLowerCase().includes(search.toLowerCase()));
+  const matches = (row: Row): boolean => (textOf ?? table.keyOf)(row).toLowerCase().includes(search.toLowerCase());
+  const found = search === '' ? rows : rows.filter(matches);
   return (
     <>
       {rows.length > MAX_SHOWN && <TextField label={label} value={search} onChange={setSearch} />}
