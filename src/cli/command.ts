@@ -169,6 +169,16 @@ export class Invocation {
     return Array.isArray(value) ? value.map(String) : [];
   }
 
+  /** The labels of a repeatable flag with `key=value`. */
+  labels(name: string): Record<string, string> {
+    const pairs = this.list(name).map((label) => {
+      const sign = label.indexOf('=');
+      if (sign <= 0) throw new CliError(`${flagNamed(name)}: ${JSON.stringify(label)} is not key=value`);
+      return [label.slice(0, sign), label.slice(sign + 1)] as const;
+    });
+    return Object.fromEntries(pairs);
+  }
+
   /** A whole number that is not negative, of a flag that has a default. */
   number(name: string): number {
     const value = this.value(name);

@@ -6,7 +6,6 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { isDryRun, writeQuery } from '../dry-run.ts';
-import { labelsFrom } from '../labels.ts';
 
 /** The path of bootstrap tokens. */
 const BOOTSTRAP_TOKENS = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
@@ -18,7 +17,7 @@ const randomName = (): string => Array.from({ length: 10 }, () => ALPHABET[rando
 /** Creates the token here: the server gets its digest only. Writes only the token to stdout. */
 export const run: Run = async (context, invocation) => {
   const namePattern = invocation.required('namePattern');
-  const labels = labelsFrom(invocation, '--label');
+  const labels = invocation.labels('label');
   const seconds = invocation.seconds('duration');
   const dryRun = isDryRun(invocation);
   const [name = randomName()] = invocation.args;

@@ -11,7 +11,7 @@ import { READ_ONLY_TOOLS, TOOLS } from '../../mcp/tools.ts';
 import { CliError, type Context, type Invocation, type Run, UsageError } from '../command.ts';
 import { type Connection, clientOptions, resolveConnection } from '../connection/connection.ts';
 import { codeChallengeFor } from '../connection/machine-key.ts';
-import { describeError } from '../describe-error.ts';
+import { describeError, failureText } from '../describe-error.ts';
 import { localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
 import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { serveStdio } from '../mcp/stdio-server.ts';
@@ -36,7 +36,8 @@ export const run: Run = async (context, invocation) => {
       const client = createClient({ ...options, userAgent, fetch: withHeaders(options.fetch, headers) });
       return callTool({ context, connection, client, bounds }, call, signal);
     },
-    onError: (error) => reportError(context, error),
+    // Standard error is for logs. The answer says nothing on purpose.
+    onError: (error) => context.err.write(`${failureText(error, invocation, context.env)}\n`),
   });
 };
 
@@ -129,10 +130,3 @@ const sendBy =
 
 const toolErrorOf = (error: Error): ToolError =>
   new ToolError(`Tell the person: ${cleanText(describeError(error) ?? error.message, MAX_MESSAGE)}`);
-
-/** Standard error is for logs. The answer says nothing on purpose. */
-function reportError({ err }: Context, error: unknown): void {
-  err.write(
-    `error: ${describeError(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error))}\n`,
-  );
-}

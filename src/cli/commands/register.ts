@@ -30,7 +30,6 @@ import { requireHttps } from '../connection/require-https.ts';
 import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
 import { kubeconfigFile } from '../files/folders.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
-import { labelsFrom } from '../labels.ts';
 import { certificatesIn } from '../output/certificates.ts';
 import { renderTable } from '../output/printer.ts';
 import { fetchWithProgress } from '../progress.ts';
@@ -47,7 +46,7 @@ export const register: Run = async (context, invocation) => {
   const networks = invocation.list('clientCidr');
   const drafted = clusterObject({
     name,
-    labels: labelsFrom(invocation, '--label'),
+    labels: invocation.labels('label'),
     annotations: id === undefined ? undefined : { [CLUSTER_ID_ANNOTATION]: id },
     addresses: [source.server],
     networks,

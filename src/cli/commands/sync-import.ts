@@ -8,7 +8,6 @@ import { sourcePath } from '../../sync/sources/import-source.ts';
 import { type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
-import { labelsFrom } from '../labels.ts';
 import { connectCluster, connectServer, podServerOf } from '../sync/cluster-connection.ts';
 import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
 
@@ -94,7 +93,7 @@ function settingsFrom(
   return {
     ...hubSettings,
     nameTemplate,
-    setLabels: labelsFrom(invocation, '--set-label'),
+    setLabels: invocation.labels('setLabel'),
     copyLabels: invocation.list('copyLabel'),
     ready: invocation.is('ready'),
     productName,
