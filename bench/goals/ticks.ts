@@ -1,5 +1,6 @@
 import { call, expectEqual, expectSuccess } from '../support/client.ts';
 import { clusterFleet, LIMITED_READER, READER } from '../support/cluster-fleet.ts';
+import type { CostlyRequest } from '../support/costly-requests.ts';
 import type { Figure, Settings } from '../support/measure.ts';
 import { binding, CLUSTERS_PATH, user } from '../support/objects.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
@@ -12,13 +13,7 @@ const PUBLIC = '/auth/v1/clusters';
 const TABLE = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
 const PARTIAL = { Accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' };
 
-interface FleetRequest {
-  readonly name: string;
-  readonly path: string;
-  readonly method?: string;
-  readonly token?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
+type FleetRequest = Partial<CostlyRequest> & { readonly name: string; readonly path: string };
 
 /** Requests that visit every cluster. The first list builds the public views, and the second finds them built. */
 const fleetRequests = (admin: string): readonly FleetRequest[] => [

@@ -1,42 +1,33 @@
-import { type Server, startServer } from '../../test/e2e/support/server.ts';
-import type { CostlyRequest, CostlyRow } from '../support/costly-requests.ts';
-import { costlyRows, GRANTER } from '../support/costly-requests.ts';
+import { call } from '../support/client.ts';
+import { type CostlyRequest, type CostlyRow, costlyRows, GRANTER } from '../support/costly-requests.ts';
 import type { Figure, Settings } from '../support/measure.ts';
+import { type FleetServer, startFleetServer } from '../support/processes.ts';
 import { tickTimes } from '../support/ticks.ts';
 
 const LIMIT_MS = 50;
 
 /** The status code; 0 when the server closed the connection, as it may for a request that breaks the rules of HTTP. */
-async function send(server: Server, { method, path, body, token, type, headers }: CostlyRequest): Promise<number> {
-  const options = {
-    ...(body === undefined ? {} : { body }),
-    ...(token === undefined ? {} : { token }),
-    headers: { ...(type === undefined ? {} : { 'Content-Type': type }), ...headers },
-    signal: AbortSignal.timeout(30_000),
-  };
-  return server.call(method, path, options).then(
+const send = (server: FleetServer, { method, path, ...sent }: CostlyRequest): Promise<number> =>
+  call(server, method, path, sent).then(
     ({ code }) => code,
     () => 0,
   );
-}
 
 /** CPU time of the longest tick during the request, on a server that has just started. */
 async function longestTick({ name, before = [], request, codes }: CostlyRow): Promise<number> {
   const ticks = await tickTimes();
-  const env = { NODE_OPTIONS: ticks.nodeArgs.join('=') };
-  const server = await startServer({ args: ['--demo'], users: { [GRANTER]: [] }, env });
-  try {
-    for (const each of before) {
-      const code = await send(server, each);
-      if (code >= 400) throw new Error(`${name}: a request that prepares it got ${code}`);
-    }
-    ticks.takeLongest();
-    const code = await send(server, request);
-    if (!codes.includes(code)) throw new Error(`${name}: status ${code}, expected ${codes.join(' or ')}`);
-    return ticks.takeLongest();
-  } finally {
-    await server.destroy();
+  const demo = { objects: () => [], callers: [GRANTER] };
+  const server = await startFleetServer(demo, { nodeArgs: ticks.nodeArgs, serveArgs: ['--demo'] });
+  for (const each of before) {
+    const code = await send(server, each);
+    if (code >= 400) throw new Error(`${name}: a request that prepares it got ${code}`);
   }
+  ticks.takeLongest();
+  const code = await send(server, request);
+  if (!codes.includes(code)) throw new Error(`${name}: status ${code}, expected ${codes.join(' or ')}`);
+  const longest = ticks.takeLongest();
+  await server.end();
+  return longest;
 }
 
 /**

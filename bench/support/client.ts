@@ -7,10 +7,12 @@ export interface Response {
   readonly body: Buffer;
 }
 
+/** A request, as far as it is not a GET without a body. */
 export interface Call {
   /** The administrator's by default. */
   readonly token?: string;
-  readonly body?: object;
+  /** An object is sent as JSON. */
+  readonly body?: object | string;
   /** Content-Type of the body. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -26,9 +28,11 @@ export function call(server: FleetServer, method: string, path: string, sent: Ca
     buffer(response).then((bytes) => resolve({ code: response.statusCode ?? 0, body: bytes }), reject);
   })
     .on('error', reject)
-    .end(body === undefined ? undefined : JSON.stringify(body));
+    .end(body === undefined ? undefined : textOf(body));
   return promise;
 }
+
+const textOf = (body: object | string): string => (typeof body === 'string' ? body : JSON.stringify(body));
 
 /** The body as JSON. Throws unless the status is a success. */
 export async function expectSuccess<T>(response: Promise<Response>): Promise<T> {
@@ -43,7 +47,7 @@ export function requestText(
   path: string,
   { token, body, type = 'application/json', headers = {} }: Call,
 ): string {
-  const text = body === undefined ? '' : JSON.stringify(body);
+  const text = body === undefined ? '' : textOf(body);
   const lines = [
     `${method} ${path} HTTP/1.1`,
     'Host: 127.0.0.1',

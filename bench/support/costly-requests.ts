@@ -1,4 +1,4 @@
-import { tokenOf } from '../../test/e2e/support/server.ts';
+import type { Call } from './client.ts';
 import { accountsPath, BINDINGS_PATH, CLUSTERS_PATH, tokenPath } from './objects.ts';
 
 /**
@@ -7,15 +7,9 @@ import { accountsPath, BINDINGS_PATH, CLUSTERS_PATH, tokenPath } from './objects
  * response. They are sent to a server with `--demo`. What is refused before it costs anything is
  * in test/e2e/attack-event-loop.test.ts, and test/fuzz/faults.test.ts holds the parsers to the same limit.
  */
-export interface CostlyRequest {
+export interface CostlyRequest extends Call {
   readonly method: string;
   readonly path: string;
-  readonly body?: string | Buffer;
-  /** Content-Type; application/json by default. */
-  readonly type?: string;
-  /** The caller's; the administrator's by default. */
-  readonly token?: string;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface CostlyRow {
@@ -28,7 +22,7 @@ export interface CostlyRow {
 }
 
 /** A caller that may write roles and holds nothing else, until a row binds more to it. */
-export const GRANTER = 'granter';
+export const GRANTER = { name: 'granter', token: 'token-of-granter-0123456789' };
 
 const CLUSTERS = CLUSTERS_PATH;
 const ACCOUNTS = accountsPath('prod-eu-1', 'ci');
@@ -38,7 +32,6 @@ const REVIEWS = '/apis/authorization.k8s.io/v1';
 /** The largest body that the server accepts. */
 const LIMIT = 3_145_728;
 const AS_YAML = { Accept: 'application/yaml' };
-const AS_TABLE = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
 
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
@@ -50,19 +43,19 @@ const audience = (inside: string): string => `{"spec":{"audiences":["${inside}"]
 const row = (name: string, request: CostlyRequest, ...codes: number[]): CostlyRow => ({ name, request, codes });
 const after = (before: readonly CostlyRequest[], rows: readonly CostlyRow[]): CostlyRow[] =>
   rows.map((each) => ({ ...each, before }));
-const post = (path: string, value: unknown, more: Partial<CostlyRequest> = {}): CostlyRequest => ({
-  ...{ method: 'POST', path, body: JSON.stringify(value) },
+const post = (path: string, body: object, more: Partial<CostlyRequest> = {}): CostlyRequest => ({
+  ...{ method: 'POST', path, body },
   ...more,
 });
 const get = (path: string, headers: Readonly<Record<string, string>> = {}): CostlyRequest => ({
   ...{ method: 'GET', path, headers },
 });
-const patch = (format: 'strategic-merge' | 'merge' | 'json', value: unknown): CostlyRequest => ({
+const patch = (format: 'strategic-merge' | 'merge' | 'json', value: object): CostlyRequest => ({
   ...post(`${ACCOUNTS}/many?dryRun=All`, value),
   ...{ method: 'PATCH', type: `application/${format}-patch+json` },
 });
 /** A body that is sent as a token request. Every kind of object is parsed by the same code. */
-const body = (name: string, text: string | Buffer, ...codes: number[]): CostlyRow =>
+const body = (name: string, text: string, ...codes: number[]): CostlyRow =>
   row(name, { method: 'POST', path: TOKEN, body: text }, ...codes);
 const bodies: readonly CostlyRow[] = [
   body('A19: 3 MiB of one string in escapes', audience(filled('\\u0041')), 400),
@@ -77,8 +70,8 @@ const bodies: readonly CostlyRow[] = [
 
 const role = (name: string, rules: object[]) => ({ metadata: { name }, rules });
 const roleRef = (name: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name });
-const granter = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: GRANTER };
-const asGranter = { token: tokenOf(GRANTER) };
+const granter = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: GRANTER.name };
+const asGranter = { token: GRANTER.token };
 
 /** Gives the granter the right to write roles, and 20 roles with many rules. */
 function holding(rulesOf: (role: number) => object[]): CostlyRequest[] {
@@ -125,10 +118,6 @@ const secrets = (count: number, reversed = false) =>
   times(count, (i) => ({ name: `s${reversed ? count - 1 - i : i}` }));
 const anAccount = (metadata: object, more: object = {}): CostlyRequest =>
   post(ACCOUNTS, { metadata: { name: 'x', ...metadata }, ...more });
-const aCluster = (name: string, annotations: object, spec: object = {}): object => ({
-  ...{ apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' },
-  ...{ metadata: { name, annotations }, spec },
-});
 const manySubjects = { roleRef: roleRef('view'), subjects: times(2_400, (i) => ({ ...granter, name: `u${i}` })) };
 
 const writes: readonly CostlyRow[] = [
@@ -180,8 +169,6 @@ const reviews: readonly CostlyRow[] = [
 ];
 
 const notes = labelled(1_000, (i) => [`a.io/${i}`, `value ${i}`.padEnd(200)]);
-const annotatedCluster = (i: number): CostlyRequest =>
-  post(CLUSTERS, aCluster(`many-${i}`, { 'example.com/note': 'n'.repeat(2_000) }));
 
 const reads: readonly CostlyRow[] = [
   ...after(
@@ -191,12 +178,6 @@ const reads: readonly CostlyRow[] = [
       row('F-13: a large object, indented', get(`${ACCOUNTS}/large?pretty=1`), 200),
     ],
   ),
-  ...after(times(300, annotatedCluster), [
-    row('L-01: 300 clusters, as YAML', get(CLUSTERS, AS_YAML), 200),
-    row('F-13: 300 clusters, indented', get(`${CLUSTERS}?pretty=1`), 200),
-    row('L-01: 300 clusters, as profiles', get('/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles'), 200),
-    row('B-01: 300 clusters, as a table', get(CLUSTERS, AS_TABLE), 200),
-  ]),
   row('C-G: a selector of 2,500 conditions', get(`${CLUSTERS}?labelSelector=${'a!=b,'.repeat(2_500)}a`), 200, 400),
   row(
     'C-G: a field selector of 700 conditions',
