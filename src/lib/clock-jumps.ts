@@ -1,8 +1,13 @@
-interface ClockJumpsOptions {
-  /** Milliseconds of the wall clock. */
+/** The clocks of this machine, in milliseconds. Only the monotonic one never jumps. */
+export interface Clocks {
+  /** The wall clock. */
   readonly now: () => number;
-  /** Milliseconds of the monotonic clock. */
   readonly monotonicNow: () => number;
+}
+
+export const CLOCKS: Clocks = { now: Date.now, monotonicNow: () => performance.now() };
+
+interface ClockJumpsOptions extends Clocks {
   /** Whether the clock may have jumped just before this was made. */
   readonly jumpedBefore: boolean;
 }

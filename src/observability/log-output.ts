@@ -1,4 +1,5 @@
 import { fstatSync, write, writeSync } from 'node:fs';
+import { firstWithin } from '../lib/first-within.ts';
 
 /** Where the text of log lines goes. One write at a time. */
 export interface LogSink {
@@ -61,15 +62,11 @@ export class LogOutput {
   };
 
   /** True when everything is written; false when that takes longer. */
-  flush(timeoutMs: number): Promise<boolean> {
-    if (!this.#isWriting) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const late = setTimeout(() => resolve(false), timeoutMs);
-      this.#idle.push(() => {
-        clearTimeout(late);
-        resolve(true);
-      });
-    });
+  async flush(timeoutMs: number): Promise<boolean> {
+    if (!this.#isWriting) return true;
+    const { promise, resolve } = Promise.withResolvers<true>();
+    this.#idle.push(() => resolve(true));
+    return (await firstWithin(timeoutMs, promise)) === true;
   }
 
   /** The process exits: lines that wait for an earlier write are written, if that is possible at once. */

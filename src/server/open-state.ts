@@ -6,6 +6,7 @@ import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { createGrantStore, type GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { pause } from '../lib/backoff.ts';
+import { CLOCKS } from '../lib/clock-jumps.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
 import { every } from '../lib/rounds.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
@@ -88,8 +89,7 @@ export async function openState(parts: StateParts): Promise<State> {
     time,
     leadership,
     limitMs: options.maxClockSkewMs,
-    now: Date.now,
-    monotonicNow: () => performance.now(),
+    ...CLOCKS,
     every,
     logger,
   });

@@ -121,20 +121,12 @@ export class Freshness {
     if (this.proveCurrent()) return true;
     const since = this.#now() - MAX_AGE_MS;
     void this.#prove();
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.#waiters.delete(waiter);
-        resolve(false);
-      }, timeoutMs);
-      const waiter: Waiter = {
-        since,
-        resolve: () => {
-          clearTimeout(timer);
-          resolve(true);
-        },
-      };
-      this.#waiters.add(waiter);
-    });
+    const { promise, resolve } = Promise.withResolvers<true>();
+    const waiter: Waiter = { since, resolve: () => resolve(true) };
+    this.#waiters.add(waiter);
+    const isCurrent = await firstWithin(timeoutMs, promise);
+    this.#waiters.delete(waiter);
+    return isCurrent === true;
   }
 
   /**

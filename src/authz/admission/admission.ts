@@ -6,10 +6,9 @@ import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { Policy } from '../policy/policy.ts';
-import { checkAnnotations } from './check-annotations.ts';
+import { checkAnnotations, checkMirror } from './check-annotations.ts';
 import { checkExpiry } from './check-expiry.ts';
 import { checkLabels } from './check-labels.ts';
-import { checkMirror } from './check-mirror.ts';
 import { checkOrder } from './check-order.ts';
 import { checkGrant } from './escalation.ts';
 

@@ -2,10 +2,11 @@ import { constants, write } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, realpath, rename, stat, statfs, unlink } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 import { pause } from '../../lib/backoff.ts';
+import type { Clocks } from '../../lib/clock-jumps.ts';
 import { codeOf } from '../../lib/file-problem.ts';
 import { syncDirectory } from '../../lib/secret-file.ts';
 
-export interface AuditFileOptions {
+export interface AuditFileOptions extends Clocks {
   readonly path: string;
   /** A file that would grow past this is rotated. */
   readonly maxBytes: number;
@@ -13,9 +14,6 @@ export interface AuditFileOptions {
   readonly maxAgeMs: number;
   /** How many rotated files are kept; 0 for all. */
   readonly maxBackups: number;
-  readonly now: () => number;
-  /** Not changed when the clock is set: for intervals. */
-  readonly monotonicNow: () => number;
   /** False while the clock may be wrong: no file is removed because of its age. */
   readonly isSteady: () => boolean;
   /** A file could not be rotated, or an old one not be removed. Lines are still written. */

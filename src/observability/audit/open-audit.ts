@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { ClockJumps } from '../../lib/clock-jumps.ts';
+import { CLOCKS, ClockJumps, type Clocks } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../logger.ts';
 import { AuditFile, type AuditFileOptions, type VolumeSpace } from './audit-file.ts';
 import { type AuditCounts, AuditLog } from './audit-log.ts';
 import { RecentEvents } from './recent-events.ts';
 
-type AuditFileSettings = Omit<AuditFileOptions, 'now' | 'monotonicNow' | 'isSteady' | 'onProblem'>;
+type AuditFileSettings = Omit<AuditFileOptions, keyof Clocks | 'isSteady' | 'onProblem'>;
 
 /**
  * Two logs, because any client can send enough rejected requests to fill all files that are kept. They must not push
@@ -96,11 +96,10 @@ async function openLog(
   logger: Logger,
 ): Promise<[AuditLog, AuditFile]> {
   // B31: the clock may have been set before the start, so no file is removed by its age for an hour.
-  const clocks = { now: Date.now, monotonicNow: () => performance.now() };
-  const jumps = new ClockJumps({ ...clocks, jumpedBefore: true });
+  const jumps = new ClockJumps({ ...CLOCKS, jumpedBefore: true });
   const file = new AuditFile({
     ...settings,
-    ...clocks,
+    ...CLOCKS,
     isSteady: () => jumps.isSteady(),
     onProblem: (error) => logger.warn({ err: error }, 'an audit log could not be rotated or removed'),
   });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { ServeOptions } from '../../config/serve-options.ts';
 import { backoff, pause } from '../../lib/backoff.ts';
+import { firstWithin } from '../../lib/first-within.ts';
 import type { Rpc } from '../../lib/worker-rpc.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { OwnerMethods } from '../../storage/proxy/proxy-methods.ts';
@@ -125,11 +126,8 @@ async function stopWorker(worker: Worker, rpc: Rpc<WorkerMethods>, timeoutMs: nu
   if (worker.isDead()) return false;
   const exited = once(worker, 'exit');
   rpc.tell('stop', undefined);
-  let wasKilled = false;
-  const late = setTimeout(() => {
-    wasKilled = worker.process.kill('SIGKILL');
-  }, timeoutMs);
+  if ((await firstWithin(timeoutMs, exited)) !== undefined) return false;
+  const wasKilled = worker.process.kill('SIGKILL');
   await exited;
-  clearTimeout(late);
   return wasKilled;
 }

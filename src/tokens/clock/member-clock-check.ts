@@ -1,12 +1,6 @@
+import type { Clocks } from '../../lib/clock-jumps.ts';
 import type { TimeReading } from '../../storage/store-time.ts';
 import type { ClockCheck } from './clock-guard.ts';
-
-interface MemberClockCheckOptions {
-  /** Milliseconds of the wall clock. */
-  readonly now: () => number;
-  /** Milliseconds of the monotonic clock. */
-  readonly monotonicNow: () => number;
-}
 
 /** A reading is ignored after this long. */
 const MAX_AGE_MS = 600_000;
@@ -26,10 +20,10 @@ interface MemberClock {
  * half of the members that responded differ from it: a single member with a wrong clock has no effect.
  */
 export class MemberClockCheck implements ClockCheck {
-  readonly #options: MemberClockCheckOptions;
+  readonly #options: Clocks;
   readonly #members = new Map<string, MemberClock>();
 
-  constructor(options: MemberClockCheckOptions) {
+  constructor(options: Clocks) {
     this.#options = options;
   }
 

@@ -1,4 +1,4 @@
-import { ClockJumps, JUMP_MS } from '../../lib/clock-jumps.ts';
+import { ClockJumps, type Clocks, JUMP_MS } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type KeyValue, type Store, TIME_KEY } from '../../storage/contract.ts';
 import type { Leadership } from '../../storage/leadership.ts';
@@ -8,17 +8,13 @@ import { type ClockCheck, ClockGuard } from './clock-guard.ts';
 import { MemberClockCheck } from './member-clock-check.ts';
 import { StoredTimeCheck } from './stored-time-check.ts';
 
-export interface OpenClockGuardOptions {
+export interface OpenClockGuardOptions extends Clocks {
   readonly store: Pick<Store, 'get' | 'write'>;
   /** Undefined for a store that reports no time. */
   readonly time: StoreTime | undefined;
   readonly leadership: Pick<Leadership, 'leads'>;
   /** 0: nothing is ever refused. */
   readonly limitMs: number;
-  /** Milliseconds of the wall clock. */
-  readonly now: () => number;
-  /** Milliseconds of the monotonic clock. */
-  readonly monotonicNow: () => number;
   /** Repeats the task, until the returned function is called. */
   readonly every: (ms: number, task: () => void) => () => void;
   readonly logger: Pick<Logger, 'info' | 'warn'>;

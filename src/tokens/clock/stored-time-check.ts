@@ -1,10 +1,7 @@
+import type { Clocks } from '../../lib/clock-jumps.ts';
 import type { ClockCheck } from './clock-guard.ts';
 
-interface StoredTimeCheckOptions {
-  /** Milliseconds of the wall clock. */
-  readonly now: () => number;
-  /** Milliseconds of the monotonic clock. */
-  readonly monotonicNow: () => number;
+interface StoredTimeCheckOptions extends Clocks {
   /** A smaller difference is not a jump. */
   readonly limitMs: number;
   /** The time that was last written to the store. */
