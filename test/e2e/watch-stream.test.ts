@@ -58,12 +58,6 @@ describe('events', () => {
       expect(answer).toMatch(/\r\n0\r\n\r\n$/);
     });
 
-    it('V-01: the headers are sent at once, also without an event', async () => {
-      const watch = await open('&labelSelector=no-such');
-      expect(watch.code).toBe(200);
-      watch.close();
-    });
-
     it('V-04: ends cleanly after timeoutSeconds, without a last event', async () => {
       const events = (await (await open('&timeoutSeconds=1&allowWatchBookmarks=true')).rest()).map(brief);
       // A periodic bookmark may come, too.
@@ -232,20 +226,6 @@ describe('events', () => {
       const watch = await open('', 'watcher');
       expect((await watch.take(2)).map(brief)).toEqual(['ADDED a', 'ADDED b']);
       watch.close();
-    });
-  });
-
-  describe.concurrent('V-16: the old paths', () => {
-    const OLD = '/apis/clusterregistry.k8s.io/v1alpha1/watch/clusters';
-
-    it('a collection, with its objects', async () => {
-      const watch = await Watch.open(server, OLD, tokenOf('vera'));
-      expect((await watch.take(2)).map(brief)).toEqual(['ADDED a', 'ADDED b']);
-      watch.close();
-    });
-
-    it('R-08: ?watch=true on one object is a plain get', async () => {
-      expect((await server.call('GET', `${CLUSTERS}/a?watch=true`)).json.kind).toBe('Cluster');
     });
   });
 });
