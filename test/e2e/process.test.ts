@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { freePorts } from '../conformance/etcd-process.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { createObjects } from './support/objects.ts';
-import { run } from './support/run.ts';
+import { CLUSTERS } from './support/paths.ts';
+import { logLines, run } from './support/run.ts';
 import { type Answer, FAST_INTERVALS, type Server, startServer, tokenOf } from './support/server.ts';
 import { beforeAllWithServer } from './support/shared-server.ts';
 
@@ -170,5 +171,19 @@ describe('a running server', () => {
     process.kill(server.pid, 'SIGHUP');
     await expect.poll(() => server.output.stderr).toContain('SIGHUP ignored: files are read again without it');
     expect((await server.call('GET', '/livez')).code).toBe(200);
+  });
+
+  it('A10: a caller cannot inject lines', async () => {
+    const before = logLines(server.output.stderr).length;
+    const name = '\u001b[31m{"level":"info"}\u2028x';
+    await server.call('GET', `/orchestrator/x/${encodeURIComponent('{"msg":"forged"}')}`, {
+      headers: { 'User-Agent': '{"msg":"forged"}', 'Audit-ID': '{"msg":"forged"}' },
+    });
+    await server.call('POST', CLUSTERS, {
+      body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name } },
+    });
+    await expect.poll(() => logLines(server.output.stderr).length).toBeGreaterThanOrEqual(before + 2);
+    expect(logLines(server.output.stderr).some(({ msg }) => msg === 'forged')).toBe(false);
+    for (const character of ['\u001b', '\u2028']) expect(server.output.stderr).not.toContain(character);
   });
 });

@@ -73,8 +73,12 @@ describe('credentials', () => {
   describe('C-C, A-01, A-02, decision 8: no credentials are 401', () => {
     const carl = tokenOf('carl');
 
+    it.each(['access_token', 'token', 'bearer_token'])('C-C: a token in ?%s= is not', async (name) => {
+      expectUnauthorized(await post(server, ASK, { path: `${tokenPath()}?${name}=${carl}`, token: null }));
+    });
+
     it.each(['X-Remote-User', 'X-Forwarded-User', 'X-Forwarded-Access-Token', 'Cookie'])(
-      'C-C: %s is none',
+      'C-C: nor is %s',
       async (name) => {
         expectUnauthorized(await send(undefined, { [name]: name === 'Cookie' ? `token=${carl}` : carl }));
       },
