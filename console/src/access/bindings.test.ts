@@ -1,8 +1,19 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { type Client, createClient } from '../../../src/client/index.ts';
+import type { ApiError } from '../../../src/api/status.ts';
+import { type Client, createClient, StatusError } from '../../../src/client/index.ts';
 import { json, type Responder, scriptServer, status } from '../../../src/client/script-server.fixture.ts';
+import type { JsonValue } from '../../../src/lib/json.ts';
+import { applyJsonPatch } from '../../../src/objects/patches/json-patch.ts';
 import { servePages } from '../paged-server.fixture.ts';
-import { type Binding, changeScope, deleteBinding, listBindings, lossOf, scopeOfGrant } from './bindings.ts';
+import {
+  type Binding,
+  changeScope,
+  deleteBinding,
+  keepSubjects,
+  listBindings,
+  lossOf,
+  scopeOfGrant,
+} from './bindings.ts';
 
 it('lists the bindings again as one page if the server no longer has the version of the first pages', async () => {
   const binding = (name: string) => ({ metadata: { name }, roleRef: { kind: 'ClusterRole', name: 'view' } });
@@ -69,7 +80,6 @@ const BINDING: Binding = {
   namespace: 'shop',
   name: 'a',
   uid: 'u-1',
-  resourceVersion: '7',
   role: 'Role deployer-token',
   subjects: [
     { kind: 'User', name: 'jane' },
@@ -115,6 +125,30 @@ it('replaces where and until when the binding holds, of the binding that was sho
       { body: { metadata: { uid: 'u-1' }, spec: { clusters, expiresAt: null } } },
     ],
   ]);
+});
+
+it('keeps the other subjects of the binding that was shown, unless they have changed; its status may', async () => {
+  const [jane, team] = [
+    { kind: 'User', name: 'jane' },
+    { kind: 'Group', name: 'team' },
+  ];
+  const removeFrom = async (uid: string, subjects: JsonValue[]): Promise<unknown> => {
+    const stored = { metadata: { uid, resourceVersion: '8' }, spec: { subjects }, status: { clusters: 2 } };
+    let kept: unknown;
+    const request = async (_: string, path: string, { body }: { body: JsonValue }) => {
+      expect(path).toBe('/apis/clusterpass.dev/v1alpha1/fleetrolebindings/a');
+      try {
+        kept = applyJsonPatch(stored, body);
+      } catch (error) {
+        throw new StatusError((error as ApiError).status);
+      }
+    };
+    await keepSubjects({ request } as unknown as Client, { ...BINDING, kind: 'FleetRoleBinding' }, [team]);
+    return kept;
+  };
+  expect(await removeFrom('u-1', [jane, team])).toMatchObject({ spec: { subjects: [team] }, status: { clusters: 2 } });
+  for (const changed of [removeFrom('u-2', [jane, team]), removeFrom('u-1', [jane, team, { ...team, name: 'ops' }])])
+    await expect(changed).rejects.toThrow('Its subjects have changed meanwhile');
 });
 
 it('a binding that another user has deleted is deleted; any other error is one', async () => {

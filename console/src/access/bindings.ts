@@ -25,7 +25,6 @@ export interface Binding {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  readonly resourceVersion: string;
   /** `ClusterRole view`. */
   readonly role: string;
   readonly subjects: readonly BoundSubject[];
@@ -54,7 +53,6 @@ interface StoredBinding extends Grant {
     name: string;
     namespace?: string;
     uid?: string;
-    resourceVersion?: string;
     annotations?: Record<string, string>;
   };
   readonly spec?: Grant & { clusters?: ClustersField; namespaces?: readonly string[]; expiresAt?: string };
@@ -119,12 +117,12 @@ function bindingOf({ metadata, spec = {}, status = {}, ...grant }: StoredBinding
     namespaces = [],
     expiresAt = '',
   } = { ...grant, ...spec };
-  const { name, uid = '', resourceVersion = '' } = metadata;
+  const { name, uid = '' } = metadata;
   const namespace = metadata.namespace ?? namespaces.join(', ');
   const role = `${roleRef.kind} ${roleRef.name}`;
   const people = subjects.map((subject) => `${subject.kind} ${subject.name}`);
   return {
-    ...{ kind, namespace, name, uid, resourceVersion, role, subjects, clusters, expiresAt },
+    ...{ kind, namespace, name, uid, role, subjects, clusters, expiresAt },
     reach: status.clusters,
     problem: (status.conditions ?? []).map(({ message = '' }) => message).join(' '),
     manifest: manifestFileOf(metadata),
@@ -166,23 +164,20 @@ export const subjectsWithout = ({ subjects }: Binding, { kind, namespace = '', n
 
 /**
  * Takes a subject out of the binding that was shown: of one whose subjects have changed since, others could get lost.
- * Its status changes by itself.
+ * The resourceVersion is no test, because its status changes by itself.
  */
 export async function keepSubjects(client: Client, binding: Binding, subjects: readonly BoundSubject[]): Promise<void> {
-  const { kind, resourceVersion, subjects: bound } = await readBinding(client, binding);
-  if (JSON.stringify(bound) !== JSON.stringify(binding.subjects)) {
+  const path = binding.kind === 'FleetRoleBinding' ? '/spec/subjects' : '/subjects';
+  const patch = [
+    { op: 'test', path: '/metadata/uid', value: binding.uid },
+    { op: 'test', path, value: binding.subjects },
+    { op: 'replace', path, value: subjects },
+  ];
+  await patchObject(client, pathOf(binding), patch).catch((error: unknown) => {
+    if (!isStatus(error, 422)) throw error;
     throw new Error('Its subjects have changed meanwhile: cancel, and look at it again.');
-  }
-  await patchBinding(
-    client,
-    binding,
-    { resourceVersion },
-    kind === 'FleetRoleBinding' ? { spec: { subjects } } : { subjects },
-  );
+  });
 }
-
-const patchBinding = (client: Client, binding: Binding, metadata: object, content: object, options: object = {}) =>
-  patchObject(client, pathOf(binding), { metadata: { uid: binding.uid, ...metadata }, ...content }, options);
 
 /** Where and until when a FleetRoleBinding holds. */
 interface BindingScope {
@@ -201,7 +196,7 @@ export async function changeScope(
   // A merge patch: the other choices of `clusters` leave the object.
   const where = { all: null, names: null, uid: null, selector: null, ...clusters };
   const spec = { clusters: where, expiresAt: expiresAt === '' ? null : expiresAt };
-  return patchBinding(client, binding, {}, { spec }, options);
+  return patchObject(client, pathOf(binding), { metadata: { uid: binding.uid }, spec }, options);
 }
 
 /** Where a binding grants something: where it holds, or in the clusters that its role names. */
