@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { withAddress } from './register.ts';
+import type { Client } from '../../client/create-client.ts';
+import { StatusError, statusFrom } from '../../client/errors.ts';
+import { updateEndpoints, withAddress } from './register.ts';
 
 const at = (clientCIDR: string, host: string) => ({ clientCIDR, serverAddress: `https://${host}` });
 const ALL = (host: string) => [at('0.0.0.0/0', host), at('::/0', host)];
@@ -24,4 +26,23 @@ describe('a new address of a cluster', () => {
     const several = [at('10.0.0.0/8', 'a'), at('11.0.0.0/8', 'b')];
     expect(() => withAddress(several, ALL('new'), false)).toThrow('--client-cidr');
   });
+});
+
+it('register --update reads the cluster again if a probe has written its status meanwhile', async () => {
+  const endpoints = (host: string) => ({ orchestratorApiEndpoints: { serverEndpoints: ALL(host) } });
+  const clusterAt = (resourceVersion: string) => ({ metadata: { name: 'a', resourceVersion }, spec: endpoints('old') });
+  const [sent, reads]: [unknown[], string[]] = [[], ['1', '2', '3']];
+  const request = async (method: string, _: string, { body }: { body?: { metadata: object } } = {}) => {
+    if (method === 'GET') return { value: clusterAt(reads.shift() ?? '') };
+    sent.push(body?.metadata);
+    if (sent.length !== 2) return {};
+    throw new StatusError(statusFrom(409, 'the object has been modified'));
+  };
+  const client = { request, productName: 'orchestrator' } as unknown as Client;
+  const drafted = { apiVersion: '', kind: '', metadata: { name: 'a' }, spec: endpoints('new') };
+  let printed = '';
+  const out = { write: (text: string) => (printed += text) };
+  expect(await updateEndpoints({ out } as never, client, drafted, { fieldManager: 'test' }, false)).toBe('updated');
+  expect(sent).toMatchObject(['1', '1', '2', '2'].map((resourceVersion) => ({ resourceVersion })));
+  expect(printed).toContain('https://new');
 });

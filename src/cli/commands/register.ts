@@ -18,6 +18,7 @@ import {
   type ServerEndpoint,
 } from '../../api/kinds/cluster-spec.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
+import { isStatus } from '../../client/errors.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import type { Cluster } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
@@ -76,14 +77,16 @@ export const register: Run = async (context, invocation) => {
 
 const MERGE_PATCH = 'application/merge-patch+json';
 
-/** Prints the change after a dry run at the server, and writes it. */
-async function updateEndpoints(
-  { out }: Context,
+/** Prints the change after a dry run at the server, and writes it; once more if a probe has written meanwhile. */
+export async function updateEndpoints(
+  { out }: Pick<Context, 'out'>,
   client: Client,
-  { metadata, spec }: ApiObject,
+  drafted: ApiObject,
   query: ReturnType<typeof writeQuery>,
   isNetworkGiven: boolean,
+  isRepeated = false,
 ): Promise<string> {
+  const { spec, metadata } = drafted;
   const { name = '', annotations = {} } = metadata;
   const cluster = await getCluster(client, name);
   const { resourceVersion, annotations: registered = {} } = cluster.metadata;
@@ -105,10 +108,15 @@ async function updateEndpoints(
   };
   const write = (dryRun: object) =>
     client.request('PATCH', clusterPath(name), { query: { ...query, ...dryRun }, body, contentType: MERGE_PATCH });
-  await write({ dryRun: 'All' });
   const rows = [...endpointRows(before, 'Until now:', 'CA until now:'), ...endpointRows(after, 'Address:', 'CA:')];
-  out.write(renderTable(rows));
-  await write({});
+  try {
+    await write({ dryRun: 'All' });
+    out.write(renderTable(rows));
+    await write({});
+  } catch (error) {
+    if (isRepeated || !isStatus(error, 409)) throw error;
+    return updateEndpoints({ out }, client, drafted, query, isNetworkGiven, true);
+  }
   return 'updated';
 }
 
