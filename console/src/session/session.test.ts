@@ -153,6 +153,12 @@ describe('A46: after a sign-out', () => {
   });
 });
 
+it('is not signed out before a stored token was looked for: the form of the sign-in would flicker', async () => {
+  expect(session.state.phase).toBe('restoring');
+  await session.restore();
+  expect(session.state.phase).toBe('signed-out');
+});
+
 describe('tabs of one browser', () => {
   const phases = (tabs: readonly Session[]): string[] => tabs.map(({ state }) => state.phase);
   const opens = (tab: Session | undefined) => tab?.restore();

@@ -48,7 +48,7 @@ const SIGNED_OUT: Extract<SessionState, { phase: 'signed-out' }> = { phase: 'sig
 export class Session {
   readonly #options: SessionOptions;
   readonly #listeners = new Set<() => void>();
-  #state: SessionState = SIGNED_OUT;
+  #state: SessionState = { phase: 'restoring' };
   /** Aborted when the session ends: responses that arrive later change nothing. */
   #lifetime = new AbortController();
   #token: BearerToken | undefined;
