@@ -121,13 +121,13 @@ async function countClusters({ catalog, reader, work, counts }: Round, { reach }
   if (name !== undefined && reader.find(catalog.clusters, fleetKey(name))?.uid !== uid) return 0;
   const known = counts.get(reach.selector.text);
   if (known !== undefined) return known;
-  const found = new Set<string>();
+  let found = 0;
   for (const cluster of candidates(state, prefix, reach.selector)) {
     if (work.isUsedUp) await work.turn();
-    if (reach.selector.holdsIn(viewCluster(cluster.name, cluster.labels ?? {}))) found.add(cluster.name);
+    if (reach.selector.holdsIn(viewCluster(cluster.name, cluster.labels ?? {}))) found += 1;
   }
-  counts.set(reach.selector.text, found.size);
-  return found.size;
+  counts.set(reach.selector.text, found);
+  return found;
 }
 
 type Clusters = ReturnType<ObjectReader['cache']>['current'];

@@ -39,12 +39,15 @@ const add = (tally: Tally, key: string): void => {
 
 /** Counts over the whole fleet, for the console and for metrics. Without names: who may read it may not see all. */
 export function createFleetOverview({ catalog, reader, productName, work, now, ...parts }: OverviewParts) {
-  /** When the CA of a version of a cluster ends: reading it takes longer than all the rest. */
-  const caEnds = new Cache<string, number>({ maxEntries: 100_000 });
-  const caEnd = (cluster: StoredObject): number =>
-    caEnds.getOrCompute(`${cluster.uid} ${cluster.revision}`, () =>
-      bundleEnd(endpointsInForce(cluster.object(), productName)),
-    );
+  /** When the CA of a cluster ends, at a revision: reading it takes longer than all the rest. */
+  const caEnds = new Cache<string, { readonly revision: number; readonly end: number }>({ maxEntries: 100_000 });
+  const caEnd = (cluster: StoredObject): number => {
+    const known = caEnds.get(cluster.key);
+    if (known?.revision === cluster.revision) return known.end;
+    const end = bundleEnd(endpointsInForce(cluster.object(), productName));
+    caEnds.set(cluster.key, { revision: cluster.revision, end });
+    return end;
+  };
   const isSoon = (end = Number.POSITIVE_INFINITY): boolean => end - now() < ENDING_DAYS * 86_400_000;
 
   /** How many objects fulfil the condition. */
@@ -94,11 +97,10 @@ export function createFleetOverview({ catalog, reader, productName, work, now, .
 
   /** The metrics of a scrape ask at the same time: two walks serve them all. */
   const walk = new SharedCall(countFleet);
-  const counts = (): Promise<FleetCounts> => walk.call();
   const read = async (): Promise<Overview> => {
-    const { credentials: _, reasons, ...shown } = await counts();
+    const { credentials: _, reasons, ...shown } = await walk.call();
     const frequent = reasons.toSorted((a, b) => b.count - a.count).slice(0, MAX_REASONS);
     return { ...shown, reasons: frequent, hours: await parts.hours() };
   };
-  return { counts, read };
+  return { counts: () => walk.call(), read };
 }

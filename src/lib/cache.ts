@@ -7,7 +7,7 @@ interface CacheOptions {
   /** An entry expires this long after it was set. Without it, an entry stays until it is evicted or deleted. */
   readonly ttlMs?: number;
   /** Milliseconds on a monotonic clock; for tests of `ttlMs`. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 /**

@@ -10,11 +10,7 @@ const MAX_NAMES = 20_000;
  * and at once when a probe of its cluster fails.
  */
 export function createDnsCache(resolve: Resolve, ttlMs: number, now?: () => number) {
-  const addresses = new Cache<string, readonly string[]>({
-    maxEntries: MAX_NAMES,
-    ttlMs,
-    ...(now === undefined ? {} : { now }),
-  });
+  const addresses = new Cache<string, readonly string[]>({ maxEntries: MAX_NAMES, ttlMs, now });
   return {
     resolve: async (hostname: string): Promise<readonly string[]> => {
       const cached = addresses.get(hostname);

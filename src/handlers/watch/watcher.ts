@@ -29,7 +29,8 @@ export interface WatcherOptions {
 
 /** For how long a watcher that catches up makes frames in one slot. */
 const CHUNK_MS = 1;
-const FRAMES_PER_CLOCK_READ = 8;
+/** See `ITEMS_PER_CLOCK_READ`: frames are made of the same items. */
+const FRAMES_PER_CLOCK_READ = 2;
 /** A watch that catches up holds a past state in memory: a client that reads nothing for so long is disconnected. */
 const STALL_MS = 30_000;
 /** Changes of permissions that wait for a slow client, each with a past state. */
