@@ -69,7 +69,6 @@ const REQUESTS: Readonly<Record<string, () => Promise<void>>> = {
     const labels = { metadata: { labels: { walked: 'yes' } } };
     const patched = await server.call('PATCH', '/apis/clusterregistry.k8s.io/v1alpha1/clusters/prod-eu-1', {
       body: labels,
-      headers: { 'Content-Type': 'application/merge-patch+json' },
     });
     expect(patched.code).toBe(200);
     expect((await watch).text).toContain('"type":"MODIFIED"');

@@ -130,9 +130,7 @@ describeWithKubectl('run', () => {
     const { adminToken: token } = server;
     await addCluster(server, 'alpha');
     const ready = { type: 'Ready', status: 'True', reason: 'Checked', message: '' };
-    const headers = { 'Content-Type': 'application/merge-patch+json' };
     const status = await server.call('PATCH', `${CLUSTERS}/alpha/status`, {
-      headers,
       body: { status: { conditions: [{ ...ready, lastTransitionTime: '2026-11-16T00:00:00Z' }] } },
     });
     expect(status.code, status.text).toBe(200);

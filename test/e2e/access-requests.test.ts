@@ -166,7 +166,6 @@ describe('an access request', () => {
         const { code, json } = await server.call('PATCH', `${PATH}/${name}/approval${query}`, {
           ...asUser('root'),
           body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
-          headers: MERGE,
         });
         expect([code, json.message], query).toEqual([409, expect.stringContaining(`: the ${what} is being deleted`)]);
       }
@@ -196,7 +195,6 @@ describe('an access request', () => {
       server.call('PATCH', `${PATH}/${name}/approval`, {
         ...asUser('lea'),
         body: { metadata: { uid: of }, status: { conditions: [{ type: 'Approved', status: 'True' }] } },
-        headers: MERGE,
       });
     expect((await decided(uid)).code).toBe(409);
     const { status } = (await server.call('GET', `${PATH}/${name}`, asUser('kate'))).json;
@@ -363,7 +361,6 @@ describe('A31: who may do what', () => {
     const by = (token: string) =>
       server.call('PATCH', `${PATH}/${own}/approval`, {
         token,
-        headers: MERGE,
         body: { status: { conditions: [{ type: 'Denied', status: 'True' }] } },
       });
     expect([(await by(ofLea)).code, (await by(ofAdmin)).code]).toEqual([403, 200]);
@@ -594,7 +591,7 @@ describe('A31: a pass that does not say who requested it', () => {
     const asked = await ask('kate');
     const approval = { status: { conditions: [{ type: 'Approved', status: 'True' }] } };
     const path = `${PATH}/${asked.json.metadata.name}/approval`;
-    const decide = (token: string) => server.call('PATCH', path, { token, body: approval, headers: MERGE });
+    const decide = (token: string) => server.call('PATCH', path, { token, body: approval });
     const denied = await decide(unknown);
     expect([denied.code, denied.json.message]).toEqual([403, expect.stringContaining('does not say who requested it')]);
     expect((await decide(known)).code).toBe(200);

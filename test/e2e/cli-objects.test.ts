@@ -175,8 +175,7 @@ describe('clusterpass register', () => {
     expect(later).toMatch(/^ {2}Usable by callers: +yes +Users, .*: 1$/m);
     const ready = { type: 'Ready', status: 'True', reason: 'Checked', lastTransitionTime: '2026-11-16T00:00:00Z' };
     await patchCluster(server, 'dev-9', { metadata: { annotations: { 'clusterpass.dev/token-checks': 'webhook' } } });
-    const headers = { 'Content-Type': 'application/merge-patch+json' };
-    await server.call('PATCH', `${CLUSTERS}/dev-9/status`, { headers, body: { status: { conditions: [ready] } } });
+    await server.call('PATCH', `${CLUSTERS}/dev-9/status`, { body: { status: { conditions: [ready] } } });
     expect(await admin.ok(['describe', 'cluster', 'dev-9'])).not.toContain('Until it can be used');
   });
 

@@ -108,7 +108,6 @@ describe('the official JavaScript client', () => {
     await server.call('POST', COLLECTION, { body: cluster('watched') });
     await server.call('PATCH', `${COLLECTION}/watched`, {
       body: { metadata: { labels: { a: 'b' } } },
-      headers: { 'Content-Type': 'application/merge-patch+json' },
     });
     await server.call('DELETE', `${COLLECTION}/watched`);
     await enough.promise;

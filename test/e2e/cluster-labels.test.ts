@@ -25,7 +25,6 @@ const WRITES: PolicyRule = {
   resources: ['clusters', 'clusters/status'],
 };
 const JSON_PATCH = { 'Content-Type': 'application/json-patch+json' };
-const MERGE_PATCH = { 'Content-Type': 'application/merge-patch+json' };
 const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
 const ENVIRONMENT = 'protected.clusterpass.dev/env';
 
@@ -64,7 +63,7 @@ const clusterBody = (labels: object, named = name): object => ({
   metadata: { name: named, labels },
 });
 const patch = (who: string, labels: object, path = `${CLUSTERS}/${name}`): Promise<Answer> =>
-  server.call('PATCH', path, { body: { metadata: { labels } }, headers: MERGE_PATCH, ...asUser(who) });
+  server.call('PATCH', path, { body: { metadata: { labels } }, ...asUser(who) });
 /** Server-side apply, with the rights of one user and the name of a manager that others may share. */
 const apply = (who: string, labels: object, { manager = who, named = name, query = '' } = {}): Promise<Answer> =>
   server.call('PATCH', `${CLUSTERS}/${named}?fieldManager=${manager}&force=true${query}`, {
@@ -113,7 +112,6 @@ describe('A30: a label that a binding selects', () => {
     // A status is written without its labels.
     const status = await server.call('PATCH', `${path}/status`, {
       body: { metadata: { labels: { env: 'prod' } }, status: { type: 'x' } },
-      headers: MERGE_PATCH,
       ...as,
     });
     expect(status.code, status.text).toBe(200);
@@ -216,7 +214,6 @@ describe('A44: the statement that a cluster asks for each token', () => {
   const annotate = (who: string, value: string | null): Promise<Answer> =>
     server.call('PATCH', `${CLUSTERS}/${name}`, {
       body: { metadata: { annotations: { [KEY]: value } } },
-      headers: MERGE_PATCH,
       ...asUser(who),
     });
 

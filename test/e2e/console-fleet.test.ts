@@ -93,7 +93,6 @@ describeWithBrowser('the console with thousands of clusters', () => {
           bodies.map((index) =>
             server.call('PATCH', `${CLUSTERS}/${nameOf(index)}/status`, {
               body: { status: { conditions: [condition('False')] } },
-              headers: { 'Content-Type': 'application/merge-patch+json' },
             }),
           ),
         );

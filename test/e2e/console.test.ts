@@ -335,11 +335,9 @@ describeWithBrowser('the console', () => {
 
   it('A44: says that a revocation reaches a cluster that asks for each pass', async () => {
     const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/prod-eu-1';
-    const headers = { 'Content-Type': 'application/merge-patch+json' };
     const annotate = (value: string | null) =>
       server.call('PATCH', path, {
         body: { metadata: { annotations: { 'clusterpass.dev/token-checks': value } } },
-        headers,
       });
     expect((await annotate('webhook')).code).toBe(200);
     const page = await visitAs('carl', '#/clusters/prod-eu-1');

@@ -96,9 +96,8 @@ describe('the same data without --demo', () => {
     (await call('GET', GRANTS)).json.items
       .map(({ metadata }: { metadata: { name: string } }) => metadata.name)
       .filter((name: string) => name.startsWith('demo-'));
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
   const finalizers = (names: readonly string[]) =>
-    server.call('PATCH', `${GRANTS}/demo-carl-view`, { body: { metadata: { finalizers: names } }, headers });
+    server.call('PATCH', `${GRANTS}/demo-carl-view`, { body: { metadata: { finalizers: names } } });
 
   it('is not served while the grants of the demo are in it', async () => {
     await createNamespace(server, 'real', 'dev-eu-1');

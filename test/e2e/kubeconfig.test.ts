@@ -13,7 +13,6 @@ import { beforeAllWithServer } from './support/shared-server.ts';
 
 /** kubeconfigs: of one cluster from the API, and of many by clusterpass kubeconfig. */
 
-const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 const CA = readFileSync(TLS.caFile).toString('base64');
 
 let server: Server;
@@ -373,7 +372,7 @@ describe('clusterpass kubeconfig', () => {
       // Of clusters with passes, one that is ready.
       const status = { conditions: [{ type: 'Ready', status: 'True', reason: 'Fine' }] };
       const ofDev2 = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/dev-2/status';
-      expect((await server.call('PATCH', ofDev2, { body: { status }, headers: MERGE })).code).toBe(200);
+      expect((await server.call('PATCH', ofDev2, { body: { status } })).code).toBe(200);
       const ready = await said('--output', 'ready');
       expect(ready).toContain('kubectl uses dev-2 by default');
       expect(ready).toMatch(/^Next: kubectl .* --context dev-2 auth whoami$/m);

@@ -22,8 +22,7 @@ async function addCluster(name: string, env: string, type: string): Promise<void
     status: { type, version: 'v1.36.4', conditions: [{ type: 'Ready', status: 'True' }] },
   });
   const body = { status: { type, version: 'v1.36.4', conditions: [{ type: 'Ready', status: 'True' }] } };
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
-  expect((await server.call('PATCH', `${CLUSTERS}/${name}/status`, { body, headers })).code).toBe(200);
+  expect((await server.call('PATCH', `${CLUSTERS}/${name}/status`, { body })).code).toBe(200);
 }
 
 beforeAllWithTlsServer(async (shared) => {
@@ -265,7 +264,6 @@ describeWithKubectl('kubectl looks around', () => {
     const status = (ready: string) =>
       server.call('PATCH', `${CLUSTERS}/gamma/status`, {
         body: { status: { conditions: [{ type: 'Ready', status: ready }] } },
-        headers: { 'Content-Type': 'application/merge-patch+json' },
       });
     expect((await status('False')).code).toBe(200);
     const watches = Promise.withResolvers<void>();

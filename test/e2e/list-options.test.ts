@@ -62,8 +62,7 @@ describe('forms', () => {
     const body = {
       status: { type: 'kind', version: 'v1.36.4', conditions: [{ type: 'Ready', status: 'True' }] },
     };
-    const headers = { 'Content-Type': 'application/merge-patch+json' };
-    expect((await server.call('PATCH', `${CLUSTERS}/a/status`, { body, headers })).code).toBe(200);
+    expect((await server.call('PATCH', `${CLUSTERS}/a/status`, { body })).code).toBe(200);
   });
 
   const accept = (as: string, version = 'v1') => ({ Accept: `application/json;as=${as};v=${version};g=meta.k8s.io` });
@@ -223,9 +222,7 @@ describe('the resource and its schema', () => {
   /** Facts about clusters as a resource: their path, schema, status and lists. */
 
   const GROUP = '/apis/clusterregistry.k8s.io/v1alpha1';
-  const MERGE = { 'Content-Type': 'application/merge-patch+json' };
-  const patch = (path: string, body: object): Promise<Answer> =>
-    server.call('PATCH', `${CLUSTERS}/${path}`, { body, headers: MERGE });
+  const patch = (path: string, body: object): Promise<Answer> => server.call('PATCH', `${CLUSTERS}/${path}`, { body });
 
   it('L-01, decision 1: the resource: its group, version, kinds and scope, with a status', async () => {
     const { json } = await server.call('GET', GROUP);

@@ -296,7 +296,6 @@ async function redeemHere(handle: string): Promise<string> {
 const approve = (handle: string, token: string): Promise<Answer> =>
   server.call('PATCH', `${PASSES}/${handle}/approval`, {
     token,
-    headers: { 'Content-Type': 'application/merge-patch+json' },
     body: { status: { conditions: [{ type: 'Approved', status: 'True' }] } },
   });
 

@@ -165,14 +165,13 @@ test('clusters by the status of their condition Ready', async () => {
   const counts = async (): Promise<number[]> =>
     Promise.all(['True', 'False', 'Unknown'].map((status) => sampleOf('clusterpass_clusters', `ready="${status}"`)));
   const [ready = 0, notReady = 0, unknown = 0] = await counts();
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
   for (const [status, expected] of [
     ['False', [ready, notReady + 1, unknown - 1]],
     ['True', [ready + 1, notReady, unknown - 1]],
     ['Unknown', [ready, notReady, unknown]],
   ]) {
     const body = { status: { conditions: [{ type: 'Ready', status, reason: 'Set' }] } };
-    const patched = await server.call('PATCH', `${CLUSTERS}/alpha/status`, { body, headers });
+    const patched = await server.call('PATCH', `${CLUSTERS}/alpha/status`, { body });
     expect(patched.code, patched.text).toBe(200);
     expect(await counts()).toEqual(expected);
     // The reason of another writer is no label.

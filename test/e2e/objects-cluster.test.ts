@@ -34,8 +34,7 @@ beforeAllWithServer(async (shared) => {
 it('Z-07: what kube-apiserver leaves out of a built-in kind, and a patch with it that changes nothing', async () => {
   await createNamespace(server, 'z-07', 'alpha');
   const patched = async (path: string, body: object) => {
-    const headers = { 'Content-Type': 'application/merge-patch+json' };
-    const { code, json } = await server.call('PATCH', path, { body, headers });
+    const { code, json } = await server.call('PATCH', path, { body });
     expect(code, json.message).toBe(200);
     return json;
   };
@@ -58,7 +57,6 @@ it('Z-07: what kube-apiserver leaves out of a built-in kind, and a patch with it
 describe('the fields of a Cluster', () => {
   const of = kindCase('Cluster');
   const named = (name: string) => `${of.path}/${name}`;
-  const PATCH = { 'Content-Type': 'application/merge-patch+json' };
 
   beforeAll(async () => {
     const clusters = (verbs: string[]) => ({
@@ -80,7 +78,6 @@ describe('the fields of a Cluster', () => {
     ]);
     const patched = await server.call('PATCH', named('n'.repeat(64)), {
       body: { metadata: { annotations: { note: 'x' } } },
-      headers: PATCH,
     });
     expect(patched).toMatchObject({ code: 200, warnings: [] });
   });
@@ -94,7 +91,7 @@ describe('the fields of a Cluster', () => {
       expect(made.status).toBeUndefined();
       const put = await server.call('PUT', named('calm'), { body: { ...made, status: STATUS } });
       expect(put.json).toEqual(made);
-      await server.call('PATCH', `${named('calm')}/status`, { body: { status: STATUS }, headers: PATCH });
+      await server.call('PATCH', `${named('calm')}/status`, { body: { status: STATUS } });
       const { json: current } = await server.call('GET', named('calm'));
       const { status: _, ...without } = current;
       const kept = await server.call('PUT', named('calm'), { body: { ...without, ...of.changed } });
@@ -118,7 +115,7 @@ describe('the fields of a Cluster', () => {
       expect(made.status).toEqual({ phase: 'Active' });
       const path = `${namespaces.path}/ci/status`;
       const body = { status: { phase: 'Terminating' } };
-      const patched = await server.call('PATCH', path, { body, headers: PATCH });
+      const patched = await server.call('PATCH', path, { body });
       expect(patched.json).toEqual(made);
       expect((await server.call('GET', path)).json).toEqual(made);
     });
@@ -135,7 +132,7 @@ describe('the fields of a Cluster', () => {
       [named('counted'), { spec: { authInfo: { user: { name: 'x' } } } }],
       [named('counted'), { spec: null }],
     ] as const) {
-      note((await server.call('PATCH', path, { body, headers: PATCH })).json);
+      note((await server.call('PATCH', path, { body })).json);
     }
     expect(generations).toEqual([1, 1, 1, 2, 3, 4]);
   });
@@ -160,7 +157,7 @@ describe('the fields of a Cluster', () => {
         body: { ...put.json, spec: { ...put.json.spec, authInfo: {} } },
       });
       expect(emptied.json.spec.authInfo).toEqual({});
-      const gone = await server.call('PATCH', named('kept'), { body: { spec: { authInfo: null } }, headers: PATCH });
+      const gone = await server.call('PATCH', named('kept'), { body: { spec: { authInfo: null } } });
       expect(gone.json.spec.authInfo).toBeUndefined();
     });
 
@@ -173,7 +170,7 @@ describe('the fields of a Cluster', () => {
       };
       const made = await create(server, of.path, objectOf(of, { name: 'computed', annotations: computed }));
       expect(made.metadata.annotations).toBeUndefined();
-      await server.call('PATCH', named('computed'), { body: { metadata: { annotations: computed } }, headers: PATCH });
+      await server.call('PATCH', named('computed'), { body: { metadata: { annotations: computed } } });
       expect((await server.call('GET', named('computed'))).json).toEqual(made);
       const shown = await server.call('GET', named('computed'), asUser('viewer'));
       expect(shown.json.metadata.annotations).toEqual({
@@ -271,8 +268,7 @@ describe('the fields of a Cluster', () => {
 });
 
 describe('deletion propagation', () => {
-  const PATCH = { 'Content-Type': 'application/merge-patch+json' };
-  const patch = (path: string, body: object) => server.call('PATCH', path, { body, headers: PATCH });
+  const patch = (path: string, body: object) => server.call('PATCH', path, { body });
   const namespacePath = (name: string, cluster = 'alpha') => `/orchestrator/${cluster}/api/v1/namespaces/${name}`;
   const RESOURCES = ['serviceaccounts', 'pods', 'secrets'];
   const HELD = ['example.com/hold'];

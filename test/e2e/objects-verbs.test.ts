@@ -183,7 +183,7 @@ describe('verbs', () => {
       };
       expectStatus(await server.call('GET', named(of, 'absent')), expected);
       expectStatus(await server.call('DELETE', named(of, 'absent')), expected);
-      expectStatus(await server.call('PATCH', named(of, 'absent'), { body: {}, headers: PATCH }), expected);
+      expectStatus(await server.call('PATCH', named(of, 'absent'), { body: {} }), expected);
       const body = objectOf(of, { name: 'absent', resourceVersion: '1' });
       // Z-05: an update never creates.
       expectStatus(await server.call('PUT', named(of, 'absent'), { body }), expected);
@@ -199,7 +199,7 @@ describe('verbs', () => {
         `${of.path}?watch=true&labelSelector=set%3D${label}&resourceVersion=${list.json.metadata.resourceVersion}`,
       );
       await create(server, of.path, objectOf(of, { name: 'seen', labels }));
-      const patched = await server.call('PATCH', named(of, 'seen'), { body: of.changed, headers: PATCH });
+      const patched = await server.call('PATCH', named(of, 'seen'), { body: of.changed });
       expect(patched.code, patched.text).toBe(200);
       expect(await namesIn(of, `?labelSelector=set%3D${label}`)).toEqual(['seen']);
       expect((await server.call('DELETE', named(of, 'seen'))).code).toBe(200);
@@ -233,7 +233,6 @@ describe('verbs', () => {
       expect(again.json).toEqual(made);
       const patched = await server.call('PATCH', named(of, 'same'), {
         body: { metadata: { labels: { a: '1', b: null } } },
-        headers: PATCH,
       });
       expect(patched.json).toEqual(made);
     });
@@ -241,7 +240,7 @@ describe('verbs', () => {
     it('is patched with a merge patch, in which null removes a field', async () => {
       await create(server, of.path, objectOf(of, { name: 'merged', labels: { a: '1', b: '2' } }));
       const body = { metadata: { labels: { a: null, c: '3' } }, ...of.changed };
-      const answer = await server.call('PATCH', named(of, 'merged'), { body, headers: PATCH });
+      const answer = await server.call('PATCH', named(of, 'merged'), { body });
       expect(answer.code, answer.text).toBe(200);
       expect(answer.json.metadata.labels).toEqual({ b: '2', c: '3' });
       expect(answer.json).toMatchObject(of.changed);
@@ -295,7 +294,7 @@ describe('verbs', () => {
         details: details(of, 'held'),
       });
       const more = { metadata: { finalizers: ['example.com/a', 'example.com/b'] } };
-      const refused = await server.call('PATCH', named(of, 'held'), { body: more, headers: PATCH });
+      const refused = await server.call('PATCH', named(of, 'held'), { body: more });
       expect(refused.code).toBe(422);
       expect(refused.json.details.causes).toEqual([
         {
@@ -307,7 +306,6 @@ describe('verbs', () => {
       ]);
       const released = await server.call('PATCH', named(of, 'held'), {
         body: { metadata: { finalizers: null } },
-        headers: PATCH,
       });
       expect(released.code).toBe(200);
       expect((await server.call('GET', named(of, 'held'))).code).toBe(404);
@@ -343,7 +341,6 @@ describe('verbs', () => {
 });
 
 describe('dry run', () => {
-  const PATCH = { 'Content-Type': 'application/merge-patch+json' };
   const DRY = '?dryRun=All';
   const named = (of: KindCase, name: string) => `${of.path}/${name}`;
   /** Every object with its version. Not the version of the list: the server itself stores the time now and then. */
@@ -373,7 +370,7 @@ describe('dry run', () => {
       expect(put.code, put.text).toBe(200);
       expect(put.json).toMatchObject(of.changed);
       expect(put.json.metadata.generation).toBe(of.countsGenerations ? 2 : undefined);
-      const patched = await server.call('PATCH', `${named(of, 'stays')}${DRY}`, { body: of.changed, headers: PATCH });
+      const patched = await server.call('PATCH', `${named(of, 'stays')}${DRY}`, { body: of.changed });
       // A second may begin between the two, and managedFields have the time.
       expect(withoutManagedFields(patched.json)).toEqual(withoutManagedFields(put.json));
       expect((await server.call('GET', named(of, 'stays'))).json).toEqual(made);
@@ -405,7 +402,6 @@ describe('dry run', () => {
 });
 
 describe('preconditions', () => {
-  const PATCH = { 'Content-Type': 'application/merge-patch+json' };
   const named = (of: KindCase, name: string) => `${of.path}/${name}`;
 
   const modified = (of: KindCase, name: string) => ({
@@ -431,10 +427,7 @@ describe('preconditions', () => {
       expectStatus(await server.call('PUT', named(of, 'moving'), { body }), modified(of, 'moving'));
       const { resourceVersion } = first.metadata;
       const patch = { metadata: { resourceVersion, labels: { late: 'yes' } } };
-      expectStatus(
-        await server.call('PATCH', named(of, 'moving'), { body: patch, headers: PATCH }),
-        modified(of, 'moving'),
-      );
+      expectStatus(await server.call('PATCH', named(of, 'moving'), { body: patch }), modified(of, 'moving'));
       const preconditions = { preconditions: { resourceVersion } };
       expectStatus(await server.call('DELETE', named(of, 'moving'), { body: preconditions }), modified(of, 'moving'));
       expect((await server.call('GET', named(of, 'moving'))).json).toEqual(second.json);
@@ -448,7 +441,7 @@ describe('preconditions', () => {
       const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
       const answers = [
         await server.call('PUT', named(of, 'strange'), { body }),
-        await server.call('PATCH', named(of, 'strange'), { body, headers: PATCH }),
+        await server.call('PATCH', named(of, 'strange'), { body }),
         await server.call('PATCH', `${named(of, 'strange')}?fieldManager=me&force=true`, { body, headers: APPLY }),
       ];
       const why = 'must be the resourceVersion of the object as it was read';
@@ -466,7 +459,7 @@ describe('preconditions', () => {
       const body = objectOf(of, { name: 'namesake', uid: 'other', resourceVersion }, of.changed);
       expectStatus(await server.call('PUT', named(of, 'namesake'), { body }), otherUid(of, 'namesake', uid));
       expectStatus(
-        await server.call('PATCH', named(of, 'namesake'), { body: { metadata: { uid: 'other' } }, headers: PATCH }),
+        await server.call('PATCH', named(of, 'namesake'), { body: { metadata: { uid: 'other' } } }),
         otherUid(of, 'namesake', uid),
       );
       expectStatus(
@@ -534,7 +527,6 @@ describe('preconditions', () => {
       }
       const renamed = await server.call('PATCH', named(of, 'addressed'), {
         body: { metadata: { name: 'other' } },
-        headers: PATCH,
       });
       expectStatus(renamed, refused('the name of the object (other) does not match the name on the URL (addressed)'));
     });

@@ -183,13 +183,12 @@ describe('clusterpass exec', () => {
     jane = await Person.as(server, 'jane');
     await bind(server, 'jane-sees', { kind: 'User', name: 'jane' }, MAY_SEE);
     await createCluster(server, 'empty');
-    const headers = { 'Content-Type': 'application/merge-patch+json' };
     for (const name of ['alpha', 'empty']) {
       const orchestratorApiEndpoints = {
         serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${name}.example.com` }],
       };
       const body = { metadata: { labels: { exec: 'yes' } }, spec: { orchestratorApiEndpoints } };
-      expect((await server.call('PATCH', `${CLUSTERS}/${name}`, { body, headers })).code).toBe(200);
+      expect((await server.call('PATCH', `${CLUSTERS}/${name}`, { body })).code).toBe(200);
     }
   });
   afterAll(() => jane.leave());
@@ -222,8 +221,7 @@ describe('clusterpass exec', () => {
     await createAccount(server, 'builder', 'ci', name);
     const orchestratorApiEndpoints = { serverEndpoints: [{ serverAddress: 'https://long.example.com' }] };
     const body = { metadata: { labels: { exec: 'long' } }, spec: { orchestratorApiEndpoints } };
-    const headers = { 'Content-Type': 'application/merge-patch+json' };
-    expect((await server.call('PATCH', `${CLUSTERS}/${name}`, { body, headers })).code).toBe(200);
+    expect((await server.call('PATCH', `${CLUSTERS}/${name}`, { body })).code).toBe(200);
     const args = ['exec', '-l', 'exec=long', '--as', 'ci/builder', '--', 'sh', '-c', 'test -s "$KUBECONFIG" && echo x'];
     expect(await jane.ok(args)).toBe(`${name}: x\n`);
   });

@@ -25,8 +25,7 @@ const ROLES = [
   'system:monitoring',
 ];
 const BINDINGS = ['cluster-admin', 'system:basic-user', 'system:discovery', 'system:monitoring'];
-const patch = (path: string, body: object) =>
-  server.call('PATCH', `${RBAC}/${path}`, { body, headers: { 'Content-Type': 'application/merge-patch+json' } });
+const patch = (path: string, body: object) => server.call('PATCH', `${RBAC}/${path}`, { body });
 const get = async (path: string) => (await server.call('GET', `${RBAC}/${path}`)).json;
 const namesOf = async (resource: string): Promise<string[]> =>
   (await get(resource)).items.map((item: { metadata: { name: string } }) => item.metadata.name);

@@ -82,7 +82,6 @@ describe('A30: a binding that selects clusters', () => {
     const patch = (change: object, query = ''): Promise<Answer> =>
       server.call('PATCH', `${path}${query}`, {
         body: change,
-        headers: { 'Content-Type': 'application/merge-patch+json' },
       });
     const apply = (clusters: string): Promise<Answer> =>
       server.call('PATCH', `${path}?fieldManager=me&force=true`, {

@@ -24,7 +24,6 @@ export const BOOTSTRAP = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
 export const ordersOf = (cluster: string): string =>
   `/orchestrator/${cluster}/apis/clusterpass.dev/v1alpha1/tokenorders`;
 
-const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 const ISSUER = 'https://kubernetes.default.svc';
 const SUBJECT = 'system:serviceaccount:clusterpass:connector';
 
@@ -129,7 +128,7 @@ export class TestConnector {
   async report(status: object = {}): Promise<Answer> {
     const renewed = { renewTime: new Date().toISOString(), contract: 1, ready: true, revocable: this.isRevocable };
     const path = `${CONNECTORS}/${this.cluster}/status`;
-    return this.call('PATCH', path, { body: { status: { ...renewed, ...status } }, headers: MERGE });
+    return this.call('PATCH', path, { body: { status: { ...renewed, ...status } } });
   }
 
   /** Reports, and answers orders until `stop`. */
@@ -178,7 +177,7 @@ export class TestConnector {
 
   patch(name: string, status: object, metadata: object = {}): Promise<Answer> {
     const path = `${ordersOf(this.cluster)}/${name}/status`;
-    return this.call('PATCH', path, { body: { metadata, status }, headers: MERGE });
+    return this.call('PATCH', path, { body: { metadata, status } });
   }
 
   claim({ name, object: { metadata } }: Order): Promise<Answer> {

@@ -38,8 +38,7 @@ export async function addCluster(server: Server, name: string, parts: ClusterPar
 
 /** Merges a patch into a cluster. Returns its new resourceVersion. */
 export async function patchCluster(server: Server, name: string, patch: object): Promise<number> {
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
-  return versionIn(await succeed(server.call('PATCH', `${CLUSTERS}/${name}`, { body: patch, headers })));
+  return versionIn(await succeed(server.call('PATCH', `${CLUSTERS}/${name}`, { body: patch })));
 }
 
 export const relabel = (server: Server, name: string, labels: Record<string, string | null>): Promise<number> =>

@@ -53,7 +53,6 @@ export async function register(server: Server, cluster: Registered, token: strin
 export const patchSpec = (server: Server, name: string, body: object, token?: string): Promise<Answer> =>
   server.call('PATCH', `${CLUSTERS}/${name}`, {
     body,
-    headers: { 'Content-Type': 'application/merge-patch+json' },
     ...(token === undefined ? {} : { token }),
   });
 

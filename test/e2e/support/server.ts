@@ -183,6 +183,8 @@ async function announcedUrl(child: ChildProcess, output: Server['output']): Prom
   });
 }
 
+const MERGE_PATCH = 'application/merge-patch+json';
+
 async function call(
   url: string,
   adminToken: string,
@@ -197,7 +199,7 @@ async function call(
       // Not the user agent of curl or a browser, whose responses are indented.
       'User-Agent': 'clusterpass-test',
       ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(body === undefined ? {} : { 'Content-Type': method === 'PATCH' ? MERGE_PATCH : 'application/json' }),
       ...headers,
     },
     ...(body === undefined

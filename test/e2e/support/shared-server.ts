@@ -199,8 +199,7 @@ const list = async (server: Server, path: string): Promise<Found[]> => {
 };
 
 const finish = async (server: Server, path: string): Promise<void> => {
-  const headers = { 'Content-Type': 'application/merge-patch+json' };
-  await server.call('PATCH', path, { body: { metadata: { finalizers: null } }, headers });
+  await server.call('PATCH', path, { body: { metadata: { finalizers: null } } });
 };
 const isHeld = ({ metadata }: Found): boolean => metadata.finalizers !== undefined;
 
