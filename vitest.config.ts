@@ -12,7 +12,12 @@ export default defineConfig({
       // Long, and only when asked for: npm run test:chaos.
       ...(process.env.CLUSTERPASS_CHAOS_SECONDS === undefined ? [] : ['test/chaos/*.chaos.ts']),
     ],
-    globalSetup: ['scripts/setup-console.mjs', 'scripts/setup-program.mjs', 'test/server-starts.ts'],
+    globalSetup: [
+      'test/run-folder.ts',
+      'scripts/setup-console.mjs',
+      'scripts/setup-program.mjs',
+      'test/server-starts.ts',
+    ],
     // Real servers and real disks: generous limits, so that a busy machine is slow and not red.
     testTimeout: 120_000,
     hookTimeout: 120_000,

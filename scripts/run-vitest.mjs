@@ -45,6 +45,8 @@ function readReport(path) {
 /** Linux' file system in memory. */
 const MEMORY = '/dev/shm';
 const NEEDED_BYTES = 4 * 1024 ** 3;
+/** What the name of the folder of a run begins with. */
+export const RUN_FOLDER = 'clusterpass-test-';
 
 /**
  * A new folder for the files of the tests. In memory if there is room: SQLite and etcd wait for the disk after each
@@ -57,7 +59,7 @@ export function temporaryFolder(memory = MEMORY) {
   try {
     const { bavail, bsize } = statfsSync(memory);
     if (bavail * bsize >= NEEDED_BYTES && process.availableMemory() >= NEEDED_BYTES) {
-      folder = mkdtempSync(join(memory, 'clusterpass-test-'));
+      folder = mkdtempSync(join(memory, RUN_FOLDER));
       // Tests start programs that they have written. Docker mounts it with `noexec`.
       const program = join(folder, 'program');
       writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
@@ -71,7 +73,7 @@ export function temporaryFolder(memory = MEMORY) {
   } catch {
     // Not on this system, or not for this user.
   }
-  folder ??= mkdtempSync(join(tmpdir(), 'clusterpass-test-'));
+  folder ??= mkdtempSync(join(tmpdir(), RUN_FOLDER));
   // As /tmp: some programs run as another user.
   chmodSync(folder, 0o1777);
   return folder;

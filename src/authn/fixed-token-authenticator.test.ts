@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import {
   ensureTokenFile,
@@ -21,7 +21,6 @@ beforeEach(async () => {
   file = join(data, 'admin.token');
   reports = [];
 });
-afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const open = (): Promise<FixedTokenAuthenticator> =>
   openAdminToken(data, { every: () => () => {}, report: (problem) => reports.push(problem) });

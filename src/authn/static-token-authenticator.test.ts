@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { Secret } from '../observability/secret.ts';
 import { parseCsv } from './csv.ts';
@@ -138,7 +138,6 @@ describe('the file', () => {
     now = 0;
     await writeFile(file, 'first,ada,1,dev\nsecond,bob,2\n', { mode: 0o600 });
   });
-  afterEach(() => rm(dir, { recursive: true, force: true }));
 
   const open = () =>
     openStaticTokenAuthenticator({

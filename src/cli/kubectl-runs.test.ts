@@ -1,11 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { kubectlRuns } from './kubectl-runs.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'clusterpass-runs-'));
-afterAll(() => rmSync(cwd, { recursive: true }));
 
 const account = (name: string, cluster: string) =>
   `{kind: ServiceAccount, metadata: {name: ${name}, annotations: {clusterpass.dev/in-cluster: ${cluster}}}}\n`;

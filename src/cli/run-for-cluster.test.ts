@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from './cli.fixture.ts';
 import { runForCluster } from './run-for-cluster.ts';
 
@@ -9,7 +9,6 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-exec-'));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const TARGET = {
   cluster: 'alpha',

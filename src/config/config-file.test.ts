@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -73,24 +73,16 @@ it('readConfigFile names a file that cannot be read', () => {
 
 it('readConfigFile refuses a file that is not UTF-8: nothing in it is replaced', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-config-'));
-  try {
-    const file = join(folder, 'c.yaml');
-    await writeFile(file, Buffer.from('base-url: https://a\xff\n', 'latin1'));
-    expect(readConfigFile(file).problems[0]).toMatch(/c\.yaml: cannot be read: .*utf-8/);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const file = join(folder, 'c.yaml');
+  await writeFile(file, Buffer.from('base-url: https://a\xff\n', 'latin1'));
+  expect(readConfigFile(file).problems[0]).toMatch(/c\.yaml: cannot be read: .*utf-8/);
 });
 
 it('readConfigFile refuses a file of more than a megabyte', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-config-'));
-  try {
-    const file = join(folder, 'c.yaml');
-    await writeFile(file, `demo: true\n${'#'.repeat(1024 * 1024)}`);
-    expect(readConfigFile(file)).toEqual({ values: new Map(), problems: [expect.stringMatching(/too large/)] });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const file = join(folder, 'c.yaml');
+  await writeFile(file, `demo: true\n${'#'.repeat(1024 * 1024)}`);
+  expect(readConfigFile(file)).toEqual({ values: new Map(), problems: [expect.stringMatching(/too large/)] });
 });
 
 it('parseConfig reports the first syntax errors, not half a million', () => {

@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { UsageError } from '../cli/command.ts';
 import { parseArguments } from '../cli/command-line.ts';
 import { flagsOf } from '../cli/command-table/flags.ts';
@@ -14,7 +14,6 @@ beforeAll(() => {
   for (const name of ['tls.crt', 'tls.key', 'tokens.csv']) writeFileSync(join(cwd, name), '');
   mkdirSync(join(cwd, 'manifests'));
 });
-afterAll(() => rmSync(cwd, { recursive: true }));
 
 /** As the program does it: the parser reads the flags, the loader the rest. */
 function flagsIn(name: string, args: readonly string[]) {

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   algorithmsByAudience,
   baseUrl,
@@ -367,7 +367,6 @@ describe('the inventory', () => {
 describe('existing', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'clusterpass-values-'));
   writeFileSync(join(cwd, 'there'), '');
-  afterAll(() => rmSync(cwd, { recursive: true }));
 
   it('takes what is there, and only that', () => {
     expect(existing('file')('there', { cwd })).toBe(join(cwd, 'there'));

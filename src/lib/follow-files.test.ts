@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type FollowedFiles, followFiles, GONE_GRACE_MS } from './follow-files.ts';
 import { readMountedSecret } from './secret-file.ts';
 
@@ -19,7 +19,6 @@ beforeEach(async () => {
   changes = [];
   await writeFile(file, 'first', { mode: 0o600 });
 });
-afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const open = (graceMs = GONE_GRACE_MS): Promise<FollowedFiles<string>> =>
   followFiles({

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { readKeyPair } from './key-pair-files.ts';
 import { UnsafeFile } from './secret-file.ts';
 
@@ -15,7 +15,6 @@ let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'clusterpass-key-pair-'));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function files(cert: string, key: string, mode = 0o600): { certFile: string; keyFile: string } {
   const [certFile, keyFile] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];

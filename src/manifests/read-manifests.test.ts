@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { findManifestFiles, type Manifests, readManifests, splitDocuments } from './read-manifests.ts';
@@ -12,7 +12,6 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-read-'));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 async function write(file: string, text: string): Promise<void> {
   await mkdir(dirname(join(folder, file)), { recursive: true });

@@ -1,7 +1,7 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { EVENTS } from '../api/notification.ts';
 import { readNotifyConfiguration } from './configuration.ts';
@@ -14,7 +14,6 @@ beforeAll(async () => {
   secretFile = await fileWith('secret', KEY);
   urlFile = await fileWith('url', 'https://hooks.example.com/services/T/B/x\n');
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 async function fileWith(name: string, text: string): Promise<string> {
   const path = join(folder, name);

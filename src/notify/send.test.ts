@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -37,7 +37,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const close of closers) close();
-  await rm(folder, { recursive: true });
 });
 async function webhook() {
   const receiver = await openWebhookReceiver();

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -10,7 +10,6 @@ it('K-09: a start with another --base-url than the last one is warned of once, a
   const store = await openSqliteStore({ file: join(folder, 'clusterpass.db') });
   onTestFinished(async () => {
     await store.close();
-    rmSync(folder, { recursive: true });
   });
   const warnings: object[] = [];
   const logger = { warn: (fields: object) => void warnings.push(fields) };

@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
 import { runStoreCommand, type StoreTask } from './store-command.ts';
 
@@ -15,7 +15,6 @@ beforeAll(async () => {
   for (const name of ['a', 'b', 'c']) await store.write({ key: `/internal/${name}`, value, expect: { absent: true } });
   await store.close();
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Runs a task on a database. Returns each wait as it begins, and what it says in the end. */
 async function waitsOf(task: StoreTask, database: string, file?: string): Promise<[begun: string[], ended: string[]]> {

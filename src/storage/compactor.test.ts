@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -50,7 +50,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await compactor?.stop();
   await store.close();
-  rmSync(directory, { recursive: true });
 });
 
 let written = 0;

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -84,7 +84,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await reflector.stop();
   await store.close();
-  await rm(dir, { recursive: true });
 });
 
 const FINE = [

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -69,7 +69,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const reflector of reflectors.splice(0)) await reflector.stop();
   await store.close();
-  await rm(dir, { recursive: true });
 });
 
 const bytes = (text: string): Uint8Array => Buffer.from(JSON.stringify({ text }));

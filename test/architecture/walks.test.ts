@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -41,7 +41,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await server?.destroy();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** The files of which a function was called since the last call of this. */

@@ -23,7 +23,6 @@ export const LABELS = { chaos: 'yes' };
 const SELECTOR = `labelSelector=${encodeURIComponent('chaos=yes')}`;
 /** The path of the watched objects. */
 export const LIST = `${CLUSTERS}?${SELECTOR}`;
-const MERGE = { 'Content-Type': 'application/merge-patch+json' };
 
 const pick = ({ replicas }: World): { server: Server; index: number } => {
   const index = Math.floor(Math.random() * replicas.length);
@@ -37,7 +36,6 @@ const get = (server: Server, path: string): Promise<Answer> =>
 const put = (server: Server, name: string, base: number, content: string): Promise<Answer> =>
   server.call('PATCH', `${CLUSTERS}/${name}`, {
     body: { metadata: { resourceVersion: `${base}`, annotations: { n: content } } },
-    headers: MERGE,
     signal: AbortSignal.timeout(CALL_MS),
   });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { callAt } from '../e2e/support/server.ts';
 import type { Deployment } from './deployment.ts';
 import type { ProblemKind } from './history-checker.ts';
 import { type Lie, LyingProxy } from './lying-proxy.ts';
@@ -22,7 +23,7 @@ export function checkPlantedViolations(deployed: () => Deployment): void {
     replicas[0] = {
       ...first,
       url: proxy.url,
-      call: (method, path, options) => callAt(proxy.url, first.adminToken, method, path, options),
+      call: (method, path, options = {}) => callAt(proxy.url, first.adminToken, method, path, options),
     };
   });
   afterAll(() => {
@@ -41,7 +42,7 @@ export function checkPlantedViolations(deployed: () => Deployment): void {
       revocationClients: 3,
       endingClients: 2,
       timeLimits: false,
-      pauseMs: 10,
+      pauseMs: 50,
       random: Math.random,
       next: () => undefined,
       during: async () => {},
@@ -70,39 +71,3 @@ export function checkPlantedViolations(deployed: () => Deployment): void {
     ['shown after the end', 'shown after the end'],
   ])('%s is found, and nothing before', findIt, 2 * FOUND_WITHIN_MS);
 }
-
-async function callAt(
-  url: string,
-  adminToken: string,
-  method: string,
-  path: string,
-  { token = adminToken, body, headers = {}, signal }: Parameters<Deployment['replicas'][number]['call']>[2] = {},
-): Promise<Awaited<ReturnType<Deployment['replicas'][number]['call']>>> {
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: {
-      'User-Agent': 'clusterpass-test',
-      ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      ...headers,
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
-  });
-  const text = await response.text();
-  return {
-    code: response.status,
-    headers: response.headers,
-    text,
-    json: text === '' ? {} : safeJson(text),
-    warnings: [],
-  };
-}
-
-const safeJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
-  }
-};

@@ -270,12 +270,9 @@ async function recovery(replicas: readonly Server[]): Promise<number> {
   await Promise.all(
     replicas.map(async (replica, i) => {
       const body = { metadata: { annotations: { probe: `${i}-${begun}` } } };
-      const headers = { 'Content-Type': 'application/merge-patch+json' };
       for (;;) {
         const signal = AbortSignal.timeout(3_000);
-        const answer = await replica
-          .call('PATCH', `${CLUSTERS}/alpha`, { body, headers, signal })
-          .catch(() => undefined);
+        const answer = await replica.call('PATCH', `${CLUSTERS}/alpha`, { body, signal }).catch(() => undefined);
         if (answer?.code === 200) return;
         if (performance.now() - begun > GIVE_UP_MS) throw new Error(`replica ${i} does not recover`);
         await delay(50);

@@ -1,7 +1,7 @@
-import { appendFile, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { checkTraces, type Step } from './trace-checker.ts';
 
 type Told = Omit<Step, 'at' | 'by'> & { readonly at?: number; readonly by?: string };
@@ -12,7 +12,6 @@ const ORDER = '/registry/tokenorders/a/o';
 /** Steps of replicas `a` and `b`, a millisecond after each other unless they say when. */
 async function problemsOf(...told: ['a' | 'b', Told][]): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-trace-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
   const files = { a: join(folder, 'a'), b: join(folder, 'b') };
   let now = 0;
   for (const [replica, { at = now + 1, ...step }] of told) {

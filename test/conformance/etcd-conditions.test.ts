@@ -33,7 +33,6 @@ describeWithEtcd(
       const etcd = await startEtcd({ args: ['--data-dir', data] });
       onTestFinished(async () => {
         await etcd.destroy();
-        await rm(folder, { recursive: true, force: true });
       });
       const [member] = etcd.members;
       const { store, campaign } = await open({ endpoints: etcd.endpoints, prefix: '/restored', openWithinMs: 10_000 });

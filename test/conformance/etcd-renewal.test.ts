@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
@@ -42,7 +42,6 @@ describeWithEtcd('credentials for etcd that are renewed while the store is open'
   afterAll(async () => {
     await Promise.all(stores.map(({ store }) => store.close()));
     await Promise.all(servers.map((server) => server.destroy()));
-    await rm(dir, { recursive: true, force: true });
   });
 
   it('certificate, key and CA: the old ones are used until the new ones match, and watches continue', async () => {

@@ -106,7 +106,6 @@ describe('processes that share a store', () => {
       await test(new StoreOwner(engine));
     } finally {
       await engine.close();
-      rmSync(directory, { recursive: true });
     }
   };
 

@@ -9,7 +9,6 @@ import {
   openSync,
   readdirSync,
   renameSync,
-  rmSync,
   statSync,
   writeFileSync,
   writeSync,
@@ -47,7 +46,6 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const store of opened.splice(0)) await store.close();
-  rmSync(directory, { recursive: true });
 });
 
 async function open(options: Partial<SqliteStoreOptions> = {}): Promise<Store> {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,6 @@ beforeAllWithTlsServer(async (shared) => {
 });
 afterAll(async () => {
   await Promise.all(Object.values(issuers).map((issuer) => issuer.close()));
-  await rm(folder, { recursive: true, force: true });
 });
 
 const [APPLY, KUBECONFIG] = BLOCKS.filter((block) => block.page === 'docs/connect/ci.md' && isRun(block)) as [

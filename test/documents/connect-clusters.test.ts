@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { KUBECTL } from '../../scripts/programs.mjs';
 import { authenticationConfiguration } from '../../src/api/clusters/trust-configuration.ts';
@@ -101,16 +101,12 @@ describeWithKubectl('renew-credentials.sh', () => {
     await mkdir(credential, { recursive: true });
     const token = await admin.ok(['create', 'token', 'issuer', '-n', 'clusterpass', '--cluster', 'alpha']);
     await writeFile(join(credential, 'token'), token, { mode: 0o600 });
-    await admin.leave();
     await copyFile(TLS.caFile, join(credential, 'ca.crt'));
     const kubeconfig = parse(fileOf('kubeconfig.yaml'));
     kubeconfig.clusters[0].cluster.server = `${server.url}/orchestrator/alpha`;
     await writeFile(join(credential, 'kubeconfig.yaml'), stringify(kubeconfig));
     await writeFile(join(folder, 'renew-credentials.sh'), fileOf('renew-credentials.sh'));
     await chmod(join(folder, 'renew-credentials.sh'), 0o755);
-  });
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true });
   });
 
   const renew = () =>

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -52,7 +52,6 @@ beforeAllWithServer(async (shared) => {
 });
 afterAll(async () => {
   await management.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** The token that Kubernetes projects into a pod of this account, in a file. */

@@ -1,10 +1,10 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { promtool } from '../../scripts/programs.mjs';
 import { describeWith } from '../describe-with.ts';
@@ -28,7 +28,6 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-monitoring-'));
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the permission to scrape', () => {
   /** The name of the service account, as the file of gitops.md maps it. */

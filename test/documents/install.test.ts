@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { go, KUBECTL } from '../../scripts/programs.mjs';
 import { describeWith } from '../describe-with.ts';
@@ -38,7 +38,6 @@ describeWithKubectl('the page about the installation in Kubernetes', () => {
     copyFileSync(TLS.caFile, join(folder, 'ca.crt'));
     for (const [name, text] of files) writeFileSync(join(folder, name), text);
   });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const run = (command: string, args: readonly string[]): string =>
     execFileSync(command, args, { cwd: folder, encoding: 'utf8', env: { PATH: process.env.PATH, HOME: folder } });
 

@@ -409,7 +409,6 @@ describe('the command line', () => {
 
   it('asks, lists, shows, approves and withdraws', async () => {
     const [kate, lea, nobody] = [await at('kate'), await at('lea'), await at('nobody')];
-    onTestFinished(async () => void (await Promise.all([kate.leave(), lea.leave(), nobody.leave()])));
     const token = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
     const hint = "Ask for it: clusterpass request create --cluster alpha --account ci/builder --reason '...'";
     expect(await kate.fails(token)).toContain(hint);
@@ -489,7 +488,6 @@ describe('the command line', () => {
 
   it('waits for the decision, and says what comes next', async () => {
     const [kate, lea] = [await at('kate'), await at('lea')];
-    onTestFinished(async () => void (await Promise.all([kate.leave(), lea.leave()])));
     const what = ['--cluster', 'alpha', '--account', 'ci/builder', '--reason', 'INC-9', '--wait'];
     const decided = async (decision: readonly string[]) => {
       const pending = async () =>
@@ -521,7 +519,6 @@ describe('the command line', () => {
 
   it('offers to ask to those who see no cluster, and may', async () => {
     const [kate, nobody] = [await at('kate'), await at('nobody')];
-    onTestFinished(async () => void (await Promise.all([kate.leave(), nobody.leave()])));
     expect((await kate.run(['get', 'clusters'])).stderr).toBe(
       `No resources found\n${HELP_TEXT}\nAsk for access: clusterpass request create --cluster CLUSTER --reason '...'\n`,
     );
@@ -530,7 +527,6 @@ describe('the command line', () => {
 
   it('warns of a permission that only the cluster itself can grant', async () => {
     const kate = await at('kate');
-    onTestFinished(() => kate.leave());
     const flags = ['--cluster', 'alpha', '--reason', 'x', '--dry-run', 'server'];
     const warned = async (...args: string[]): Promise<string> =>
       (await kate.run(['request', 'create', ...args, ...flags])).stderr;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
@@ -39,7 +39,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.destroy();
-  await rm(dir, { recursive: true, force: true });
 });
 
 describe('one event per request', () => {

@@ -105,7 +105,6 @@ afterAll(async () => {
   await server?.destroy();
   await Promise.all([cluster?.close(), provider?.close()]);
   await new Promise((resolve) => collector.close(resolve));
-  await rm(folder, { recursive: true, force: true });
 });
 
 const REAL = tokenPath('builder', 'ci', 'real');

@@ -1,6 +1,6 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { KUBECTL } from '../../scripts/programs.mjs';
 import { LAUNCHER } from '../program.ts';
 import { namesIn, Person } from './support/cli.ts';
@@ -20,9 +20,6 @@ beforeAllWithTlsServer(async (shared) => {
   await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
   [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
-});
-afterAll(async () => {
-  await Promise.all([admin?.leave(), jane?.leave()]);
 });
 
 describe('clusterpass token list and revoke, by selection', () => {
@@ -166,7 +163,7 @@ describeWithKubectl('kubectl with these contexts', () => {
   it('reads each of several servers with the login for it', async () => {
     const other = await startServer({ tls: true });
     const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
-    onTestFinished(async () => void (await Promise.all([other.destroy(), person.leave()])));
+    onTestFinished(() => other.destroy());
     // Both servers have a cluster alpha. Each refuses the token of the other.
     for (const name of ['alpha', 'gamma']) await createCluster(other, name);
     await createNamespace(other, 'elsewhere', 'alpha');

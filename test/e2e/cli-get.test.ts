@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { LAUNCHER, PROGRAM } from '../program.ts';
 import { namesIn, Person } from './support/cli.ts';
 import { addCluster, grantClusters, patchCluster, removeCluster } from './support/fleet.ts';
@@ -60,9 +60,6 @@ beforeAllWithServer(async (shared) => {
   expect((await server.call('PATCH', path, { body: { status } })).code).toBe(200);
   await grantClusters(server, 'jane-sees', 'jane', { clusters: 'env=prod' });
   [admin, jane, joe] = await Promise.all([Person.as(server), Person.as(server, 'jane'), Person.as(server, 'joe')]);
-});
-afterAll(async () => {
-  await Promise.all([admin.leave(), jane.leave(), joe.leave()]);
 });
 
 describe('clusterpass get clusters', () => {

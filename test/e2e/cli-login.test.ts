@@ -18,7 +18,6 @@ beforeAllWithServer(async (shared) => {
 beforeEach(async () => {
   person = await Person.at();
 });
-afterEach(() => person.leave());
 
 async function logIn(): Promise<void> {
   await person.ok(['login', '--server', server.url, '--token-file', '-'], { stdin: `${tokenOf('tom')}\n` });

@@ -24,9 +24,6 @@ beforeAllWithServer(async (shared) => {
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
   [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
 });
-afterAll(async () => {
-  await Promise.all([admin.leave(), jane.leave()]);
-});
 
 describe('clusterpass auth can-i', () => {
   const token = ['auth', 'can-i', 'create', 'serviceaccounts/builder', '--subresource', 'token', '-n', 'ci'];

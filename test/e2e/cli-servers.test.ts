@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { Person, userIn } from './support/cli.ts';
 import { addCluster, grantClusters, touch } from './support/fleet.ts';
@@ -43,9 +43,6 @@ beforeAllWithTlsServer(async (shared) => {
   jane = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
   await logIn(us);
   await logIn(eu, '--name', 'eu');
-});
-afterAll(async () => {
-  await jane?.leave();
 });
 
 /** The words of each line, without the header. */
@@ -112,7 +109,6 @@ describe('logins at two servers', () => {
 
   it('are none for -o without a login', async () => {
     const joe = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
-    onTestFinished(() => joe.leave());
     expect(JSON.parse(await joe.ok(['servers', '-o', 'json']))).toEqual({ items: [] });
     expect(await joe.ok(['servers', '-o', 'name'])).toBe('');
   });
@@ -156,7 +152,6 @@ describe('get clusters', () => {
   it.each(['describe', 'get'])('%s names the servers whose answers differ', async (verb) => {
     await grantClusters(eu, `joe-sees-${verb}`, 'joe');
     const joe = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
-    onTestFinished(() => joe.leave());
     for (const [name, { url }] of Object.entries({ eu, us })) {
       await joe.ok(['login', '--server', url, '--name', name, '--token-file', '-'], { stdin: tokenOf('joe') });
     }
@@ -366,7 +361,6 @@ describe('a server that is hostile', () => {
     } finally {
       hostile.close();
       hostile.closeAllConnections();
-      await person.leave();
     }
   });
 });

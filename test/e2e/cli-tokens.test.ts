@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { namesIn, Person } from './support/cli.ts';
 import { bind, codeFor, createObjects, issue } from './support/objects.ts';
@@ -20,14 +20,10 @@ beforeAllWithServer(async (shared) => {
 });
 
 describe('create', () => {
-  let admin: Person;
   let jane: Person;
 
   beforeEach(async () => {
-    [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);
-  });
-  afterEach(async () => {
-    await Promise.all([admin.leave(), jane.leave()]);
+    jane = await Person.as(server, 'jane');
   });
 
   const CREATE = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];
@@ -148,9 +144,6 @@ describe('list and revoke', () => {
     // The tokens of the tests above are listed, too.
     const names = namesIn((await admin.run(['token', 'list', '-o', 'name'])).stdout);
     await admin.run(['token', 'revoke', ...names]);
-  });
-  afterAll(async () => {
-    await Promise.all([admin.leave(), jane.leave()]);
   });
 
   const CREATE = ['create', 'token', 'builder', '-n', 'ci', '--cluster', 'alpha'];

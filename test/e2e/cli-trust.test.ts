@@ -2,7 +2,7 @@ import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createServer, type Server as TlsServer } from 'node:tls';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { presentedRoot } from '../../src/cli/commands/trust.ts';
 import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
@@ -31,9 +31,6 @@ beforeAllWithTlsServer(async (shared) => {
   const maySee = { ...registry, verbs: ['get', 'list', 'watch'], resources: ['clusters'] };
   await bind(server, 'devs', { kind: 'User', name: 'kate' }, maySee);
   person = await Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: server.adminToken });
-});
-afterAll(async () => {
-  await person.leave();
 });
 
 const CA = ['--certificate-authority', TLS.caFile];

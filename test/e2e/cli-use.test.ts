@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { PROGRAM } from '../program.ts';
 import { Person } from './support/cli.ts';
@@ -29,9 +29,6 @@ beforeAllWithServer(async (shared) => {
   const own = { ...registry, resources: ['clusters/userpass'], verbs: ['create'] };
   await bind(server, 'jane-herself', { kind: 'User', name: 'jane' }, own, 'env=prod');
   [jane, nobody] = await Promise.all([Person.as(server, 'jane'), Person.as(server, 'nobody')]);
-});
-afterAll(async () => {
-  await Promise.all([jane?.leave(), nobody?.leave()]);
 });
 
 describe('clusterpass get accounts', () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -38,7 +38,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.destroy();
-  await rm(folder, { recursive: true, force: true });
 });
 
 describe('B13, A57: when the clock of the server jumps', () => {

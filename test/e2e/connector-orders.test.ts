@@ -220,7 +220,6 @@ describe('a token that can be revoked', () => {
     expect(await admin.fails(['token', 'revoke', '-'], { stdin: token })).toBe(
       `error: token ${id} has no record here: it has ended, or another server ordered it\n`,
     );
-    await admin.leave();
     expect(await ordersIn('revoke-1')).toEqual([]);
     await expect.poll(() => [...connector.secrets]).toEqual([]);
     await connector.stop();
@@ -315,7 +314,6 @@ it('clusterpass describe cluster says what a connector issues, and may issue', a
   });
   const admin = await Person.as(server);
   const text = await admin.ok(['describe', 'cluster', 'shown']);
-  await admin.leave();
   expect(
     text
       .split('\n')
@@ -397,7 +395,6 @@ describe('a pass for a person', () => {
     const credential = ['credential', '--cluster', 'people-5', '--as-me', '--group', 'devs', '--no-cache'];
     expect(group(JSON.parse(await jill.ok(credential)).status.token)).toBe('clusterpass-people-devs');
     expect(await jill.fails(['create', 'token', 'x', '--cluster', 'people-5', '--group', 'ops'])).toContain('--as-me');
-    await jill.leave();
     await connector.stop();
   });
 

@@ -46,7 +46,6 @@ beforeAllWithServer(async (shared) => {
 });
 afterAll(async () => {
   await cluster?.stop();
-  await admin?.leave();
 });
 
 describe('a bootstrap token', () => {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -32,7 +32,6 @@ describeWithEtcd('B33: a start while etcd is unreachable', () => {
   afterAll(async () => {
     for (const child of children) child.kill('SIGKILL');
     await etcd.destroy();
-    await rm(folder, { recursive: true, force: true });
   });
 
   async function start(name: string, ...args: string[]): Promise<Started> {

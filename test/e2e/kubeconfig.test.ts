@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { Person } from './support/cli.ts';
 import { expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
@@ -242,7 +242,6 @@ describe('clusterpass kubeconfig', () => {
   beforeEach(async () => {
     jane = await Person.as(server, 'jane');
   });
-  afterEach(() => jane.leave());
 
   const file = (name = '.kube/config'): string => join(jane.home, name);
   // biome-ignore lint/suspicious/noExplicitAny: tests look into files of every shape
@@ -404,7 +403,6 @@ describe('clusterpass kubeconfig', () => {
       const { code, stderr } = await admin.run(asked);
       expect(code).toBe(0);
       expect(stderr).not.toContain('Warning');
-      await admin.leave();
     });
 
     it('warns of a token that kubectl will not use', async () => {
@@ -418,7 +416,6 @@ describe('clusterpass kubeconfig', () => {
       );
       expect(await said(['--token', tokenOf('jane')])).toContain(`${login} --token: `);
       expect(await said([], { CLUSTERPASS_TOKEN_FILE: 'token' })).not.toContain('your login');
-      await person.leave();
     });
 
     it('--watch keeps the file up to date until it is stopped', async () => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -281,7 +281,6 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
   });
   afterAll(async () => {
     await relay.close();
-    await rm(home, { recursive: true, force: true });
   });
 
   it.each(['application/json', 'application/yaml'])(
@@ -310,19 +309,15 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
     await createNamespace(server, 'ci', 'reached');
     await createAccount(server, 'builder', 'ci', 'reached');
     const person = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
-    try {
-      await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
-      await person.run(['kubeconfig', '--as', 'ci/builder', '--exec-command', LAUNCHER]);
-      const env = { HOME: person.home, KUBECONFIG: join(person.home, '.kube/config') };
-      // All at once, with an empty cache: one of them requests a token, and the others wait for it.
-      const kubectls = Array.from({ length: 4 }, () => kubectlBinary(['--context', 'reached', 'auth', 'whoami'], env));
-      const said = await Promise.all(kubectls);
-      for (const text of said) expect(text).toContain('system:cluster:reached:serviceaccount:ci:builder');
-      const ids = said.map((text) => /JTI=\S+/.exec(text)?.[0]);
-      expect(ids[0]).toMatch(/^JTI=/);
-      expect(new Set(ids).size).toBe(1);
-    } finally {
-      await person.leave();
-    }
+    await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
+    await person.run(['kubeconfig', '--as', 'ci/builder', '--exec-command', LAUNCHER]);
+    const env = { HOME: person.home, KUBECONFIG: join(person.home, '.kube/config') };
+    // All at once, with an empty cache: one of them requests a token, and the others wait for it.
+    const kubectls = Array.from({ length: 4 }, () => kubectlBinary(['--context', 'reached', 'auth', 'whoami'], env));
+    const said = await Promise.all(kubectls);
+    for (const text of said) expect(text).toContain('system:cluster:reached:serviceaccount:ci:builder');
+    const ids = said.map((text) => /JTI=\S+/.exec(text)?.[0]);
+    expect(ids[0]).toMatch(/^JTI=/);
+    expect(new Set(ids).size).toBe(1);
   });
 });

@@ -8,7 +8,6 @@ import {
   mkdtempSync,
   readFileSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -16,7 +15,7 @@ import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { PROGRAM } from '../../scripts/artifacts/root.mjs';
 import { go, KUBECTL } from '../../scripts/programs.mjs';
 import { PROGRAM_FOLDER } from '../../scripts/setup-program.mjs';
@@ -86,7 +85,6 @@ describeWith(go, 'the pod of the Helm chart', () => {
     buildRenderer();
     folder = mkdtempSync(join(tmpdir(), 'clusterpass-pod-'));
   }, 600_000);
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it('starts on its projected volume, responds to its probes, and follows changed manifests without a restart', async () => {
     const values = [
@@ -181,26 +179,22 @@ describeWithKubectl('the job with an image volume', () => {
 
   it('runs the plugin from it', async () => {
     const home = mkdtempSync(join(tmpdir(), 'clusterpass-job-'));
-    try {
-      writeFileSync(join(home, 'token'), server.adminToken, { mode: 0o600 });
-      const [{ command, args, env }] = pod.containers;
-      expect(env).toContainEqual({ name: 'CLUSTERPASS_SERVER', value: 'https://clusterpass.example.com' });
-      // The clone may be in /tmp, too.
-      const script = args[0]
-        .replaceAll('/tmp/', `${home}/`)
-        .replaceAll(`/${PROGRAM}/`, `${PROGRAM_FOLDER}/`)
-        .replaceAll('/var/run/secrets/clusterpass/token', join(home, 'token'));
-      const { stdout } = await promisify(execFile)(command[0], [...command.slice(1), script], {
-        env: {
-          PATH: [dirname(KUBECTL), dirname(process.execPath), process.env.PATH].join(':'),
-          CLUSTERPASS_SERVER: server.url,
-          HOME: home,
-        },
-      });
-      expect(stdout.split('\n')[0]).toMatch(/^NAME /);
-      expect(stdout.trim().split('\n')).toHaveLength(2);
-    } finally {
-      rmSync(home, { recursive: true, force: true });
-    }
+    writeFileSync(join(home, 'token'), server.adminToken, { mode: 0o600 });
+    const [{ command, args, env }] = pod.containers;
+    expect(env).toContainEqual({ name: 'CLUSTERPASS_SERVER', value: 'https://clusterpass.example.com' });
+    // The clone may be in /tmp, too.
+    const script = args[0]
+      .replaceAll('/tmp/', `${home}/`)
+      .replaceAll(`/${PROGRAM}/`, `${PROGRAM_FOLDER}/`)
+      .replaceAll('/var/run/secrets/clusterpass/token', join(home, 'token'));
+    const { stdout } = await promisify(execFile)(command[0], [...command.slice(1), script], {
+      env: {
+        PATH: [dirname(KUBECTL), dirname(process.execPath), process.env.PATH].join(':'),
+        CLUSTERPASS_SERVER: server.url,
+        HOME: home,
+      },
+    });
+    expect(stdout.split('\n')[0]).toMatch(/^NAME /);
+    expect(stdout.trim().split('\n')).toHaveLength(2);
   });
 });

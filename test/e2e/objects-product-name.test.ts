@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -26,7 +26,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.destroy();
-  await rm(folder, { recursive: true, force: true });
 });
 
 it('the demo is there under another word, in the list, the objects and the paths', async () => {
@@ -51,15 +50,11 @@ it('a kubeconfig tells the plugin the word, and the plugin gets its token with i
   expect(args.slice(-2)).toEqual(['--product-name', 'kubernetes']);
   // Without a login, which would have told it too.
   const person = await Person.as(server);
-  try {
-    expect(JSON.parse(await person.ok(args)).status.token).toMatch(/^eyJ/);
-    // A login stores it.
-    await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
-    const { logins } = JSON.parse(await readFile(person.loginsFile, 'utf8'));
-    expect(logins[server.url]).toEqual({ token: server.adminToken, productName: 'kubernetes' });
-  } finally {
-    await person.leave();
-  }
+  expect(JSON.parse(await person.ok(args)).status.token).toMatch(/^eyJ/);
+  // A login stores it.
+  await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
+  const { logins } = JSON.parse(await readFile(person.loginsFile, 'utf8'));
+  expect(logins[server.url]).toEqual({ token: server.adminToken, productName: 'kubernetes' });
 });
 
 it('a folder of manifests is read with the word that is served', async () => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type AuditEvent, allAuditBytes, auditLogOf, eventsOf, readAudit, securityLogOf } from './support/audit.ts';
 import { Person, type Running } from './support/cli.ts';
 import {
@@ -191,7 +191,6 @@ describe('clusterpass exec', () => {
       expect((await server.call('PATCH', `${CLUSTERS}/${name}`, { body })).code).toBe(200);
     }
   });
-  afterAll(() => jane.leave());
 
   it('runs a command for each cluster, with a kubeconfig for it, and says which failed', async () => {
     const script = 'stat -c "%a $CLUSTERPASS_CLUSTER" "$KUBECONFIG"; cat "$KUBECONFIG"; echo; echo oops >&2';

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -46,12 +46,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.destroy();
   await provider.close();
-  await rm(folder, { recursive: true, force: true });
 });
 beforeEach(async () => {
   person = await Person.at();
 });
-afterEach(() => person.leave());
 
 const logins = async () => JSON.parse(await readFile(person.loginsFile, 'utf8'));
 const sessionOf = async () => (await logins()).logins[server.url].session;

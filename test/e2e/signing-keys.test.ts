@@ -169,24 +169,20 @@ it('A43: the command line: lists, rotates and revokes', async () => {
     CLUSTERPASS_TOKEN: server.adminToken,
     NODE_EXTRA_CA_CERTS: join(import.meta.dirname, 'support/tls/ca.crt'),
   });
-  try {
-    const current = await named('Current');
-    const [header, first, second] = (await person.ok(['keys', 'list'])).split('\n');
-    expect(header).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE$/);
-    expect(first).toMatch(new RegExp(`^${current} +Current +ES256 +20\\S+Z +<none> +\\d+s$`));
-    expect(second).toMatch(/ Next +ES256 +<none> /);
-    expect(await person.ok(['keys', 'rotate', '--dry-run', 'server'])).toMatch(
-      / signs from 20\S+Z on \(server dry run\)\n$/,
-    );
-    expect(await person.ok(['keys', 'rotate', '--force'])).toBe(`${await named('Current')} signs from now on\n`);
-    const { code, stdout, stderr } = await person.run(['keys', 'revoke', current]);
-    expect([code, stdout]).toEqual([0, `${current} revoked\n`]);
-    // A cluster does not notice, so the command says what to do.
-    expect(stderr).toContain('Clusters do not notice');
-    expect(stderr).toContain('clusterpass trust --refresh --file FILE');
-    expect(await person.fails(['keys', 'revoke', current])).toContain('not found');
-    expect(await person.fails(['keys', 'revoke', '../ring'])).toContain('is not the ID of a key');
-  } finally {
-    await person.leave();
-  }
+  const current = await named('Current');
+  const [header, first, second] = (await person.ok(['keys', 'list'])).split('\n');
+  expect(header).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE$/);
+  expect(first).toMatch(new RegExp(`^${current} +Current +ES256 +20\\S+Z +<none> +\\d+s$`));
+  expect(second).toMatch(/ Next +ES256 +<none> /);
+  expect(await person.ok(['keys', 'rotate', '--dry-run', 'server'])).toMatch(
+    / signs from 20\S+Z on \(server dry run\)\n$/,
+  );
+  expect(await person.ok(['keys', 'rotate', '--force'])).toBe(`${await named('Current')} signs from now on\n`);
+  const { code, stdout, stderr } = await person.run(['keys', 'revoke', current]);
+  expect([code, stdout]).toEqual([0, `${current} revoked\n`]);
+  // A cluster does not notice, so the command says what to do.
+  expect(stderr).toContain('Clusters do not notice');
+  expect(stderr).toContain('clusterpass trust --refresh --file FILE');
+  expect(await person.fails(['keys', 'revoke', current])).toContain('not found');
+  expect(await person.fails(['keys', 'revoke', '../ring'])).toContain('is not the ID of a key');
 });

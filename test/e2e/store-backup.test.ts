@@ -67,7 +67,6 @@ describe('B18: clusterpass store backup', () => {
   });
   afterAll(async () => {
     await server.destroy();
-    await rm(folder, { recursive: true, force: true });
   });
 
   it('copies the database while the server writes', async () => {

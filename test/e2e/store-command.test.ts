@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
@@ -41,7 +41,7 @@ describeWithEtcd('B18: clusterpass store', () => {
   });
   afterAll(async () => {
     await Promise.all(running.map((server) => server.kill()));
-    await Promise.all([etcd.destroy(), rm(folder, { recursive: true, force: true })]);
+    await etcd.destroy();
   });
   const inFolder = (name: string): string => join(folder, name);
   const serve = async (url: string | undefined): Promise<Server> => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { PROGRAM } from '../program.ts';
 import { runStore } from './support/run-command.ts';
@@ -28,7 +28,6 @@ describe('clusterpass store export, of more than can be written', () => {
     await store.close();
     args = [PROGRAM, 'store', 'export', '--store', `sqlite:${file}`];
   });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
 
   it('into a file: one line names the file and the problem', async () => {
     const target = join(folder, 'archive');

@@ -39,7 +39,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.destroy();
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** Requests that need no store are served during every fault of the store. */

@@ -46,7 +46,6 @@ beforeAllWithServer(async (shared) => {
 });
 afterAll(async () => {
   await hub?.stop();
-  await admin?.leave();
 });
 
 /** Starts a command that runs until it is stopped, in this process. */

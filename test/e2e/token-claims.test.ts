@@ -135,14 +135,10 @@ describe('the documents of an issuer', () => {
 
   it('O-06: clusterpass trust: warns that kube-apiserver accepts no issuer with plain HTTP', async () => {
     const person = await Person.as(server);
-    try {
-      const { code, stdout, stderr } = await person.run(['trust', 'alpha']);
-      expect(code).toBe(0);
-      expect(stderr).toMatch(/^Warning: http:\S+ is plain HTTP, but kube-apiserver accepts https issuers only/);
-      expect(stdout).toContain('# No certificateAuthority: the issuer has no certificate.');
-    } finally {
-      await person.leave();
-    }
+    const { code, stdout, stderr } = await person.run(['trust', 'alpha']);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^Warning: http:\S+ is plain HTTP, but kube-apiserver accepts https issuers only/);
+    expect(stdout).toContain('# No certificateAuthority: the issuer has no certificate.');
   });
 });
 

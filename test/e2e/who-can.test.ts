@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cluster, json, status } from '../../src/client/script-server.fixture.ts';
 import { applyYaml } from './support/apply.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
@@ -43,9 +43,6 @@ beforeAllWithServer(async (shared) => {
   });
   await grant(server, { to: 'owner', rules: [see, may('get', 'serviceaccounts')], clusters: 'env=dev' });
   [admin, owner] = await Promise.all([Person.as(server), Person.as(server, 'owner')]);
-});
-afterAll(async () => {
-  await Promise.all([admin?.leave(), owner?.leave()]);
 });
 
 const account = { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'ci', name: 'builder' };
@@ -617,7 +614,6 @@ describe('clusterpass auth why', () => {
     expect(await nobody.ok(['auth', 'why', ...token])).toMatch(
       /FleetRoleBinding "create-serviceaccounts-token-builder-nobody-alpha-[0-9a-f]{8}" .* to User "nobody"\n$/,
     );
-    await nobody.leave();
   });
 
   it('names the binding by its subject and cluster, so that none replaces another', async () => {
@@ -697,7 +693,6 @@ describe('clusterpass grant', () => {
     expect(stored.spec).toEqual(spec);
     expect(spec).not.toHaveProperty('expiresAt');
     await remove(server, `${FLEET_BINDINGS}/${metadata.name}`);
-    await jill.leave();
   });
 
   it('refuses what the server refuses, and a role that does not exist', async () => {

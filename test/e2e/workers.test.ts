@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage, request as post } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -61,7 +61,6 @@ function serveTogether(start: (args: readonly string[]) => Promise<Server>): voi
   });
   afterAll(async () => {
     await server?.destroy();
-    await rm(folder, { recursive: true });
   });
 
   it('a write that one process has acknowledged is in the next list of any process', async () => {
@@ -223,7 +222,6 @@ describe('workers on SQLite', () => {
       expect(await served()).not.toBe(old);
     } finally {
       await server.destroy();
-      await rm(dir, { recursive: true, force: true });
     }
   });
 

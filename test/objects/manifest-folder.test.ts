@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -49,7 +49,6 @@ function open(more: Partial<ManifestFolderOptions> = {}, leads = () => true): Ma
 afterEach(async () => {
   await manifests.stop();
   await objects.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const write = (count: number): Promise<void> => {

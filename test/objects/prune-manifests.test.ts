@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -57,7 +57,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await objects.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const manifest = (kind: Kind, cluster: string, namespace: string, name: string) => ({

@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
@@ -321,7 +321,6 @@ describeWith(go, 'the plugin in Go does what the one in TypeScript does', () => 
   }, 600_000);
   afterAll(() => {
     for (const server of Object.values(servers)) server.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   const started = Date.now();

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -30,7 +30,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await store.close();
-  await rm(dir, { recursive: true });
 });
 
 /** One store for all histories, because opening one takes longer than a history. Each history starts with it empty. */

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { OBJECTIVES } from '../../scripts/objectives.mjs';
 import { promtool as program } from '../../scripts/programs.mjs';
@@ -328,7 +328,6 @@ describeWith(program, 'Prometheus', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-alerts-'));
   });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
   const promtool = (...args: string[]) => promisify(execFile)(program.path, args);
 
   it('accepts the rules', async () => {

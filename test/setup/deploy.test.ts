@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CONFIG } from '../../scripts/image.mjs';
 import { go } from '../../scripts/programs.mjs';
@@ -35,7 +35,6 @@ let root: string;
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'clusterpass-deploy-'));
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** The options that the program reads from a file, with /etc and /var moved into a folder. */
 function optionsOf(text: string) {

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { go } from '../../scripts/programs.mjs';
 import { keyOf, OPTION_NAMES } from '../../src/config/options.ts';
@@ -41,7 +41,6 @@ describeWith(go, 'the Helm chart', () => {
     beforeAll(() => {
       folder = mkdtempSync(join(tmpdir(), 'clusterpass-kustomize-'));
     });
-    afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
     it.each([
       ['base', 'default', 6],

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { go, goEnvironment } from '../../scripts/programs.mjs';
 import { describeWith } from '../describe-with.ts';
 import { buildRenderer, type Rendered, type RenderOptions, render, SOURCES } from '../helm/render-chart.ts';
@@ -14,7 +14,6 @@ describeWith(go, 'the renderer of charts', () => {
     buildRenderer();
     folder = mkdtempSync(join(tmpdir(), 'clusterpass-chart-'));
   }, 600_000);
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Renders a chart with one template, and a partial that writes `<name>`. */
   function renderText(

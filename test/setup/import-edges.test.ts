@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -52,11 +52,7 @@ let violations: Violation[];
 
 beforeAll(() => {
   const tree = realpathSync(mkdtempSync(join(tmpdir(), 'clusterpass-edges-')));
-  try {
-    violations = cruise(tree);
-  } finally {
-    rmSync(tree, { recursive: true, force: true });
-  }
+  violations = cruise(tree);
 });
 
 /** Writes the tree and cruises it with the project's own configuration. */

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { isNewEnough, noNodeMessage, OLDEST_MAJOR, pinnedNode } from '../../bin/find-node.mjs';
 
 const bin = fileURLToPath(new URL('../../bin', import.meta.url));
@@ -43,7 +43,6 @@ beforeAll(() => {
   writeFileSync(join(folder, 'src/main.ts'), `const typed: number = 1;\nvoid typed;\n${MAIN}`);
   writeFileSync(join(folder, 'old-node.mjs'), OLD_NODE);
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const run = (script: string, ...args: string[]) =>
   spawnSync(process.execPath, [script, ...args], { encoding: 'utf8', timeout: 30_000 });

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 
 /** A clone without test programs, on a machine that cannot download them. */
@@ -19,7 +19,6 @@ beforeAll(() => {
   for (const file of ['package.json', 'CHANGELOG.md']) copyFileSync(join(ROOT, file), join(clone, file));
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 it.each([
   ['an unknown option', [manifest.version, '--platform', 'linux-amd64'], /^release: Unknown option '--platform'.*\n$/],

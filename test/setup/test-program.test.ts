@@ -1,12 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { whyMissing } from '../../scripts/programs.mjs';
 
 describe('why a program for the tests is missing', () => {
   const folder = mkdtempSync(join(tmpdir(), 'clusterpass-program-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const wanted = {
     name: 'judge',
     path: join(folder, 'judge'),

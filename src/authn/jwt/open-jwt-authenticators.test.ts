@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CompactSign } from 'jose';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
 import { type JwtAuthenticators, openJwtAuthenticators } from './open-jwt-authenticators.ts';
 
@@ -28,7 +28,6 @@ beforeEach(async () => {
   now = 0;
   timers = new Set();
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const issuer = (name: string): string => `https://${name}.example.com`;
 

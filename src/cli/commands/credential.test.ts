@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
 import { changeLogins } from '../connection/logins.ts';
@@ -38,7 +38,6 @@ beforeEach(async () => {
   received.length = 0;
   home = await mkdtemp(join(tmpdir(), 'clusterpass-credential-'));
 });
-afterEach(() => rm(home, { recursive: true, force: true }));
 
 type Options = Readonly<Record<string, unknown>>;
 type Env = Readonly<Record<string, string>>;

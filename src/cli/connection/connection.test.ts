@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
 import { connectAll } from './all-servers.ts';
@@ -29,7 +29,6 @@ describe('a connection', () => {
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'clusterpass-connection-'));
   });
-  afterEach(() => rm(home, { recursive: true, force: true }));
 
   const contextWith = async (env: Record<string, string> = {}, logins: Logins['logins'] = {}) => {
     const context = fakeContext({ HOME: home, ...env });

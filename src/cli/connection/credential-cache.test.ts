@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ConnectionError, StatusError, statusFrom } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { fakeContext } from '../cli.fixture.ts';
@@ -18,7 +18,6 @@ let home: string;
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'clusterpass-cache-'));
 });
-afterEach(() => rm(home, { recursive: true, force: true }));
 
 const MINUTE = 60_000;
 

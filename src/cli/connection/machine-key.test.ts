@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { codeChallengeFor, readCodeVerifier } from './machine-key.ts';
 
@@ -10,7 +10,6 @@ let home: string;
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'clusterpass-key-'));
 });
-afterEach(() => rm(home, { recursive: true, force: true }));
 
 const [A, B] = ['https://a.example', 'https://b.example'];
 

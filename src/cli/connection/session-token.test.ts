@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,6 @@ beforeEach(async () => {
 const closers: (() => void)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0)) close();
-  await rm(home, { recursive: true, force: true });
 });
 
 /** Stores a login. Nothing listens at the address of its provider. */

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ownerText, withLock } from './file-lock.ts';
 
 let folder: string;
@@ -17,7 +17,6 @@ beforeEach(async () => {
   written = '';
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-lock-'));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** The owner in the lock of a process that no longer runs. */
 const endedOwner = (): Promise<string> => ownerText(spawnSync(process.execPath, ['-e', '0']).pid);

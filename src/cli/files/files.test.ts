@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { readPrivate, writePrivate } from './files.ts';
 
 let folder: string;
@@ -11,7 +11,6 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-files-'));
   file = join(folder, 'logins.json');
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 

@@ -1,7 +1,7 @@
-import { chmod, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, realpath, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { execCommand, launchersOf } from './exec-command.ts';
 
 let home: string;
@@ -9,7 +9,6 @@ let home: string;
 beforeEach(async () => {
   home = await realpath(await mkdtemp(join(tmpdir(), 'clusterpass-exec-')));
 });
-afterEach(() => rm(home, { recursive: true, force: true }));
 
 async function program(path: string, mode = 0o755): Promise<string> {
   const file = join(home, path);

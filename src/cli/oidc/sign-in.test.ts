@@ -1,7 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
 import { timesOf } from './oidc-session.ts';
@@ -11,7 +11,6 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-sign-in-'));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const settings = (
   flags: Record<string, unknown>,

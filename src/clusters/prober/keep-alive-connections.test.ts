@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './keep-alive-connections.ts';
 
 describe('the number of connections that stay open between two probes', () => {
@@ -22,7 +22,6 @@ describe('the number of connections that stay open between two probes', () => {
 
 describe('the limit of open files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'clusterpass-limits-'));
-  afterAll(() => rmSync(folder, { recursive: true }));
   const limits = (text: string): number | undefined => {
     writeFileSync(join(folder, 'limits'), text);
     return readOpenFileLimit(join(folder, 'limits'));

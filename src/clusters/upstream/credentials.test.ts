@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { readMountedSecret } from '../../lib/secret-file.ts';
 import { createCredentials } from './credentials.ts';
 
@@ -12,7 +12,6 @@ beforeEach(async () => {
   reports = [];
   await mkdir(join(dir, 'fleet/alpha'), { recursive: true });
 });
-afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const open = (folder: string | undefined = dir) =>
   createCredentials({

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -22,18 +22,14 @@ test('a console that was not built says so, and how to build it', async () => {
 
 test('files come from memory: what changes on the disk afterwards changes nothing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'clusterpass-console-'));
-  try {
-    await writeFile(join(folder, 'index.html'), '<!doctype html>first');
-    await writeFile(join(folder, 'notes.txt'), 'not for the public');
-    const files = await readConsoleFiles(folder);
-    const { send } = await startFixture(undefined, { paths: consoleRoutes({ files, ...settings }) });
-    await writeFile(join(folder, 'index.html'), 'second');
-    await writeFile(join(folder, 'late.js'), 'late');
-    expect((await send({ path: '/console/', token: '' })).text).toBe('<!doctype html>first');
-    for (const name of ['late.js', 'notes.txt']) {
-      expect((await send({ path: `/console/${name}`, token: '' })).code, name).toBe(401);
-    }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+  await writeFile(join(folder, 'index.html'), '<!doctype html>first');
+  await writeFile(join(folder, 'notes.txt'), 'not for the public');
+  const files = await readConsoleFiles(folder);
+  const { send } = await startFixture(undefined, { paths: consoleRoutes({ files, ...settings }) });
+  await writeFile(join(folder, 'index.html'), 'second');
+  await writeFile(join(folder, 'late.js'), 'late');
+  expect((await send({ path: '/console/', token: '' })).text).toBe('<!doctype html>first');
+  for (const name of ['late.js', 'notes.txt']) {
+    expect((await send({ path: `/console/${name}`, token: '' })).code, name).toBe(401);
   }
 });

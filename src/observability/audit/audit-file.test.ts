@@ -8,7 +8,6 @@ import {
   readFile,
   readlink,
   rename,
-  rm,
   stat,
   symlink,
   unlink,
@@ -18,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { AuditFile, type AuditFileOptions } from './audit-file.ts';
 
 const DAY = 86_400_000;
@@ -36,7 +35,6 @@ beforeEach(async () => {
   passed = 0;
   problems.length = 0;
 });
-afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const fileWith = (options: Partial<AuditFileOptions> = {}): AuditFile =>
   new AuditFile({

@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createLogger } from '../logger.ts';
 import { isLow } from './audit-file.ts';
 import { type AuditLogs, openAuditLogs } from './open-audit.ts';
@@ -10,7 +10,6 @@ let dir: string;
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'clusterpass-audit-logs-'));
 });
-afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const logger = createLogger({ level: 'info', write: () => {} });
 

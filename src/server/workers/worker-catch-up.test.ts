@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
@@ -69,7 +69,6 @@ describe('B30: a write of one worker', () => {
   });
   afterEach(async () => {
     await store.close();
-    rmSync(directory, { recursive: true });
   });
 
   async function start({ decides = true, reads = (): Pick<Store, 'revision'> => store } = {}): Promise<Process> {

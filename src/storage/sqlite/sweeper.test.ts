@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -35,7 +35,6 @@ beforeEach(() => {
 afterEach(() => {
   db.close();
   other.close();
-  rmSync(directory, { recursive: true });
 });
 
 const rows = (): unknown => Object.values(db.prepare('SELECT count(*) FROM log').get() ?? {})[0];

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -36,7 +36,6 @@ describe('WriteQueue', () => {
 
   afterEach(async () => {
     await database.close();
-    await rm(folder, { recursive: true });
   });
 
   const write = (key: string, size = 1): Promise<Revision | WriteFailure> =>

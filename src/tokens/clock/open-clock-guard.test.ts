@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -32,7 +32,6 @@ beforeEach(async () => {
 });
 afterAll(async () => {
   await store.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function open(options: Partial<OpenClockGuardOptions> = {}) {

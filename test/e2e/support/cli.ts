@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -95,10 +95,6 @@ export class Person {
     expect(code, `clusterpass ${args.join(' ')}\n${stdout}${stderr}`).toBe(options?.exitCode ?? 1);
     expect(stdout).toBe('');
     return stderr;
-  }
-
-  async leave(): Promise<void> {
-    await rm(this.home, { recursive: true, force: true });
   }
 }
 

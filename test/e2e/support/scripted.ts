@@ -6,8 +6,6 @@ import { Person } from './cli.ts';
 export async function personAt(responders: Responder[]): Promise<Person> {
   const server = await scriptServer(responders);
   const person = await Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: 'x' });
-  onTestFinished(async () => {
-    await Promise.all([server.close(), person.leave()]);
-  });
+  onTestFinished(() => server.close());
   return person;
 }

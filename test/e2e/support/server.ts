@@ -151,7 +151,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     adminToken,
     pid: child.pid ?? 0,
     output,
-    call: (method, path, callOptions = {}) => call(url, adminToken, method, path, callOptions),
+    call: (method, path, callOptions = {}) => callAt(url, adminToken, method, path, callOptions),
     readLog,
     stop: () => end('SIGTERM'),
     kill: async () => {
@@ -185,7 +185,7 @@ async function announcedUrl(child: ChildProcess, output: Server['output']): Prom
 
 const MERGE_PATCH = 'application/merge-patch+json';
 
-async function call(
+export async function callAt(
   url: string,
   adminToken: string,
   method: string,

@@ -1,0 +1,16 @@
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename } from 'node:path';
+import { RUN_FOLDER, temporaryFolder } from '../scripts/run-vitest.mjs';
+
+/**
+ * Called by vitest once before all tests. The temporary files of a run are below one folder and go with it: a test
+ * removes none of its own.
+ */
+export function setup(): (() => void) | undefined {
+  // `npm test` has made it, and removes it.
+  if (basename(tmpdir()).startsWith(RUN_FOLDER)) return undefined;
+  const folder = temporaryFolder();
+  process.env.TMPDIR = folder;
+  return () => rmSync(folder, { recursive: true, force: true });
+}
