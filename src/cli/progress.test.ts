@@ -7,9 +7,7 @@ import { fetchWithProgress, withProgress } from './progress.ts';
 beforeEach(() => {
   vi.useFakeTimers();
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => vi.useRealTimers());
 
 const LINE = 'Waiting for pass:8443...';
 const ERASED = '\r\u001b[K';

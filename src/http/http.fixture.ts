@@ -81,9 +81,7 @@ const started: HttpServer[] = [];
 
 /** Registers the cleaning up; call it once per test file. */
 export function closeServersAfterEach(): void {
-  afterEach(async () => {
-    await Promise.all(started.splice(0).map((server) => server.close()));
-  });
+  afterEach(() => Promise.all(started.splice(0).map((server) => server.close())));
 }
 
 export async function startFixture(

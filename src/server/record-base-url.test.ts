@@ -8,9 +8,7 @@ import { recordBaseUrl } from './record-base-url.ts';
 it('K-09: a start with another --base-url than the last one is warned of once, also by several processes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'clusterpass-base-url-'));
   const store = await openSqliteStore({ file: join(folder, 'clusterpass.db') });
-  onTestFinished(async () => {
-    await store.close();
-  });
+  onTestFinished(() => store.close());
   const warnings: object[] = [];
   const logger = { warn: (fields: object) => void warnings.push(fields) };
   const startAs = (host: string) => recordBaseUrl(store, `https://${host}.example.com`, logger);

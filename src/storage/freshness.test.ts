@@ -6,9 +6,7 @@ import { RevisionWaiters } from './revision-waiters.ts';
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => vi.useRealTimers());
 
 const NEVER = 1_000_000_000;
 

@@ -39,9 +39,7 @@ beforeAll(async () => {
   calledByStart = await called();
 });
 
-afterAll(async () => {
-  await server?.destroy();
-});
+afterAll(() => server?.destroy());
 
 /** The files of which a function was called since the last call of this. */
 async function called(): Promise<Set<string>> {

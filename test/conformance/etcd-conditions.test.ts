@@ -31,9 +31,7 @@ describeWithEtcd(
       const folder = await mkdtemp(join(tmpdir(), 'clusterpass-restored-'));
       const [data, copy] = [join(folder, 'data'), join(folder, 'copy')];
       const etcd = await startEtcd({ args: ['--data-dir', data] });
-      onTestFinished(async () => {
-        await etcd.destroy();
-      });
+      onTestFinished(() => etcd.destroy());
       const [member] = etcd.members;
       const { store, campaign } = await open({ endpoints: etcd.endpoints, prefix: '/restored', openWithinMs: 10_000 });
       const leadership = campaign();

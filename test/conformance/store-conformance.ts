@@ -40,8 +40,6 @@ function useFixture(engine: StoreUnderTest): Fixture {
   beforeEach(async () => {
     fixture.store = await engine.open();
   });
-  afterEach(async () => {
-    await engine.destroy(fixture.store);
-  });
+  afterEach(() => engine.destroy(fixture.store));
   return fixture;
 }

@@ -39,9 +39,7 @@ describeWithEtcd('docs/backup.md', () => {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } };
     token = (await server.call('POST', tokenPath(), { body })).json.status.token;
   });
-  afterAll(async () => {
-    await Promise.all([runner.destroy(), server.destroy(), etcd.destroy()]);
-  });
+  afterAll(() => Promise.all([runner.destroy(), server.destroy(), etcd.destroy()]));
 
   const succeed = async (text: string): Promise<string> => {
     const { code, output } = await runner.shell(text);

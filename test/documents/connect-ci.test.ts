@@ -58,9 +58,7 @@ beforeAllWithTlsServer(async (shared) => {
   const { code, output } = await execute(APPLY, (text) => run(text, admin()));
   expect(code, output).toBe(0);
 });
-afterAll(async () => {
-  await Promise.all(Object.values(issuers).map((issuer) => issuer.close()));
-});
+afterAll(() => Promise.all(Object.values(issuers).map((issuer) => issuer.close())));
 
 const [APPLY, KUBECONFIG] = BLOCKS.filter((block) => block.page === 'docs/connect/ci.md' && isRun(block)) as [
   Block,

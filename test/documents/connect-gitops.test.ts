@@ -50,9 +50,7 @@ beforeAllWithServer(async (shared) => {
   await applyYaml(server, objects);
   installClusterpass(folder);
 });
-afterAll(async () => {
-  await management.close();
-});
+afterAll(() => management.close());
 
 /** The token that Kubernetes projects into a pod of this account, in a file. */
 async function podToken(namespace: string, name: string): Promise<string> {

@@ -39,9 +39,7 @@ describe('docs/rbac.md', () => {
     await addCluster(server, 'staging-eu-1', { labels: { env: 'staging', region: 'eu' } });
     await addCluster(server, 'bare', {});
   });
-  afterAll(async () => {
-    await runner.destroy();
-  });
+  afterAll(() => runner.destroy());
 
   it('its commands succeed, in the order of the page', async () => {
     expect(blocks.filter(isRun).length).toBeGreaterThan(4);

@@ -53,9 +53,7 @@ describe('docs/troubleshooting.md', () => {
     copyFileSync(TLS.caFile, join(runner.folder, 'tls.crt'));
     copyFileSync(join(server.dataDir, 'admin.token'), join(runner.folder, 'admin.token'));
   });
-  afterAll(async () => {
-    await runner.destroy();
-  });
+  afterAll(() => runner.destroy());
   const asJane = (): string =>
     `export CLUSTERPASS_SERVER=${server.url} CLUSTERPASS_CA=tls.crt CLUSTERPASS_TOKEN=${tokenOf('jane')}; `;
 

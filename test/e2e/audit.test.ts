@@ -37,9 +37,7 @@ beforeAll(async () => {
   await createObjects(server);
   await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
 });
-afterAll(async () => {
-  await server?.destroy();
-});
+afterAll(() => server?.destroy());
 
 describe('one event per request', () => {
   test('A9: a token: its requester, account, reason and id are on disk before the token is sent', async () => {

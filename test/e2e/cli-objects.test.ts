@@ -116,9 +116,7 @@ describe('clusterpass register', () => {
       }),
     );
   });
-  afterAll(() => {
-    cluster.close();
-  });
+  afterAll(() => cluster.close());
 
   it('reads address and CA, asks for version and identity, and creates the cluster', async () => {
     const flags = ['--kubeconfig', 'dev.yaml', '--context', 'one', '--label', 'env=dev'];

@@ -36,9 +36,7 @@ beforeAll(async () => {
   });
   await createObjects(server);
 });
-afterAll(async () => {
-  await server.destroy();
-});
+afterAll(() => server.destroy());
 
 describe('B13, A57: when the clock of the server jumps', () => {
   it('an hour back: nothing is signed until the clock is right; everything else is served', async () => {

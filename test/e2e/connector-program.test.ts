@@ -44,9 +44,7 @@ beforeAllWithServer(async (shared) => {
   await writeFile(join(admin.home, 'edge.yaml'), cluster.kubeconfig);
   put('namespaces', 'kube-system', IDENTITY);
 });
-afterAll(async () => {
-  await cluster?.stop();
-});
+afterAll(() => cluster?.stop());
 
 describe('a bootstrap token', () => {
   const create = (...flags: string[]): Promise<string> => admin.ok(['create', 'bootstrap-token', ...flags]);

@@ -1044,9 +1044,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
     };
     for (const [name, spec] of Object.entries(bindings)) {
       expect((await server.call('POST', FLEET_BINDINGS, { body: fleetBinding(name, spec) })).code).toBe(201);
-      onTestFinished(async () => {
-        await server.call('DELETE', `${FLEET_BINDINGS}/${name}`);
-      });
+      onTestFinished(() => server.call('DELETE', `${FLEET_BINDINGS}/${name}`));
     }
     const path = '/apis/clusterpass.dev/v1alpha1/passes';
     const account = { cluster: 'prod-us-2', serviceAccount: { namespace: 'shop', name: 'deployer' } };

@@ -42,9 +42,7 @@ beforeAllWithServer(async (shared) => {
 beforeEach(() => {
   for (const one of [cluster, other]) one.requests.length = 0;
 });
-afterAll(async () => {
-  await Promise.all([cluster.close(), other.close()]);
-});
+afterAll(() => Promise.all([cluster.close(), other.close()]));
 
 const ask = (name: string): Promise<Answer> =>
   server.call('POST', tokenPath('builder', 'ci', name), { body: { spec: { audiences: [] } } });

@@ -279,9 +279,7 @@ describeWithKubectl('kubectl with the kubeconfig of a cluster', () => {
     ];
     await addCluster(server, 'reached', { spec: { orchestratorApiEndpoints: { serverEndpoints, caBundle } } });
   });
-  afterAll(async () => {
-    await relay.close();
-  });
+  afterAll(() => relay.close());
 
   it.each(['application/json', 'application/yaml'])(
     '%s: gets a token by the program and reaches it',

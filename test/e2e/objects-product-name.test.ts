@@ -24,9 +24,7 @@ beforeAll(async () => {
   const args = ['--demo', '--manifests', folder, '--product-name', 'kubernetes', ...lifetime];
   server = await startServer({ args, env: FAST_INTERVALS });
 });
-afterAll(async () => {
-  await server.destroy();
-});
+afterAll(() => server.destroy());
 
 it('the demo is there under another word, in the list, the objects and the paths', async () => {
   const { json } = await server.call('GET', '/auth/v1/clusters');

@@ -31,9 +31,7 @@ beforeAllWithServer(async (shared) => {
   // Until the server has read the file.
   await vi.waitFor(async () => expect(await whoIs(await provider.sign({ sub: 'jane' }))).not.toBe(401), 30_000);
 });
-afterAll(async () => {
-  await Promise.all([provider.close(), silent.close()]);
-});
+afterAll(() => Promise.all([provider.close(), silent.close()]));
 
 const REVIEW = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 

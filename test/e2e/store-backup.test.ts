@@ -65,9 +65,7 @@ describe('B18: clusterpass store backup', () => {
     const spec = { cluster: 'alpha', serviceAccount, purpose: 'for the test of restores' };
     handle = (await create(server, PASSES, { ...GROUP, kind: 'Pass', spec })).metadata.name;
   });
-  afterAll(async () => {
-    await server.destroy();
-  });
+  afterAll(() => server.destroy());
 
   it('copies the database while the server writes', async () => {
     const target = inFolder('fleet.db');

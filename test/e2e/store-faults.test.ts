@@ -37,9 +37,7 @@ beforeAll(async () => {
   await createObjects(server);
   token = await issue(server);
 });
-afterAll(async () => {
-  await server.destroy();
-});
+afterAll(() => server.destroy());
 
 /** Requests that need no store are served during every fault of the store. */
 async function expectTheRestToWork(): Promise<void> {

@@ -44,9 +44,7 @@ beforeAllWithServer(async (shared) => {
   await addCluster(server, 'prod-2', { labels: { env: 'prod' }, spec });
   await addCluster(server, 'dev-1', { labels: { env: 'dev' }, spec });
 });
-afterAll(async () => {
-  await hub?.stop();
-});
+afterAll(() => hub?.stop());
 
 /** Starts a command that runs until it is stopped, in this process. */
 const start = (name: 'sync export' | 'sync import', options: Readonly<Record<string, unknown>>): StartedCommand =>

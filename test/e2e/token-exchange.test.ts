@@ -37,9 +37,7 @@ beforeAllWithTlsServer(async (shared) => {
   );
   jane = await provider.sign({ sub: 'jane', jti: 'jane-1' });
 });
-afterAll(async () => {
-  await provider.close();
-});
+afterAll(() => provider.close());
 
 type Parameters = Readonly<Record<string, string | undefined>>;
 

@@ -59,9 +59,7 @@ function serveTogether(start: (args: readonly string[]) => Promise<Server>): voi
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-workers-'));
     server = await start([...WORKERS, '--trace-file', trace()]);
   });
-  afterAll(async () => {
-    await server?.destroy();
-  });
+  afterAll(() => server?.destroy());
 
   it('a write that one process has acknowledged is in the next list of any process', async () => {
     await Promise.all(

@@ -55,9 +55,7 @@ beforeEach(async () => {
     productName: 'orchestrator',
   };
 });
-afterEach(async () => {
-  await objects.close();
-});
+afterEach(() => objects.close());
 
 const manifest = (kind: Kind, cluster: string, namespace: string, name: string) => ({
   kind,

@@ -28,9 +28,7 @@ beforeAll(async () => {
   store = await openSqliteStore({ file: join(dir, 'store.db') });
 });
 
-afterAll(async () => {
-  await store.close();
-});
+afterAll(() => store.close());
 
 /** One store for all histories, because opening one takes longer than a history. Each history starts with it empty. */
 async function clear(): Promise<number> {

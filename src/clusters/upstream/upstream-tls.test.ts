@@ -16,9 +16,7 @@ let server: FakeApiServer;
 beforeAll(async () => {
   server = await startApiServer(authority.issue({ names: ['api.example.com', '127.0.0.1'] }), () => ({ status: 200 }));
 });
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((upstream) => upstream.close()));
-});
+afterEach(() => Promise.all(opened.splice(0).map((upstream) => upstream.close())));
 afterAll(() => server.close());
 
 function open(): Upstream {

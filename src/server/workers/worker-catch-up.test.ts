@@ -67,9 +67,7 @@ describe('B30: a write of one worker', () => {
     setMaxMs(60_000);
     keys = 0;
   });
-  afterEach(async () => {
-    await store.close();
-  });
+  afterEach(() => store.close());
 
   async function start({ decides = true, reads = (): Pick<Store, 'revision'> => store } = {}): Promise<Process> {
     const channel = new Channel();

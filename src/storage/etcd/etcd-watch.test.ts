@@ -9,9 +9,7 @@ import type { EtcdWatchRequest, EtcdWatchResponse } from './messages.ts';
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
+afterEach(() => vi.useRealTimers());
 
 const response = (fields: Partial<EtcdWatchResponse>): EtcdWatchResponse => ({
   header: { revision: 1 } as EtcdWatchResponse['header'],

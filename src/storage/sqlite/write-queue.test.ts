@@ -34,9 +34,7 @@ describe('WriteQueue', () => {
     });
   });
 
-  afterEach(async () => {
-    await database.close();
-  });
+  afterEach(() => database.close());
 
   const write = (key: string, size = 1): Promise<Revision | WriteFailure> =>
     new Promise((resolve, reject) => {

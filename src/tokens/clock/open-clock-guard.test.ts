@@ -30,9 +30,7 @@ beforeEach(async () => {
   tasks = [];
   logged = [];
 });
-afterAll(async () => {
-  await store.close();
-});
+afterAll(() => store.close());
 
 async function open(options: Partial<OpenClockGuardOptions> = {}) {
   const note = (_: object, message: string) => logged.push(message);
