@@ -1,6 +1,6 @@
 import { createSecretKey, generateKeyPairSync, sign } from 'node:crypto';
 import { CompactEncrypt, exportJWK, SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import { buildClaims } from './claims.ts';
 import { TokenRejected } from './jws.ts';
@@ -271,17 +271,14 @@ describe('C-D: claims, signed by us', () => {
 describe('C-D: rotation', () => {
   test('a retired key is accepted, a revoked one is not', async () => {
     const own = await openFixture();
-    try {
-      const token = await own.issue();
-      const signedBy = own.ring.signing().kid;
-      await own.ring.rotate({ force: true, dryRun: false });
-      expect(own.ring.signing().kid).not.toBe(signedBy);
-      expect(await own.accepted(token)).toMatchObject({ kid: signedBy });
-      expect(await own.ring.revoke(signedBy)).toBe(true);
-      await expect(own.accepted(token)).rejects.toThrow('invalid signature, no keys found');
-    } finally {
-      await own.remove();
-    }
+    onTestFinished(() => own.remove());
+    const token = await own.issue();
+    const signedBy = own.ring.signing().kid;
+    await own.ring.rotate({ force: true, dryRun: false });
+    expect(own.ring.signing().kid).not.toBe(signedBy);
+    expect(await own.accepted(token)).toMatchObject({ kid: signedBy });
+    expect(await own.ring.revoke(signedBy)).toBe(true);
+    await expect(own.accepted(token)).rejects.toThrow('invalid signature, no keys found');
   });
 
   test('a cached token is refused once its key leaves the ring', async () => {

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { decodeProtectedHeader, jwtVerify } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { JWS_ALGORITHMS } from '../lib/jws-algorithms.ts';
 import { buildClaims } from './claims.ts';
 import { PUBLISHED_MS } from './keys/ring-state.ts';
@@ -69,25 +69,22 @@ describe('algorithms by audience', () => {
     const signer = createSigner(ring, BY_AUDIENCE);
     const algorithmOf = async (...audiences: string[]): Promise<string | undefined> =>
       decodeProtectedHeader(await signer.sign(buildClaims(grantOf({ audiences })))).alg;
-    try {
-      // The ring existed with ES256 alone: the new keys are published first.
-      expect(await algorithmOf('azure')).toBe('ES256');
-      expect(signer.check(['azure'])).toEqual({
-        warning: 'the first RS256 key is not published long enough: this token is signed with ES256',
-      });
-      clock.now += PUBLISHED_MS;
-      await ring.maintain();
-      expect(ring.entries().map(({ algorithm, state }) => `${algorithm} ${state}`)).toEqual(
-        ['current', 'next'].flatMap((state) => algorithms.map((algorithm) => `${algorithm} ${state}`)),
-      );
-      expect(await algorithmOf('azure')).toBe('RS256');
-      expect(await algorithmOf(API, 'azure', 'entra')).toBe('RS256');
-      expect(await algorithmOf('vault')).toBe('ES384');
-      expect(await algorithmOf(API, 'other')).toBe('ES256');
-      expect(signer.check(['azure', 'entra', 'other'])).toEqual({});
-    } finally {
-      await ring.close();
-    }
+    onTestFinished(() => ring.close());
+    // The ring existed with ES256 alone: the new keys are published first.
+    expect(await algorithmOf('azure')).toBe('ES256');
+    expect(signer.check(['azure'])).toEqual({
+      warning: 'the first RS256 key is not published long enough: this token is signed with ES256',
+    });
+    clock.now += PUBLISHED_MS;
+    await ring.maintain();
+    expect(ring.entries().map(({ algorithm, state }) => `${algorithm} ${state}`)).toEqual(
+      ['current', 'next'].flatMap((state) => algorithms.map((algorithm) => `${algorithm} ${state}`)),
+    );
+    expect(await algorithmOf('azure')).toBe('RS256');
+    expect(await algorithmOf(API, 'azure', 'entra')).toBe('RS256');
+    expect(await algorithmOf('vault')).toBe('ES384');
+    expect(await algorithmOf(API, 'other')).toBe('ES256');
+    expect(signer.check(['azure', 'entra', 'other'])).toEqual({});
   });
 
   test('audiences of two algorithms have no token', async () => {

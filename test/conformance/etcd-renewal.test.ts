@@ -3,7 +3,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createAuthority, type Pair } from '../../src/clusters/upstream/certificates.fixture.ts';
 import type { StoreOptions } from '../../src/config/store-options.ts';
 import { createLogger } from '../../src/observability/logger.ts';
@@ -200,15 +200,12 @@ describe('an etcd that is too old', () => {
     ['4.0.0', false],
   ])('%s is refused by its version: %s', async (version, isRefused) => {
     const { endpoint, stop } = await startImpostor(version);
-    try {
-      const error = await openEtcdStore({ endpoints: [endpoint], prefix: '/fleet', openWithinMs: 30_000 }).catch(
-        (reason: Error) => reason,
-      );
-      // A new version gets further calls, which this server does not answer.
-      expect(error).toMatchObject({ code: isRefused ? 'unreadable' : 'unavailable' });
-      if (isRefused) expect(String(error)).toContain(`etcd ${version} can report progress that has not happened`);
-    } finally {
-      stop();
-    }
+    onTestFinished(() => stop());
+    const error = await openEtcdStore({ endpoints: [endpoint], prefix: '/fleet', openWithinMs: 30_000 }).catch(
+      (reason: Error) => reason,
+    );
+    // A new version gets further calls, which this server does not answer.
+    expect(error).toMatchObject({ code: isRefused ? 'unreadable' : 'unavailable' });
+    if (isRefused) expect(String(error)).toContain(`etcd ${version} can report progress that has not happened`);
   });
 });

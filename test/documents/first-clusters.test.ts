@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { parse } from 'yaml';
 import { type FakeAnswer, type SeenRequest, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
@@ -118,11 +118,8 @@ describeWithKubectl('docs/first-clusters.md', () => {
   describeWithEtcd('with etcd', () => {
     it('registers three clusters on etcd', async () => {
       const etcd = await startEtcdWithTls();
-      try {
-        await follow(ON_ONE_MACHINE, etcd);
-      } finally {
-        await etcd.destroy();
-      }
+      onTestFinished(() => etcd.destroy());
+      await follow(ON_ONE_MACHINE, etcd);
     }, 120_000);
 
     everyCommandWasRun('docs/first-clusters.md');

@@ -14,6 +14,7 @@ import {
 } from './support/browser.ts';
 import { connectorOf } from './support/connector.ts';
 import { addCluster, removeCluster } from './support/fleet.ts';
+import { remove } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { SignedInPages } from './support/signed-in-pages.ts';
@@ -1044,7 +1045,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
     };
     for (const [name, spec] of Object.entries(bindings)) {
       expect((await server.call('POST', FLEET_BINDINGS, { body: fleetBinding(name, spec) })).code).toBe(201);
-      onTestFinished(() => server.call('DELETE', `${FLEET_BINDINGS}/${name}`));
+      onTestFinished(() => remove(server, `${FLEET_BINDINGS}/${name}`));
     }
     const path = '/apis/clusterpass.dev/v1alpha1/passes';
     const account = { cluster: 'prod-us-2', serviceAccount: { namespace: 'shop', name: 'deployer' } };

@@ -10,7 +10,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioClientTransport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as StreamableHTTPClientTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { PROGRAM } from '../program.ts';
 import { allAuditBytes, eventsOf } from './support/audit.ts';
@@ -323,75 +323,72 @@ describe('MC-02, MC-60, MC-61: the clients of the SDK run every tool', () => {
     ['1.x, stdio', () => connect1('stdio')],
   ])('%s', async (_, connect) => {
     const client = await connect();
-    try {
-      const { tools } = await client.listTools();
-      const names = tools.map(({ name }: { name: string }) => name);
-      expect(names).toEqual([
-        ...['clusters_list', 'cluster_describe', 'access_explain', 'access_request'],
-        ...['pass_request', 'pass_list', 'pass_revoke'],
-      ]);
-      /** The client checks structured content by the output schema. */
-      const run = async (name: string, args: Record<string, unknown>) => {
-        const result = await client.callTool({ name, arguments: args });
-        told.push(JSON.stringify(result));
-        return result;
-      };
-      const first = await run('clusters_list', { limit: 1 });
-      expect(first.structuredContent).toMatchObject({
-        clusters: [{ name: 'alpha', labels: { env: 'prod' } }],
-        remaining: 2,
-      });
-      const next = await run('clusters_list', { cursor: first.structuredContent.cursor });
-      expect(next.structuredContent).toMatchObject({ clusters: [{ name: 'beta' }, { name: 'gamma' }], remaining: 0 });
-      const selected = await run('clusters_list', { selector: 'env in (dev)' });
-      expect(selected.structuredContent.clusters.map(({ name }: { name: string }) => name)).toEqual(['beta']);
+    onTestFinished(() => client.close());
+    const { tools } = await client.listTools();
+    const names = tools.map(({ name }: { name: string }) => name);
+    expect(names).toEqual([
+      ...['clusters_list', 'cluster_describe', 'access_explain', 'access_request'],
+      ...['pass_request', 'pass_list', 'pass_revoke'],
+    ]);
+    /** The client checks structured content by the output schema. */
+    const run = async (name: string, args: Record<string, unknown>) => {
+      const result = await client.callTool({ name, arguments: args });
+      told.push(JSON.stringify(result));
+      return result;
+    };
+    const first = await run('clusters_list', { limit: 1 });
+    expect(first.structuredContent).toMatchObject({
+      clusters: [{ name: 'alpha', labels: { env: 'prod' } }],
+      remaining: 2,
+    });
+    const next = await run('clusters_list', { cursor: first.structuredContent.cursor });
+    expect(next.structuredContent).toMatchObject({ clusters: [{ name: 'beta' }, { name: 'gamma' }], remaining: 0 });
+    const selected = await run('clusters_list', { selector: 'env in (dev)' });
+    expect(selected.structuredContent.clusters.map(({ name }: { name: string }) => name)).toEqual(['beta']);
 
-      expect((await run('cluster_describe', { cluster: 'alpha' })).structuredContent).toMatchObject({
-        name: 'alpha',
-        accounts: [
-          { namespace: 'ci', name: 'builder' },
-          { namespace: 'ci', name: 'other' },
-        ],
-        issuer: `${server.url}/orchestrator/alpha`,
-        visibleBy: expect.stringContaining('ClusterRoleBinding "jane-clusters"'),
-      });
-      const hidden = await run('cluster_describe', { cluster: 'no-such' });
-      expect([hidden.isError, hidden.content[0].text]).toEqual([true, expect.stringContaining('clusters_list')]);
+    expect((await run('cluster_describe', { cluster: 'alpha' })).structuredContent).toMatchObject({
+      name: 'alpha',
+      accounts: [
+        { namespace: 'ci', name: 'builder' },
+        { namespace: 'ci', name: 'other' },
+      ],
+      issuer: `${server.url}/orchestrator/alpha`,
+      visibleBy: expect.stringContaining('ClusterRoleBinding "jane-clusters"'),
+    });
+    const hidden = await run('cluster_describe', { cluster: 'no-such' });
+    expect([hidden.isError, hidden.content[0].text]).toEqual([true, expect.stringContaining('clusters_list')]);
 
-      expect((await run('access_explain', ACCOUNT)).structuredContent).toMatchObject({
-        allowed: true,
-        rule: expect.stringContaining('FleetRoleBinding'),
-        grantedSeconds: 600,
-        approval: 'none',
-      });
-      expect((await run('access_explain', { ...ACCOUNT, cluster: 'beta' })).structuredContent).toEqual({
-        allowed: false,
-        missing: expect.stringContaining('Ask for it with access_request'),
-      });
+    expect((await run('access_explain', ACCOUNT)).structuredContent).toMatchObject({
+      allowed: true,
+      rule: expect.stringContaining('FleetRoleBinding'),
+      grantedSeconds: 600,
+      approval: 'none',
+    });
+    expect((await run('access_explain', { ...ACCOUNT, cluster: 'beta' })).structuredContent).toEqual({
+      allowed: false,
+      missing: expect.stringContaining('Ask for it with access_request'),
+    });
 
-      const asked = await run('access_request', { ...ACCOUNT, cluster: 'beta', reason: 'restart the deployment' });
-      expect(asked.structuredContent).toMatchObject({ phase: 'Pending', name: expect.stringMatching(/^agent-/) });
-      // A caller may have ten open requests.
-      const path = `/apis/clusterpass.dev/v1alpha1/accessrequests/${asked.structuredContent.name}`;
-      expect((await server.call('DELETE', path)).code).toBe(200);
+    const asked = await run('access_request', { ...ACCOUNT, cluster: 'beta', reason: 'restart the deployment' });
+    expect(asked.structuredContent).toMatchObject({ phase: 'Pending', name: expect.stringMatching(/^agent-/) });
+    // A caller may have ten open requests.
+    const path = `/apis/clusterpass.dev/v1alpha1/accessrequests/${asked.structuredContent.name}`;
+    expect((await server.call('DELETE', path)).code).toBe(200);
 
-      const pass = (await run('pass_request', { ...ACCOUNT, purpose: 'read the logs' })).structuredContent;
-      expect(pass).toMatchObject({ state: 'ready', handle: expect.stringMatching(/^pass_/), use: expect.anything() });
-      const token = await redeemHere(pass.handle);
-      expect(await codeFor(server, token)).toBe(200);
-      const { passes } = (await run('pass_list', { cluster: 'alpha' })).structuredContent;
-      const own = passes.find(({ handle }: { handle: string }) => handle === pass.handle);
-      expect(own).toMatchObject({ state: 'ready', purpose: 'read the logs', tokens: [{ id: expect.any(String) }] });
-      const revoked = await run('pass_revoke', { handle: pass.handle });
-      const warnings = [expect.stringMatching(/verify them with the key set accept them until 20\S+Z$/)];
-      expect(revoked.structuredContent).toEqual({ handle: pass.handle, revokedTokens: 1, warnings });
-      expect(await codeFor(server, token)).toBe(401);
+    const pass = (await run('pass_request', { ...ACCOUNT, purpose: 'read the logs' })).structuredContent;
+    expect(pass).toMatchObject({ state: 'ready', handle: expect.stringMatching(/^pass_/), use: expect.anything() });
+    const token = await redeemHere(pass.handle);
+    expect(await codeFor(server, token)).toBe(200);
+    const { passes } = (await run('pass_list', { cluster: 'alpha' })).structuredContent;
+    const own = passes.find(({ handle }: { handle: string }) => handle === pass.handle);
+    expect(own).toMatchObject({ state: 'ready', purpose: 'read the logs', tokens: [{ id: expect.any(String) }] });
+    const revoked = await run('pass_revoke', { handle: pass.handle });
+    const warnings = [expect.stringMatching(/verify them with the key set accept them until 20\S+Z$/)];
+    expect(revoked.structuredContent).toEqual({ handle: pass.handle, revokedTokens: 1, warnings });
+    expect(await codeFor(server, token)).toBe(401);
 
-      const bad = await run('clusters_list', { limit: 1_000, x: 1 });
-      expect([bad.isError, bad.content[0].text]).toEqual([true, expect.stringContaining('limit must be <= 200')]);
-    } finally {
-      await client.close();
-    }
+    const bad = await run('clusters_list', { limit: 1_000, x: 1 });
+    expect([bad.isError, bad.content[0].text]).toEqual([true, expect.stringContaining('limit must be <= 200')]);
   });
 
   it('MC-10: --read-only leaves out the tools that change something', async () => {

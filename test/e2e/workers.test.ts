@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { selfSigned } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { checkTraces } from '../chaos/trace-checker.ts';
 import { connectorOf } from './support/connector.ts';
@@ -199,40 +199,34 @@ describe('workers on SQLite', () => {
     await copyFile(TLS.keyFile, files.keyFile);
     const args = [...WORKERS, '--tls-cert-file', files.certFile, '--tls-private-key-file', files.keyFile];
     const server = await startServer({ args, env: FAST_INTERVALS });
-    try {
-      const port = Number(new URL(server.url).port);
-      const served = (): Promise<string> =>
-        new Promise((resolve, reject) => {
-          const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
-            resolve(socket.getPeerCertificate().raw.toString('base64'));
-            socket.destroy();
-          }).on('error', reject);
-        });
-      const many = async (): Promise<number> => new Set(await Promise.all(Array.from({ length: 24 }, served))).size;
-      const old = await served();
-      const renewed = selfSigned('renewed');
-      await writeFile(files.certFile, renewed.cert);
-      await writeFile(files.keyFile, renewed.key);
-      const reloaded = (): number =>
-        new Set([...server.output.stderr.matchAll(/"worker":(\d+).*certificate reloaded/g)].map(([, id]) => id)).size;
-      await expect.poll(reloaded, { timeout: 60_000, interval: 50 }).toBe(2);
-      expect(await many()).toBe(1);
-      expect(await served()).not.toBe(old);
-    } finally {
-      await server.destroy();
-    }
+    onTestFinished(() => server.destroy());
+    const port = Number(new URL(server.url).port);
+    const served = (): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+          resolve(socket.getPeerCertificate().raw.toString('base64'));
+          socket.destroy();
+        }).on('error', reject);
+      });
+    const many = async (): Promise<number> => new Set(await Promise.all(Array.from({ length: 24 }, served))).size;
+    const old = await served();
+    const renewed = selfSigned('renewed');
+    await writeFile(files.certFile, renewed.cert);
+    await writeFile(files.keyFile, renewed.key);
+    const reloaded = (): number =>
+      new Set([...server.output.stderr.matchAll(/"worker":(\d+).*certificate reloaded/g)].map(([, id]) => id)).size;
+    await expect.poll(reloaded, { timeout: 60_000, interval: 50 }).toBe(2);
+    expect(await many()).toBe(1);
+    expect(await served()).not.toBe(old);
   });
 
   it('that cannot start report it once', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
-    try {
-      const { port } = other.address() as AddressInfo;
-      const refused = await startServer({ args: WORKERS, port }).catch((error: Error) => error);
-      expect(refused).toBeInstanceOf(Error);
-      expect((refused as Error).message.match(/is in use by another program/g)).toHaveLength(1);
-    } finally {
-      other.close();
-    }
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const refused = await startServer({ args: WORKERS, port }).catch((error: Error) => error);
+    expect(refused).toBeInstanceOf(Error);
+    expect((refused as Error).message.match(/is in use by another program/g)).toHaveLength(1);
   });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { clusterScope } from '../../src/api/kinds/cluster.ts';
 import { fleetKey, storageKey } from '../../src/api/object-key.ts';
 import { createIssuedTokenAuthenticator } from '../../src/authn/issued-token-authenticator.ts';
@@ -20,32 +20,29 @@ const madeUp: DependencyRow = (cluster) => ({
 
 test('A4: with a made-up dependency a request is refused, and an open watch ends', async () => {
   const fixture = await openFixture();
-  try {
-    const harness = new WatchHarness(60_000);
-    const findLive = (resource: string, key: string) =>
-      key === KEY ? harness.cache.get(key) : fixture.world.findLive(resource, key);
-    const verifier = createVerifier({
-      keyRing: fixture.ring,
-      clusterOfIssuer: ISSUERS.clusterOfIssuer,
-      findLive,
-      now: () => fixture.clock.now,
-      dependencies: [...DEPENDENCIES, madeUp],
-    });
-    const { authenticateToken } = createIssuedTokenAuthenticator({ verifier });
-    const token = new Secret(await fixture.issue());
-    const caller = await authenticateToken(token);
-    if (caller === undefined) throw new Error('a token of another issuer');
-    const [client, other] = [new Client(), new Client()];
-    harness.watch(client, { caller }).startAfter(0);
-    harness.watch(other).startAfter(0);
+  onTestFinished(() => fixture.remove());
+  const harness = new WatchHarness(60_000);
+  const findLive = (resource: string, key: string) =>
+    key === KEY ? harness.cache.get(key) : fixture.world.findLive(resource, key);
+  const verifier = createVerifier({
+    keyRing: fixture.ring,
+    clusterOfIssuer: ISSUERS.clusterOfIssuer,
+    findLive,
+    now: () => fixture.clock.now,
+    dependencies: [...DEPENDENCIES, madeUp],
+  });
+  const { authenticateToken } = createIssuedTokenAuthenticator({ verifier });
+  const token = new Secret(await fixture.issue());
+  const caller = await authenticateToken(token);
+  if (caller === undefined) throw new Error('a token of another issuer');
+  const [client, other] = [new Client(), new Client()];
+  harness.watch(client, { caller }).startAfter(0);
+  harness.watch(other).startAfter(0);
 
-    harness.batch(() => harness.writeAll(['shown', 'quarantine']));
+  harness.batch(() => harness.writeAll(['shown', 'quarantine']));
 
-    await expect(Promise.try(() => authenticateToken(token))).rejects.toThrow('cluster alpha is in quarantine');
-    expect(client.events).toEqual(['ADDED shown 1', 'ERROR 401']);
-    expect(client.ending).toBe('ended');
-    expect(other.events).toEqual(['ADDED shown 1', 'ADDED quarantine 2']);
-  } finally {
-    await fixture.remove();
-  }
+  await expect(Promise.try(() => authenticateToken(token))).rejects.toThrow('cluster alpha is in quarantine');
+  expect(client.events).toEqual(['ADDED shown 1', 'ERROR 401']);
+  expect(client.ending).toBe('ended');
+  expect(other.events).toEqual(['ADDED shown 1', 'ADDED quarantine 2']);
 });

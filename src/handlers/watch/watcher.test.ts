@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { unauthorized } from '../../api/status.ts';
 import { Client, EVERYTHING, NOTHING, WatchHarness } from './watch.fixture.ts';
 
@@ -121,24 +121,21 @@ it('a watch that cannot be written fails alone', () => {
 describe('B14: a slow client', () => {
   it('is disconnected when it reads nothing for half a minute while it catches up', () => {
     vi.useFakeTimers();
-    try {
-      const harness = newHarness();
-      harness.batch(() => harness.writeAll(['a', 'b', 'c', 'd'], 'x'.repeat(100_000)));
-      const [still, slow] = [new Client(), new Client()];
-      for (const client of [still, slow]) {
-        client.reads = false;
-        harness.watch(client).startAfter(0);
-      }
-      vi.advanceTimersByTime(29_000);
-      slow.read();
-      vi.advanceTimersByTime(2_000);
-      expect([still.ending, slow.ending]).toEqual(['destroyed', 'open']);
-      expect(harness.broadcaster.size).toBe(1);
-      vi.advanceTimersByTime(60_000);
-      expect(slow.ending).toBe('open');
-    } finally {
-      vi.useRealTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const harness = newHarness();
+    harness.batch(() => harness.writeAll(['a', 'b', 'c', 'd'], 'x'.repeat(100_000)));
+    const [still, slow] = [new Client(), new Client()];
+    for (const client of [still, slow]) {
+      client.reads = false;
+      harness.watch(client).startAfter(0);
     }
+    vi.advanceTimersByTime(29_000);
+    slow.read();
+    vi.advanceTimersByTime(2_000);
+    expect([still.ending, slow.ending]).toEqual(['destroyed', 'open']);
+    expect(harness.broadcaster.size).toBe(1);
+    vi.advanceTimersByTime(60_000);
+    expect(slow.ending).toBe('open');
   });
 
   it('is not disconnected because of a burst', () => {
@@ -216,21 +213,18 @@ describe('B14: a slow client', () => {
 
   it('is disconnected when it takes nothing of a watch that has ended', () => {
     vi.useFakeTimers();
-    try {
-      const harness = newHarness();
-      const client = new Client();
-      const watcher = harness.watch(client);
-      watcher.startAfter(0);
-      client.reads = false;
-      harness.batch(() => harness.write('a'));
-      watcher.expire();
-      vi.advanceTimersByTime(29_000);
-      expect(client.ending).toBe('open');
-      vi.advanceTimersByTime(2_000);
-      expect([client.ending, harness.broadcaster.size]).toEqual(['destroyed', 0]);
-    } finally {
-      vi.useRealTimers();
-    }
+    onTestFinished(() => void vi.useRealTimers());
+    const harness = newHarness();
+    const client = new Client();
+    const watcher = harness.watch(client);
+    watcher.startAfter(0);
+    client.reads = false;
+    harness.batch(() => harness.write('a'));
+    watcher.expire();
+    vi.advanceTimersByTime(29_000);
+    expect(client.ending).toBe('open');
+    vi.advanceTimersByTime(2_000);
+    expect([client.ending, harness.broadcaster.size]).toEqual(['destroyed', 0]);
   });
 
   it('is not shown objects that were hidden while it read', () => {
@@ -399,34 +393,28 @@ describe('a permission that time has ended', () => {
 
   it('is followed with the event of its deletion', () => {
     vi.useFakeTimers();
-    try {
-      const { harness, client, pass } = ended();
-      pass(999);
-      harness.batch(() => harness.allow((name) => name === 'a'));
-      harness.steadyUntil = Number.POSITIVE_INFINITY;
-      pass(5_000);
-      harness.batch(() => harness.writeAll(['a', 'b']));
-      expect(client.events).toEqual(['DELETED b 2', 'MODIFIED a 4']);
-    } finally {
-      vi.useRealTimers();
-    }
+    onTestFinished(() => void vi.useRealTimers());
+    const { harness, client, pass } = ended();
+    pass(999);
+    harness.batch(() => harness.allow((name) => name === 'a'));
+    harness.steadyUntil = Number.POSITIVE_INFINITY;
+    pass(5_000);
+    harness.batch(() => harness.writeAll(['a', 'b']));
+    expect(client.events).toEqual(['DELETED b 2', 'MODIFIED a 4']);
   });
 
   it('ends the watch if there is no such event, unless another one gives the same', () => {
     vi.useFakeTimers();
-    try {
-      const { client, pass } = ended();
-      pass(1_000);
-      expect([client.events, client.ending]).toEqual([['ERROR 410'], 'ended']);
-      const same = newHarness();
-      const other = new Client();
-      same.watch(other).startAfter(0);
-      same.steadyUntil = 0;
-      vi.advanceTimersByTime(5_000);
-      expect(other.ending).toBe('open');
-    } finally {
-      vi.useRealTimers();
-    }
+    onTestFinished(() => void vi.useRealTimers());
+    const { client, pass } = ended();
+    pass(1_000);
+    expect([client.events, client.ending]).toEqual([['ERROR 410'], 'ended']);
+    const same = newHarness();
+    const other = new Client();
+    same.watch(other).startAfter(0);
+    same.steadyUntil = 0;
+    vi.advanceTimersByTime(5_000);
+    expect(other.ending).toBe('open');
   });
 });
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { tooManyRequests } from '../../api/status.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelOptions, type Seat } from './priority-level.ts';
 
@@ -214,40 +214,34 @@ describe('B15: a level', () => {
 
   it('rejects a request that has waited too long, and dispatches the next', async () => {
     vi.useFakeTimers();
-    try {
-      const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 }, 1_000);
-      const first = mustTakeSeat(level, 'a');
-      const late = mustTakeSeat(level, 'b');
-      const rejected = expect(late.queued).rejects.toThrow('full');
-      await vi.advanceTimersByTimeAsync(999);
-      const fresh = mustTakeSeat(level, 'c');
-      await vi.advanceTimersByTimeAsync(2);
-      await rejected;
-      late.release();
-      expect(level.usage.rejected['time-out']).toBe(1);
-      first.release();
-      await expect(fresh.queued).resolves.toBeUndefined();
-      expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
-    } finally {
-      vi.useRealTimers();
-    }
+    onTestFinished(() => void vi.useRealTimers());
+    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 }, 1_000);
+    const first = mustTakeSeat(level, 'a');
+    const late = mustTakeSeat(level, 'b');
+    const rejected = expect(late.queued).rejects.toThrow('full');
+    await vi.advanceTimersByTimeAsync(999);
+    const fresh = mustTakeSeat(level, 'c');
+    await vi.advanceTimersByTimeAsync(2);
+    await rejected;
+    late.release();
+    expect(level.usage.rejected['time-out']).toBe(1);
+    first.release();
+    await expect(fresh.queued).resolves.toBeUndefined();
+    expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
   });
 
   it('gets the seat of a request back that was dispatched in time and takes long', async () => {
     vi.useFakeTimers();
-    try {
-      const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 }, 1_000);
-      const first = mustTakeSeat(level, 'a');
-      const waited = mustTakeSeat(level, 'b');
-      first.release();
-      await waited.queued;
-      await vi.advanceTimersByTimeAsync(2_000);
-      expect(level.usage).toMatchObject({ executing: 1, rejected: { 'time-out': 0 } });
-      waited.release();
-      expect(level.usage.executing).toBe(0);
-    } finally {
-      vi.useRealTimers();
-    }
+    onTestFinished(() => void vi.useRealTimers());
+    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 }, 1_000);
+    const first = mustTakeSeat(level, 'a');
+    const waited = mustTakeSeat(level, 'b');
+    first.release();
+    await waited.queued;
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(level.usage).toMatchObject({ executing: 1, rejected: { 'time-out': 0 } });
+    waited.release();
+    expect(level.usage.executing).toBe(0);
   });
 
   it('frees a seat when the tick is over, however fast the work is', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { duplexPair } from 'node:stream';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WatchSink } from '../../api/request.ts';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, closeOf, closeServersAfterEach, startFixture } from '../http.fixture.ts';
@@ -480,14 +480,11 @@ describe('TLS', () => {
     const { port, server, lines } = await startFixture(undefined, { tls: { certFile, keyFile } });
     install('new');
     chmodSync(keyFile, 0o640);
-    try {
-      await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/chmod 600/);
-      await server.reloadCertificate();
-      expect(await servedName(port)).toBe('old');
-      expect(lines.join()).toContain('chmod 600');
-    } finally {
-      chmodSync(keyFile, 0o600);
-    }
+    onTestFinished(() => chmodSync(keyFile, 0o600));
+    await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/chmod 600/);
+    await server.reloadCertificate();
+    expect(await servedName(port)).toBe('old');
+    expect(lines.join()).toContain('chmod 600');
   });
 
   test('TLS has authenticated encryption with forward secrecy only, also with a renewed certificate', async () => {

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { createLocalJWKSet, jwtVerify } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
 import type { Store } from '../../storage/contract.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
@@ -362,22 +362,16 @@ describe('A1: a malformed response gives no token', () => {
 
   test('half of a response fails its request in time', async () => {
     const impatient = await open(50);
-    try {
-      signer.respond = (request) => JSON.stringify(honest(KEY)(request)).slice(0, 40);
-      await expect(impatient.sign(CLAIMS)).rejects.toThrow('did not respond in 50 ms');
-    } finally {
-      impatient.close();
-    }
+    onTestFinished(() => impatient.close());
+    signer.respond = (request) => JSON.stringify(honest(KEY)(request)).slice(0, 40);
+    await expect(impatient.sign(CLAIMS)).rejects.toThrow('did not respond in 50 ms');
   });
 
   test('a signer that does not respond in time fails the request, and a response with another id is ignored', async () => {
     const impatient = await open(50);
-    try {
-      signer.respond = (request) => honest(KEY)({ ...request, id: request.id + 1_000 });
-      await expect(impatient.sign(CLAIMS)).rejects.toThrow('did not respond in 50 ms');
-    } finally {
-      impatient.close();
-    }
+    onTestFinished(() => impatient.close());
+    signer.respond = (request) => honest(KEY)({ ...request, id: request.id + 1_000 });
+    await expect(impatient.sign(CLAIMS)).rejects.toThrow('did not respond in 50 ms');
   });
 });
 

@@ -1,5 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
 import { LEADER_KEY } from '../../storage/contract.ts';
 import { buildClaims } from '../claims.ts';
@@ -186,23 +186,20 @@ describe('replicas', () => {
     const log: string[] = [];
     const rules = { rotationMs: 3_600_000 };
     const sleeper = await openTestRing({ store, clock, leadership, log, rules });
-    try {
-      clock.now += 100 * 3_600_000;
-      const before = kids(sleeper);
-      // Its lease expires, and another replica is elected.
-      await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: first } });
-      const second = await elected();
-      await sleeper.maintain();
-      await sleeper.maintain();
-      expect(kids(sleeper)).toEqual(before);
-      // Maintenance runs every second: a lasting problem is logged once.
-      expect(log.filter((line) => line.includes('could not be updated'))).toHaveLength(1);
-      created = second;
-      await sleeper.maintain();
-      expect(kids(sleeper)).not.toEqual(before);
-    } finally {
-      await sleeper.close();
-    }
+    onTestFinished(() => sleeper.close());
+    clock.now += 100 * 3_600_000;
+    const before = kids(sleeper);
+    // Its lease expires, and another replica is elected.
+    await store.write({ key: LEADER_KEY, value: null, expect: { modRevision: first } });
+    const second = await elected();
+    await sleeper.maintain();
+    await sleeper.maintain();
+    expect(kids(sleeper)).toEqual(before);
+    // Maintenance runs every second: a lasting problem is logged once.
+    expect(log.filter((line) => line.includes('could not be updated'))).toHaveLength(1);
+    created = second;
+    await sleeper.maintain();
+    expect(kids(sleeper)).not.toEqual(before);
   });
 
   test('a leader that another replica replaces while it makes a key rotates nothing', async () => {
@@ -224,14 +221,11 @@ describe('replicas', () => {
         return makeKey(algorithm, at);
       },
     });
-    try {
-      const before = kids(leader);
-      clock.now += 100 * 3_600_000;
-      await leader.maintain();
-      expect(kids(leader)).toEqual(before);
-    } finally {
-      await leader.close();
-    }
+    onTestFinished(() => leader.close());
+    const before = kids(leader);
+    clock.now += 100 * 3_600_000;
+    await leader.maintain();
+    expect(kids(leader)).toEqual(before);
   });
 
   test('a change without effect writes nothing', async () => {
@@ -249,20 +243,17 @@ describe('replicas', () => {
     const { store, clock } = fixture;
     const lifetimeSeconds = 86_400;
     const generous = await openTestRing({ store, clock, rules: { lifetimeSeconds } });
-    try {
-      await agree();
-      await fixture.ring.rotate({ force: true, dryRun: false });
-      const retired = fixture.ring.entries().find(({ state }) => state === 'retired');
-      expect(retired?.expires).toBeGreaterThan(clock.now + lifetimeSeconds * 1000);
-      expect(clock.now).toBeGreaterThan(START);
-      // The rotation has made a key for the shorter lifetime, which the generous replica signs with next.
-      const lifetimes = async () =>
-        (await createRingStore(store, TEST_ENCRYPTION_KEY).read())?.state.keys
-          .filter(({ state }) => state !== 'retired')
-          .map((key) => key.lifetimeSeconds);
-      await expect.poll(lifetimes).toEqual([lifetimeSeconds, lifetimeSeconds]);
-    } finally {
-      await generous.close();
-    }
+    onTestFinished(() => generous.close());
+    await agree();
+    await fixture.ring.rotate({ force: true, dryRun: false });
+    const retired = fixture.ring.entries().find(({ state }) => state === 'retired');
+    expect(retired?.expires).toBeGreaterThan(clock.now + lifetimeSeconds * 1000);
+    expect(clock.now).toBeGreaterThan(START);
+    // The rotation has made a key for the shorter lifetime, which the generous replica signs with next.
+    const lifetimes = async () =>
+      (await createRingStore(store, TEST_ENCRYPTION_KEY).read())?.state.keys
+        .filter(({ state }) => state !== 'retired')
+        .map((key) => key.lifetimeSeconds);
+    await expect.poll(lifetimes).toEqual([lifetimeSeconds, lifetimeSeconds]);
   });
 });
