@@ -11,8 +11,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { acceptTokens, type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
-import { type Server, TLS } from '../e2e/support/server.ts';
-import { beforeAllWithTlsServer } from '../e2e/support/shared-server.ts';
+import { TLS } from '../e2e/support/server.ts';
+import { sharedTlsServer } from '../e2e/support/shared-server.ts';
 import { type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { type Block, execute, isRun, ROOT } from './support/blocks.ts';
 import { AUDIENCE, GITHUB, GITLAB, KUBERNETES, SPIFFE } from './support/ci-claims.ts';
@@ -30,10 +30,9 @@ const CA_BUNDLE = readFileSync(TLS.caFile).toString('base64');
 
 let folder: string;
 let issuers: Record<System, IdentityProvider>;
-let server: Server;
+const server = sharedTlsServer();
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-ci-'));
   const started = await Promise.all(NAMES.map(async (name) => [name, await startProvider()] as const));
   issuers = Object.fromEntries(started) as typeof issuers;

@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readFile, stat, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { KUBECTL } from '../../scripts/programs.mjs';
 import { authenticationConfiguration } from '../../src/api/clusters/trust-configuration.ts';
@@ -16,8 +16,8 @@ import { applyYaml } from '../e2e/support/apply.ts';
 import { Person } from '../e2e/support/cli.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
-import { type Server, TLS } from '../e2e/support/server.ts';
-import { beforeAllWithTlsServer } from '../e2e/support/shared-server.ts';
+import { TLS } from '../e2e/support/server.ts';
+import { sharedTlsServer } from '../e2e/support/shared-server.ts';
 import { misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { fileOf } from './support/connect-pages.ts';
 
@@ -78,11 +78,10 @@ describe('aks-clusterpass.json', () => {
 describeWithKubectl('renew-credentials.sh', () => {
   let folder: string;
   let credential: string;
-  let server: Server;
+  const server = sharedTlsServer();
 
   /** A server of this project stands for the cluster: it serves the same TokenRequest API. */
-  beforeAllWithTlsServer(async (shared) => {
-    server = shared;
+  beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'clusterpass-renew-'));
     credential = join(folder, 'credentials/fleet/prod-eu-1');
     await addCluster(server, 'alpha');

@@ -4,15 +4,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { KUBECTL } from '../../scripts/programs.mjs';
 import { applyYaml } from '../e2e/support/apply.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { acceptTokens, type IdentityProvider, startProvider } from '../e2e/support/provider.ts';
-import type { Server } from '../e2e/support/server.ts';
-import { beforeAllWithServer } from '../e2e/support/shared-server.ts';
+import { sharedServer } from '../e2e/support/shared-server.ts';
 import { type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
 import { installClusterpass } from './support/clusterpass.ts';
 import { fileOf } from './support/connect-pages.ts';
@@ -23,10 +22,9 @@ const ADDRESS = 'https://api.prod-eu-1.example.com:6443';
 
 let folder: string;
 let management: IdentityProvider;
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-gitops-'));
   management = await startProvider();
   const configuration = parse(fileOf('pods.yaml'));

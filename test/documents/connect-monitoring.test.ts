@@ -10,8 +10,8 @@ import { promtool } from '../../scripts/programs.mjs';
 import { describeWith } from '../describe-with.ts';
 import { applyYaml } from '../e2e/support/apply.ts';
 import { createObjects, issue } from '../e2e/support/objects.ts';
-import { type Server, tokenOf } from '../e2e/support/server.ts';
-import { beforeAllWithServer } from '../e2e/support/shared-server.ts';
+import { tokenOf } from '../e2e/support/server.ts';
+import { sharedServer } from '../e2e/support/shared-server.ts';
 import { blocksOf, execute, isRun } from './support/blocks.ts';
 import { fileOf } from './support/connect-pages.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
@@ -33,11 +33,8 @@ describe('the permission to scrape', () => {
   /** The name of the service account, as the file of gitops.md maps it. */
   const [account] = parse(fileOf('monitoring-rbac.yaml')).subjects;
   const [, user = '', , groups = ''] = fileOf('callers.csv').trim().split(',');
-  let server: Server;
-  beforeAllWithServer(async (shared) => {
-    server = shared;
-    await applyYaml(server, fileOf('monitoring-rbac.yaml'));
-  });
+  const server = sharedServer();
+  beforeAll(() => applyYaml(server, fileOf('monitoring-rbac.yaml')));
 
   const scrape = async (name: string) => server.call('GET', '/metrics', { token: tokenOf(name) });
 

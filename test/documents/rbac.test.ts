@@ -1,13 +1,13 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { BOOTSTRAP_CLUSTER_ROLES } from '../../src/authz/bootstrap-roles.ts';
 import { FLEET_BINDINGS, fleetBinding } from '../e2e/support/bindings.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { CLUSTERS, RBAC } from '../e2e/support/paths.ts';
-import { type Server, TLS, tokenOf } from '../e2e/support/server.ts';
-import { beforeAllWithTlsServer } from '../e2e/support/shared-server.ts';
+import { TLS, tokenOf } from '../e2e/support/server.ts';
+import { sharedTlsServer } from '../e2e/support/shared-server.ts';
 import { blocksOf, isRun, readPage } from './support/blocks.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
 import { PageRunner } from './support/page-runner.ts';
@@ -23,10 +23,9 @@ const KUBECONFIG = {
 };
 
 describe('docs/rbac.md', () => {
-  let server: Server;
+  const server = sharedTlsServer();
   let runner: PageRunner;
-  beforeAllWithTlsServer(async (shared) => {
-    server = shared;
+  beforeAll(async () => {
     runner = await PageRunner.create(() => [], {
       CLUSTERPASS_SERVER: server.url,
       CLUSTERPASS_TOKEN: server.adminToken,

@@ -2,11 +2,11 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFil
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { createAccount, createCluster, createNamespace } from '../e2e/support/objects.ts';
-import { type Server, TLS, tokenOf } from '../e2e/support/server.ts';
-import { beforeAllWithTlsServer } from '../e2e/support/shared-server.ts';
+import { TLS, tokenOf } from '../e2e/support/server.ts';
+import { sharedTlsServer } from '../e2e/support/shared-server.ts';
 import { blocksOf, execute, isRun, readPage } from './support/blocks.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
 import { missingLines, PageRunner } from './support/page-runner.ts';
@@ -37,10 +37,9 @@ const isInSource = (message: string): boolean => {
 };
 
 describe('docs/troubleshooting.md', () => {
-  let server: Server;
+  const server = sharedTlsServer();
   let runner: PageRunner;
-  beforeAllWithTlsServer(async (shared) => {
-    server = shared;
+  beforeAll(async () => {
     await createCluster(server, 'prod-eu-1');
     await createNamespace(server, 'ci', 'prod-eu-1');
     await createAccount(server, 'builder', 'ci', 'prod-eu-1');
@@ -48,7 +47,7 @@ describe('docs/troubleshooting.md', () => {
     const db = new DatabaseSync(join(server.dataDir, 'clusterpass.db'));
     db.exec("UPDATE log SET value = CAST('{' AS BLOB) WHERE key = '/registry/serviceaccounts/prod-eu-1/ci/builder'");
     db.close();
-    server = await server.restart();
+    await server.restart();
     runner = await PageRunner.create(() => [['https://clusterpass.example.com:8443', server.url]]);
     copyFileSync(TLS.caFile, join(runner.folder, 'tls.crt'));
     copyFileSync(join(server.dataDir, 'admin.token'), join(runner.folder, 'admin.token'));

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { Webhook } from 'standardwebhooks';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openWebhookReceiver } from '../../src/notify/receivers.fixture.ts';
 import { auditLogOf, eventsOf, readAudit } from './support/audit.ts';
 import { FLEET_BINDINGS } from './support/bindings.ts';
@@ -12,8 +12,8 @@ import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, createLeaving, createObjects, issue, tokenPath } from './support/objects.ts';
 import { RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Server, TLS } from './support/server.ts';
-import { beforeAllWithTlsServer, HELP_TEXT, notifyFileOf } from './support/shared-server.ts';
+import { TLS } from './support/server.ts';
+import { HELP_TEXT, notifyFileOf, sharedTlsServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Users request access, others approve it, and it expires. */
@@ -25,10 +25,9 @@ const TOKENS = may('create', 'serviceaccounts/token');
 const SEE = ['get', 'list', 'watch'].map((verb) => may(verb, 'clusters', 'clusterregistry.k8s.io'));
 const APPROVE = may('approve', 'accessrequests', GROUP);
 
-let server: Server;
+const server = sharedTlsServer();
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   const request = may('create', 'accessrequests', GROUP);
   await grant(server, { to: { kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'devs' }, rules: [request] });

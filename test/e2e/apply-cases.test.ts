@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createCluster, createNamespace } from './support/objects.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /**
  * Replays requests of server-side apply, and compares the responses with those of kube-apiserver 1.36.4. A cluster was
@@ -198,11 +198,10 @@ const FACTS: Readonly<Record<string, readonly string[]>> = {
   'AP-85': ['AC-14'],
 };
 
-let server: Server;
+const server = sharedServer();
 const run = String(process.pid);
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createCluster(server, 'alpha');
   await createNamespace(server, 'apply-cases', 'alpha');
 });

@@ -1,23 +1,22 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { create, createCluster, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { user } from './support/rbac.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /**
  * A19, C-B: one request must not delay the others, nor get a response of many times its size. These tests check the
  * limits. `npm run bench -- event-loop` measures requests within them.
  */
 
-let server: Server;
+const server = sharedServer();
 const ACCOUNTS = inNamespace('serviceaccounts');
 const STRATEGIC = { 'Content-Type': 'application/strategic-merge-patch+json' };
 const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createCluster(server, 'alpha');
   await createNamespace(server, 'ci');
   await create(server, ACCOUNTS, { metadata: { name: 'builder' } });

@@ -1,20 +1,19 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Aim, splitRequests } from './support/hostile-wire.ts';
 import { bind, createObjects } from './support/objects.ts';
 import { sendRaw } from './support/raw-http.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** A16, A22, C-C, C-H against the real program. Tests of the listener alone are in wire.test.ts. */
 
-let server: Server;
+const server = sharedServer();
 const TOKEN_PATH = '/orchestrator/alpha/api/v1/namespaces/ci/serviceaccounts/builder/token';
 const TYPE = 'Content-Type: application/json\r\n';
 const NAMES = splitRequests({ get: '', post: '', head: '' }, '').map(({ name }) => name);
 const LIVE = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   // The other cluster is hidden from this caller.
   await bind(server, 'carl-beta', { kind: 'User', name: 'carl' }, undefined, 'env=dev');

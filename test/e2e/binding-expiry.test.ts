@@ -1,22 +1,20 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { auditLogOf, readAudit } from './support/audit.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { asUser, create, createObjects } from './support/objects.ts';
 import { RBAC } from './support/paths.ts';
 import { inCluster } from './support/reviews.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Bindings that expire. */
 
 const NAMESPACES = inCluster('/api/v1/namespaces');
 const BINDINGS = FLEET_BINDINGS;
-let server: Server;
+const server = sharedServer();
 let log: string;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   log = auditLogOf(server);
   await createObjects(server);
   const rules = [{ verbs: ['get', 'list', 'watch'], apiGroups: [''], resources: ['namespaces'] }];

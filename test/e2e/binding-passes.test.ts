@@ -1,20 +1,18 @@
 import { decodeJwt } from 'jose';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { asUser, create, createObjects, remove, tokenPath } from './support/objects.ts';
 import { RBAC } from './support/paths.ts';
 import { inCluster, TOKEN } from './support/reviews.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** No pass outlives the permission behind it. */
 
 const PATH = '/apis/clusterpass.dev/v1alpha1/fleetrolebindings';
 const ACCOUNT = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
 
-let server: Server;
+const server = sharedTlsServer();
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   await create(server, `${RBAC}/clusterroles`, ROLE);
 });

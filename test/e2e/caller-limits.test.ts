@@ -1,16 +1,13 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { addCluster, grantClusters, PUBLIC_LIST } from './support/fleet.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await addCluster(server, 'a', { labels: { env: 'dev' } });
-});
+beforeAll(() => addCluster(server, 'a', { labels: { env: 'dev' } }));
 
 const open: Watch[] = [];
 afterEach(() => {

@@ -1,22 +1,21 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { KUBECTL } from '../../scripts/programs.mjs';
 import { LAUNCHER } from '../program.ts';
 import { namesIn, Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createCluster, createNamespace, createObjects } from './support/objects.ts';
-import { type Server, startServer, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { startServer, TLS, tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** Commands for administrators: all passes, and kubectl with Clusterpass itself. */
 
-let server: Server;
+const server = sharedTlsServer();
 let admin: Person;
 let jane: Person;
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
   [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);

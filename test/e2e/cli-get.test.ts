@@ -5,26 +5,24 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { LAUNCHER, PROGRAM } from '../program.ts';
 import { namesIn, Person } from './support/cli.ts';
 import { addCluster, grantClusters, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createAccount, createNamespace, MAY_CREATE_TOKENS } from './support/objects.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 const hasFish = spawnSync('fish', ['--version']).status === 0;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what terminals take for a change of colour.
 const COLOUR = /\u001b\[[0-9;]*m/;
 
-let server: Server;
+const server = sharedServer();
 let admin: Person;
 let jane: Person;
 let joe: Person;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
   await addCluster(server, 'prod-1', {
     labels: { env: 'prod', region: 'eu' },

@@ -1,17 +1,16 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { scriptServer, status } from '../../src/client/script-server.fixture.ts';
 import { Person, userIn } from './support/cli.ts';
 import { addCluster, grantClusters } from './support/fleet.ts';
-import { type Server, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithServer, beforeAllWithTlsServer } from './support/shared-server.ts';
+import { TLS, tokenOf } from './support/server.ts';
+import { sharedServer, sharedTlsServer } from './support/shared-server.ts';
 
-let server: Server;
+const server = sharedServer();
 let person: Person;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await addCluster(server, 'dev-1');
   await grantClusters(server, 'tom-sees', 'tom');
 });
@@ -247,11 +246,7 @@ describe('clusterpass logout', () => {
 });
 
 describe('TLS', () => {
-  let secure: Server;
-  beforeAllWithTlsServer(async (shared) => {
-    secure = shared;
-  });
-
+  const secure = sharedTlsServer();
   it('trusts the authority that is given, and remembers it', async () => {
     const login = ['login', '--server', secure.url, '--token', secure.adminToken];
     // In a separate process: this one trusts the CA since it started the server.

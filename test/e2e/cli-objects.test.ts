@@ -11,15 +11,14 @@ import { Person } from './support/cli.ts';
 import { patchCluster } from './support/fleet.ts';
 import { bind, createAccount, createNamespace, createObjects } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, TLS } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { TLS } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
-let server: Server;
+const server = sharedServer();
 let admin: Person;
 let jane: Person;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' }, undefined, 'env=prod');
   [admin, jane] = await Promise.all([Person.as(server), Person.as(server, 'jane')]);

@@ -9,18 +9,18 @@ import { Person, userIn } from './support/cli.ts';
 import { addCluster, grantClusters, touch } from './support/fleet.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Server, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithServer, beforeAllWithTlsServer } from './support/shared-server.ts';
+import { sharedServer, sharedTlsServer } from './support/shared-server.ts';
 
 /** A user who is logged in to two servers. Both have a cluster `prod-1`. */
 
-let eu: Server;
-let us: Server;
+const eu = sharedServer();
+const us = sharedTlsServer();
 let jane: Person;
 
 const EXEC = ['exec', '--as', 'ci/builder'];
 const KUBECONFIG = ['kubeconfig', '--as', 'ci/builder', '--exec-command', 'clusterpass'];
 
-async function fill(server: Server, clusters: Readonly<Record<string, string>>): Promise<Server> {
+async function fill(server: Server, clusters: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, env] of Object.entries(clusters)) {
     const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${name}.example.com` }];
     await addCluster(server, name, { labels: { env }, spec: { orchestratorApiEndpoints: { serverEndpoints } } });
@@ -29,17 +29,14 @@ async function fill(server: Server, clusters: Readonly<Record<string, string>>):
   }
   await grantClusters(server, 'jane-sees', 'jane');
   await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });
-  return server;
 }
 
 const logIn = (server: Server, ...flags: string[]): Promise<string> =>
   jane.ok(['login', '--server', server.url, '--token-file', '-', ...flags], { stdin: tokenOf('jane') });
 
-beforeAllWithServer(async (shared) => {
-  eu = await fill(shared, { 'dev-1': 'dev', 'prod-1': 'prod' });
-});
-beforeAllWithTlsServer(async (shared) => {
-  us = await fill(shared, { 'prod-1': 'prod', 'stage-1': 'stage' });
+beforeAll(async () => {
+  await fill(eu, { 'dev-1': 'dev', 'prod-1': 'prod' });
+  await fill(us, { 'prod-1': 'prod', 'stage-1': 'stage' });
   jane = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
   await logIn(us);
   await logIn(eu, '--name', 'eu');
@@ -328,7 +325,7 @@ describe('a server that is down', () => {
   it('is taken up by kubeconfig --watch when it is back', async () => {
     const running = jane.start([...KUBECONFIG, '--watch', '--output', 'watched']);
     await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new') && DOWN.test(stderr));
-    us = await us.restart();
+    await us.restart();
     await running.until(({ stderr }) => stderr.includes('4 contexts, 2 new'));
     expect(Object.keys(await contexts('watched'))).toEqual(['dev-1', 'prod-1', 'us/prod-1', 'stage-1']);
     expect((await running.stop()).code).toBe(0);

@@ -6,15 +6,14 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { namesIn, Person } from './support/cli.ts';
 import { bind, codeFor, createObjects, issue } from './support/objects.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** clusterpass create token, credential, and token. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   await bind(server, 'jane-issues', { kind: 'User', name: 'jane' });
 });

@@ -2,7 +2,7 @@ import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createServer, type Server as TlsServer } from 'node:tls';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { presentedRoot } from '../../src/cli/commands/trust.ts';
 import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
@@ -13,17 +13,16 @@ import { bind, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { authenticationFileOf } from './support/provider.ts';
 import { WHO } from './support/reviews.ts';
-import { type Server, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithServer, beforeAllWithTlsServer } from './support/shared-server.ts';
+import { TLS, tokenOf } from './support/server.ts';
+import { sharedServer, sharedTlsServer } from './support/shared-server.ts';
 
 /** `clusterpass trust`: what a cluster needs in order to accept tokens of the server. */
 
-let server: Server;
+const server = sharedTlsServer();
 let person: Person;
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   uids = await createObjects(server);
   const registry = { apiGroups: ['clusterregistry.k8s.io'] };
   const mayBePerson = { ...registry, verbs: ['create'], resources: ['clusters/userpass'] };
@@ -229,11 +228,10 @@ describe('--as-me', () => {
 
 /** A second server in place of the API server: it reads the file as kube-apiserver does. */
 describe('the printed configuration in use', () => {
-  let other: Server;
+  const other = sharedServer();
   const user = async (token: string) => (await other.call('POST', WHO, { body: {}, token })).json.status?.userInfo;
 
-  beforeAllWithServer(async (shared) => {
-    other = shared;
+  beforeAll(async () => {
     const printed = parse(await person.ok(['trust', 'alpha', '--people', ...CA]));
     // Only the API server itself may give names of the system. The second server gives them to its own accounts only.
     const { username, groups } = printed.jwt[0].claimMappings;

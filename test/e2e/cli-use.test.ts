@@ -2,23 +2,22 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { PROGRAM } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { patchCluster } from './support/fleet.ts';
 import { bind, createObjects } from './support/objects.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** A developer in one minute: which accounts are usable, the context for kubectl, and the page in the console. */
 
-let server: Server;
+const server = sharedServer();
 let jane: Person;
 let nobody: Person;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   const serverEndpoints = [{ clientCIDR: '', serverAddress: 'https://10.0.0.1:6443' }];
   await patchCluster(server, 'alpha', { spec: { orchestratorApiEndpoints: { serverEndpoints } } });

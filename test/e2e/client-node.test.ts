@@ -7,21 +7,20 @@ import {
   type KubernetesObject,
   Watch as WatchClient,
 } from '@kubernetes/client-node';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { createNodeFetch } from '../../src/client/node.ts';
 import { addCluster } from './support/fleet.ts';
 import { createObjects } from './support/objects.ts';
-import { type Server, TLS } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { TLS } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 const GROUP = { group: 'clusterregistry.k8s.io', version: 'v1alpha1', plural: 'clusters' };
 const COLLECTION = '/apis/clusterregistry.k8s.io/v1alpha1/clusters';
 
-let server: Server;
+const server = sharedTlsServer();
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   for (let count = 0; count < 10; count++) await addCluster(server, `more-${count}`);
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { expectStatus } from './support/expect-status.ts';
 import {
@@ -13,8 +13,8 @@ import {
 } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, group, may, type PolicyRule, REGISTRY_GROUP } from './support/rbac.ts';
-import type { Answer, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import type { Answer } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** Bindings select clusters by label, so writing labels grants permissions. */
 
@@ -28,10 +28,9 @@ const JSON_PATCH = { 'Content-Type': 'application/json-patch+json' };
 const APPLY = { 'Content-Type': 'application/apply-patch+yaml' };
 const ENVIRONMENT = 'protected.clusterpass.dev/env';
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   const users = ['tagger', 'holder', 'escalator', 'guardian', 'local'];
   for (const name of users) await grant(server, { to: name, rules: [WRITES] });
   await grant(server, { to: 'holder', rules: [TOKEN], clusters: 'env=dev' });

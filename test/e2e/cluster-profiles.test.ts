@@ -1,14 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { addCluster, grantClusters } from './support/fleet.ts';
 import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** Clusters as ClusterProfiles of the Cluster Inventory API. */
 
 const GROUP = '/apis/multicluster.x-k8s.io';
 const V1 = `${GROUP}/v1alpha1`;
-let server: Server;
+const server = sharedTlsServer();
 
 const endpoints = (name: string) => ({
   orchestratorApiEndpoints: {
@@ -19,8 +19,7 @@ const endpoints = (name: string) => ({
   },
 });
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await addCluster(server, 'dev-1', { labels: { env: 'dev' }, spec: endpoints('dev-1') });
   await addCluster(server, 'prod-1', { labels: { env: 'prod' }, spec: endpoints('prod-1') });
 });

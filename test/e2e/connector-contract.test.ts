@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CompactEncrypt, compactVerify, createLocalJWKSet, importJWK, type JWK } from 'jose';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { bootstrapTokenId } from '../../src/api/bootstrap-credential.ts';
 import { CONNECTOR_CONTRACT } from '../../src/api/connector.ts';
 import { bootstrap, ClusterIssuer } from './support/connector.ts';
 import { asUser, bind } from './support/objects.ts';
-import type { Answer, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import type { Answer } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /**
@@ -47,10 +47,9 @@ interface Step {
   readonly plaintext?: unknown;
 }
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await bind(server, 'creator', { kind: 'User', name: 'creator' });
   const userpass = { verbs: ['create'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'] };
   await bind(server, 'people', { kind: 'Group', name: 'system:authenticated' }, userpass);

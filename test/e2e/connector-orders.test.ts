@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { personAccountName, recordIdOf } from '../../src/api/connector.ts';
 import { auditLogOf, eventsOf } from './support/audit.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
@@ -7,18 +7,17 @@ import { Person } from './support/cli.ts';
 import { CONNECTORS, connectorOf, type Order, ordersOf, type TestConnector } from './support/connector.ts';
 import { asUser, bind, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import type { Answer, CallOptions, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import type { Answer, CallOptions } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** Tokens that a connector creates on orders of the server, whose answers only the process that waits can read. */
 
 const ISSUED = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
 const ISSUED_ID = 'authentication.kubernetes.io/issued-credential-id';
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await bind(server, 'creator', { kind: 'User', name: 'creator' });
   const userpass = { verbs: ['create'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'] };
   await bind(server, 'people', { kind: 'Group', name: 'system:authenticated' }, userpass);

@@ -15,8 +15,8 @@ import { removeCluster } from './support/fleet.ts';
 import { codeFor, createAccount, createNamespace, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { type StartedCommand, startCommand } from './support/sync-command.ts';
 
 /** A cluster that registers itself, and its connector, which reports and copies its accounts and Pods. */
@@ -28,7 +28,7 @@ const ADDRESS = 'https://10.9.0.1:6443';
 /** The changes of an administrator in the cluster. */
 const SINCE = { name: 'edge-1', labels: { env: 'edge', owner: 'team-a' }, annotations: { contact: 'team-a' } };
 
-let server: Server;
+const server = sharedServer();
 let admin: Person;
 let cluster: FakeCluster;
 
@@ -37,8 +37,7 @@ const put = (resource: string, name: string, uid: string, more: object = {}, nam
   cluster.put(`/${resource}`, { apiVersion: 'v1', kind: 'any', metadata, ...more });
 };
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   cluster = await new FakeCluster().start();
   admin = await Person.as(server);
   await writeFile(join(admin.home, 'edge.yaml'), cluster.kubeconfig);

@@ -13,17 +13,13 @@ import {
 import { inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import type { Answer, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import type { Answer } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Connectors: a program in a cluster that identifies itself by its account there, and issues the tokens. */
 
-let server: Server;
-
-beforeAllWithServer((shared) => {
-  server = shared;
-});
+const server = sharedServer();
 
 describe('its identity', () => {
   it('is recorded when it registers its cluster, once', async () => {

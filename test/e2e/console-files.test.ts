@@ -1,17 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { CONSOLE_DIST } from '../../scripts/setup-console.mjs';
 import { sendRaw } from './support/raw-http.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
-let server: Server;
+const server = sharedServer();
 let script = '';
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   script = /assets\/index-[\w-]+\.js/.exec((await page()).text)?.[0] ?? '';
 });
 

@@ -3,16 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** The documents of discovery and OpenAPI. */
 
-let server: Server;
-
-beforeAllWithServer(async (shared) => {
-  server = shared;
-});
+const server = sharedServer();
 
 describe('discovery', () => {
   const CLUSTER = '/orchestrator/nowhere';

@@ -1,17 +1,16 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { createCluster, inNamespace } from './support/objects.ts';
 import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
 import { user } from './support/rbac.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** A29: a mistake in a binding is an error. Ignored, it would open the binding to the whole fleet. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createCluster(server, 'alpha', { env: 'prod' });
   await createCluster(server, 'beta', { env: 'dev' });
   for (const cluster of ['alpha', 'beta']) {

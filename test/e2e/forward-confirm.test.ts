@@ -18,20 +18,19 @@ import {
   tokenPath,
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** Credentials of clusters are used where an administrator has confirmed the endpoint. */
 
 const authority = createAuthority('cluster CA');
 const thief = createAuthority('another CA');
 
-let server: Server;
+const server = sharedServer();
 let cluster: FakeApiServer;
 let other: FakeApiServer;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
   other = await startApiServer(thief.issue({ names: ['127.0.0.1'] }), goodAnswer);
   const clusters = (verbs: string[]) => ({ verbs, apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] });

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { Person } from './support/cli.ts';
@@ -27,22 +27,17 @@ import {
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
-import type { Answer, CallOptions, Server } from './support/server.ts';
-import { beforeAllWithServer, beforeAllWithTlsServer } from './support/shared-server.ts';
+import type { Answer, CallOptions } from './support/server.ts';
+import { sharedServer, sharedTlsServer } from './support/shared-server.ts';
 
 const authority = createAuthority('cluster CA');
 const CREDENTIAL = 'canary-credential-of-the-server';
 
-let server: Server;
+const server = sharedServer();
 let cluster: FakeApiServer;
 /** Another Clusterpass. */
-let real: Server;
-beforeAllWithTlsServer((shared) => {
-  real = shared;
-});
-
-beforeAllWithServer(async (shared) => {
-  server = shared;
+const real = sharedTlsServer();
+beforeAll(async () => {
   cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), goodAnswer);
   await register(server, { name: 'real', port: cluster.port, ca: authority.cert }, CREDENTIAL);
   await bind(server, 'creator', { kind: 'User', name: 'creator' });

@@ -3,16 +3,12 @@ import { endpointDigest } from '../../src/api/clusters/confirmed-endpoint.ts';
 import { addCluster, grantClusters, PUBLIC_LIST, patchCluster } from './support/fleet.ts';
 import { bind } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** Fields that only callers who may update a cluster see. */
 
-let server: Server;
-
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
-});
+const server = sharedTlsServer();
 
 describe('in lists and watches', () => {
   /** A canary in every field that the public view does not show. */

@@ -1,27 +1,25 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { auditLogOf, eventsOf } from './support/audit.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { ASK, asUser, createObjects, issue, post } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, group, may, REGISTRY_GROUP, user } from './support/rbac.ts';
 import { inCluster, review } from './support/reviews.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithTlsServer, MOST_TRACKED } from './support/shared-server.ts';
+import { MOST_TRACKED, sharedTlsServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /**
  * Impersonation in a fleet: where it holds, what is recorded, and kubectl. The recorded answers are replayed elsewhere.
  */
 
-let server: Server;
+const server = sharedTlsServer();
 let log: string;
 
 const asCarol = { 'Impersonate-User': 'carol' };
 const impersonate = (name: string) => may('impersonate', 'users', '', [name]);
 const tokens = may('create', 'serviceaccounts/token');
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   log = auditLogOf(server);
   await createObjects(server);
   await grant(server, { to: 'alice', rules: [impersonate('carol')], clusters: 'env=prod' });

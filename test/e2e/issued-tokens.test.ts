@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The list of issued tokens, and how a token is revoked before it expires. */
@@ -16,10 +16,9 @@ const GROUP = 'clusterpass.dev';
 const PATH = `/apis/${GROUP}/v1alpha1/issuedtokens`;
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
-let server: Server;
+const server = sharedTlsServer();
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   for (const user of ['kate', 'joe', 'full']) await bind(server, `${user}-issues`, { kind: 'User', name: user });
   await grant(server, {

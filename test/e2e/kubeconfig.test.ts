@@ -8,18 +8,14 @@ import { expectStatus, expectUnauthorized, notFound } from './support/expect-sta
 import { addCluster, grantClusters, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
-import { type Answer, type Server, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Answer, TLS, tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** kubeconfigs: of one cluster from the API, and of many by clusterpass kubeconfig. */
 
 const CA = readFileSync(TLS.caFile).toString('base64');
 
-let server: Server;
-
-beforeAllWithServer(async (shared) => {
-  server = shared;
-});
+const server = sharedServer();
 
 describe('from the API', () => {
   const GROUP = 'clusterregistry.k8s.io';

@@ -1,17 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { createObjects, inNamespace } from './support/objects.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** kubectl with manifests for a real cluster. */
 
-let server: Server;
+const server = sharedTlsServer();
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
-  await createObjects(server);
-});
+beforeAll(() => createObjects(server));
 
 const ALPHA = { clusterPath: '/orchestrator/alpha' } as const;
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -1,15 +1,15 @@
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { create, remove } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** Commands that read, with the real kubectl, at the fleet and at a cluster. */
 
 const ALPHA = { clusterPath: '/orchestrator/alpha' } as const;
-let server: Server;
+const server = sharedTlsServer();
 
 async function addCluster(name: string, env: string, type: string): Promise<void> {
   const serverEndpoints = [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${name}.example.com:6443` }];
@@ -25,8 +25,7 @@ async function addCluster(name: string, env: string, type: string): Promise<void
   expect((await server.call('PATCH', `${CLUSTERS}/${name}/status`, { body })).code).toBe(200);
 }
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await addCluster('alpha', 'prod', 'EKS');
   await addCluster('beta', 'dev', 'k3s');
   await addCluster('gamma', 'dev', 'k3s');

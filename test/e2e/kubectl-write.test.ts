@@ -11,16 +11,15 @@ import { addCluster } from './support/fleet.ts';
 import { KINDS, type KindCase, objectOf } from './support/kinds.ts';
 import { describeWithKubectl, kubectl, kubectlBinary, kubectlOk } from './support/kubectl.ts';
 import { createAccount, createNamespace, createObjects } from './support/objects.ts';
-import { type Server, TLS } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { TLS } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 import { openRelay } from './support/tcp-relay.ts';
 
 /** kubectl changes objects of every kind, creates tokens, and uses the kubeconfig of a cluster. */
 
-let server: Server;
+const server = sharedTlsServer();
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   await createAccount(server, 'default');
 });

@@ -26,8 +26,8 @@ import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts
 import { LAUNCHER } from '../program.ts';
 import { addCluster } from './support/fleet.ts';
 import { describeWithKubectl } from './support/kubectl.ts';
-import { type Server, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { TLS, tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models in test/setup/
 type Any = any;
@@ -171,11 +171,8 @@ describeWithKubectl('the job with an image volume', () => {
     expect(pod.volumes.find(({ name }: { name: string }) => name === 'program').image).toBeDefined();
   });
 
-  let server: Server;
-  beforeAllWithServer(async (shared) => {
-    server = shared;
-    await addCluster(server, 'alpha');
-  });
+  const server = sharedServer();
+  beforeAll(() => addCluster(server, 'alpha'));
 
   it('runs the plugin from it', async () => {
     const home = mkdtempSync(join(tmpdir(), 'clusterpass-job-'));

@@ -4,13 +4,12 @@ import { expectStatus } from './support/expect-status.ts';
 import { addCluster, grantClusters, listAs, namesIn, PUBLIC_LIST, revisionOf, settled } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   const endpoints = { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.1:6443' }] } };
   await addCluster(server, 'b', { labels: { env: 'dev' }, spec: endpoints });
   await addCluster(server, 'a-1', { labels: { env: 'prod' } });

@@ -2,16 +2,15 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { addCluster, PUBLIC_LIST, removeCluster, revisionNow, revisionOf, touch } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
-import type { Answer, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import type { Answer } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 /** Lists of clusters: options, forms and schema. Four clusters that no test removes: a, b, c and d. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await addCluster(server, 'a', { labels: { env: 'dev', half: '1' } });
   await addCluster(server, 'b', { labels: { half: '1' } });
   await addCluster(server, 'c', { labels: { half: '2' } });

@@ -1,18 +1,17 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { addCluster, grantClusters, listAs, PUBLIC_LIST, unbind } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
-let server: Server;
+const server = sharedServer();
 const SIZE = 40;
 const nameOf = (index: number): string => `c-${String(index).padStart(3, '0')}`;
 const numbers = Array.from({ length: SIZE }, (_, index) => index);
 const colorOf = (index: number): string => ['red', 'green', 'blue'][index % 3] ?? '';
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await Promise.all(
     numbers.map((index) =>
       addCluster(server, nameOf(index), { labels: { color: colorOf(index), half: String(index % 2) } }),

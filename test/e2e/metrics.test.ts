@@ -2,24 +2,18 @@ import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ASK, asUser, createObjects, post, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithServer, beforeAllWithTlsServer } from './support/shared-server.ts';
+import { TLS, tokenOf } from './support/server.ts';
+import { sharedServer, sharedTlsServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
-let server: Server;
-let plain: Server;
+const server = sharedTlsServer();
+const plain = sharedServer();
 
-beforeAllWithServer((shared) => {
-  plain = shared;
-});
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
-  await createObjects(server);
-});
+beforeAll(() => createObjects(server));
 
 const scrape = async (): Promise<string> => {
   const answer = await server.call('GET', '/metrics', asUser('prometheus'));

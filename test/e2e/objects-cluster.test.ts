@@ -18,18 +18,14 @@ import {
   tokenPath,
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The fields of a Cluster, and the objects that are deleted with a cluster or a namespace. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await createCluster(server, 'alpha');
-});
+beforeAll(() => createCluster(server, 'alpha'));
 
 it('Z-07: what kube-apiserver leaves out of a built-in kind, and a patch with it that changes nothing', async () => {
   await createNamespace(server, 'z-07', 'alpha');

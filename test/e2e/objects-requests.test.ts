@@ -4,17 +4,13 @@ import { expectStatus } from './support/expect-status.ts';
 import { createParents, KINDS, type KindCase, kindCase, objectOf, qualifiedKind } from './support/kinds.ts';
 import { asUser, create, createAccount, inNamespace } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** Paths, names and encodings of objects. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await createParents(server);
-});
+beforeAll(() => createParents(server));
 
 describe('paths', () => {
   beforeAll(async () => {

@@ -1,22 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ObjectMeta } from '../../src/api/kind.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { settled } from './support/fleet.ts';
 import { createParents, details, KINDS, type KindCase, kindCase, objectOf, qualified } from './support/kinds.ts';
 import { create } from './support/objects.ts';
 import { envelope, message, type Proto } from './support/protobuf.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** Every verb on every kind: what it does, what a dry run shows, and which preconditions hold. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await createParents(server);
-});
+beforeAll(() => createParents(server));
 
 /** With the status that the leader writes to a binding: from then on nothing but the test changes the object. */
 async function createSettled(of: KindCase, metadata: ObjectMeta & { readonly name: string }) {

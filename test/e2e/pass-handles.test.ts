@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { allAuditBytes, auditLogOf, eventsOf, readAudit } from './support/audit.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
@@ -11,8 +11,8 @@ import { describeWithKubectl, kubectlOk } from './support/kubectl.ts';
 import { asUser, codeFor, create, createObjects, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Answer, type Server, TLS, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { type Answer, TLS, tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** Handles of passes: users and agents request them, others approve them, and the requester redeems them. */
 
@@ -28,10 +28,9 @@ const AGENT = { client: { name: 'some-agent/1.0' } };
 const ACCOUNT = { 'clusterpass.dev/cluster': 'alpha', 'clusterpass.dev/service-account': 'ci/builder' };
 const APPROVED = { status: { conditions: [{ type: 'Approved', status: 'True' }] } };
 
-let server: Server;
+const server = sharedTlsServer();
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   const agents = 'Allow';
   const toProd = (to: string, fields: object) => grant(server, { to, rules: [TOKENS], clusters: 'env=prod', fields });

@@ -19,8 +19,7 @@ import {
   post,
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** `/auth/v1/passes`: tokens of many clusters in one request. */
 
@@ -28,11 +27,10 @@ const MAY_SEE = { verbs: ['get', 'list'], apiGroups: ['clusterregistry.k8s.io'],
 const USERPASS = { verbs: ['create'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'] };
 const PASSES = '/auth/v1/passes';
 const BUILDER = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
-let server: Server;
+const server = sharedServer();
 let log: string;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   log = auditLogOf(server);
   await createObjects(server);
   await bind(server, 'jane-tokens', { kind: 'User', name: 'jane' });

@@ -11,18 +11,14 @@ import {
 import { create, createAccount, createNamespace, inNamespace, remove, tokenPath } from './support/objects.ts';
 import { RBAC, RBAC_GROUP } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** Lists and watches of a version from before the rules of their caller changed are 410. */
 
-let server: Server;
+const server = sharedServer();
 const CANARY = 'canary-before-the-grant';
-
-beforeAllWithServer(async (shared) => {
-  server = shared;
-});
 
 const exactly = (version: number): string => `?resourceVersion=${version}&resourceVersionMatch=Exact`;
 const as = (user: string, path: string): Promise<Answer> => server.call('GET', path, { token: tokenOf(user) });

@@ -1,21 +1,20 @@
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { eventsOf } from './support/audit.ts';
 import { asUser, bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Answer, type CallOptions, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Answer, type CallOptions, tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** Passes for people: `clusters/userpass`, and their reviews, records and revocations. */
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const JWT = 'urn:ietf:params:oauth:token-type:jwt';
 
-let server: Server;
+const server = sharedServer();
 let people: string;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   people = `${server.url}/orchestrator/alpha/people`;
   const userpass = {

@@ -9,7 +9,7 @@ import { createObjects } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { logLines, run } from './support/run.ts';
 import { type Answer, FAST_INTERVALS, type Server, startServer, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 describe('A1: tokens of files', () => {
   it('are not rotated in a directory that is not the one of the server, or on a full disk', async () => {
@@ -152,11 +152,8 @@ describe('a server from its start until its files are gone', () => {
 });
 
 describe('a running server', () => {
-  let server: Server;
-  beforeAllWithServer(async (shared) => {
-    server = shared;
-    await createObjects(server);
-  });
+  const server = sharedServer();
+  beforeAll(() => createObjects(server));
 
   it('A1: does not open a debugger when it gets the signal for one', async () => {
     process.kill(server.pid, 'SIGUSR1');

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { addCluster, grantClusters, PUBLIC_LIST } from './support/fleet.ts';
 import {
   authenticationConfig,
@@ -8,19 +8,17 @@ import {
   startProvider,
 } from './support/provider.ts';
 import { logLines } from './support/run.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 let file: string;
 let provider: IdentityProvider;
 /** Accepts connections and never responds. */
 let silent: IdentityProvider;
-let server: Server;
+const server = sharedServer();
 let started: number;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   file = authenticationFileOf(server);
   [provider, silent] = await Promise.all([startProvider(), startProvider()]);
   silent.hang();

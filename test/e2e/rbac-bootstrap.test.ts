@@ -2,14 +2,9 @@ import { expect, it } from 'vitest';
 import { create, remove } from './support/objects.ts';
 import { RBAC, RBAC_GROUP } from './support/paths.ts';
 import { user } from './support/rbac.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
-let server: Server;
-
-beforeAllWithServer(async (shared) => {
-  server = shared;
-});
+const server = sharedServer();
 
 const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 const ROLES = [
@@ -69,7 +64,7 @@ it('P-21: a restart restores default roles that were changed or deleted, unless 
   const untouched = ['clusterroles/system:basic-user', 'clusterrolebindings/system:discovery'];
   const unchanged = await Promise.all(untouched.map(get));
   expect(await server.stop()).toBe(0);
-  server = await server.restart();
+  await server.restart();
   expect(await Promise.all(untouched.map(get))).toEqual(unchanged);
   expect({ rules: (await get(role)).rules, subjects: (await get(monitoring)).subjects }).toEqual(before);
 

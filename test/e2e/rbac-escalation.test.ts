@@ -5,17 +5,13 @@ import { listAs, namesIn } from './support/fleet.ts';
 import { ASK, asUser, create, createObjects, inNamespace, post, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
 import { grant, group, may, type PolicyRule, REGISTRY_GROUP } from './support/rbac.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** What callers who may write roles can grant, and the default roles. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await createObjects(server);
-});
+beforeAll(() => createObjects(server));
 
 describe('escalation', () => {
   const TOKEN = may('create', 'serviceaccounts/token');

@@ -1,19 +1,15 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { ASK, asUser, createObjects, inNamespace, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { type Grant, grant, may, REGISTRY_GROUP } from './support/rbac.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** The rules that apply to a request, and the message of a refusal. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await createObjects(server);
-});
+beforeAll(() => createObjects(server));
 
 describe('rules, subjects and bindings', () => {
   const taken: (() => Promise<void>)[] = [];

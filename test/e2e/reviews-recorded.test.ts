@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { asUser, create, createAccount, createCluster, createNamespace } from './support/objects.ts';
 import { RBAC, RBAC_GROUP } from './support/paths.ts';
 import { group, may, user } from './support/rbac.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** Replays requests that were sent to kube-apiserver, and compares the responses. */
 
@@ -50,7 +49,7 @@ function whole({ request: { body: asked }, answer: { body, ...answer } }: Record
   return { ...answer, body: { kind, apiVersion, metadata: {}, spec: repeated, ...body } };
 }
 
-let server: Server;
+const server = sharedServer();
 
 const role = (name: string, rules: object[]) => create(server, `${RBAC}/clusterroles`, { metadata: { name }, rules });
 const roleRef = (name: string) => ({ apiGroup: RBAC_GROUP, kind: 'ClusterRole', name });
@@ -63,8 +62,7 @@ const bindIn = (namespace: string, name: string, subject: object, roleName: stri
 const bindEverywhere = (name: string, subjects: object[], roleName = name) =>
   create(server, `${RBAC}/clusterrolebindings`, { metadata: { name }, subjects, roleRef: roleRef(roleName) });
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createCluster(server, 'alpha');
   await createNamespace(server, 'rv');
   await createAccount(server, 'bot', 'rv');

@@ -1,22 +1,21 @@
 import { AuthenticationV1Api, AuthorizationV1Api, KubeConfig } from '@kubernetes/client-node';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized } from './support/expect-status.ts';
 import { asUser, createObjects, issue } from './support/objects.ts';
 import { grant, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, MAY, RULES, review, WHO } from './support/reviews.ts';
-import { type Answer, type Server, TLS } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { type Answer, TLS } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /**
  * Reviews of the caller: who it is, and what it may do. With the API and the official client; impersonation.test.ts has
  * kubectl.
  */
 
-let server: Server;
+const server = sharedTlsServer();
 let builder: string;
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   builder = await issue(server);
 });

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeProtectedHeader } from 'jose';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { codeFor, createObjects, issue } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 import { keySetOf, signingKeyOf } from './support/signing-keys.ts';
 import { Watch } from './support/watch.ts';
 
@@ -23,11 +23,10 @@ interface Shown {
   readonly status: { readonly state: string; readonly signsFrom?: string; readonly expires?: string };
 }
 
-let server: Server;
+const server = sharedTlsServer();
 let privateScalar: string;
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   privateScalar = signingKeyOf(server).export({ format: 'jwk' }).d ?? '';
   await createObjects(server);
   const group = 'clusterpass.dev';

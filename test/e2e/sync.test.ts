@@ -10,8 +10,8 @@ import { Person } from './support/cli.ts';
 import { addCluster, relabel, removeCluster } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { grant, REGISTRY_GROUP } from './support/rbac.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { type StartedCommand, startCommand } from './support/sync-command.ts';
 
 /** `clusterpass sync` between a server and a hub. */
@@ -20,13 +20,12 @@ const PROFILE_GROUP = 'multicluster.x-k8s.io';
 const PROFILES = `${PROFILE_GROUP}/clusterprofiles`;
 const OCM_GROUP = 'cluster.open-cluster-management.io';
 
-let server: Server;
+const server = sharedServer();
 let hub: FakeHub;
 let admin: Person;
 let kubeconfig: string;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   hub = await new FakeHub({
     [PROFILE_GROUP]: ['v1alpha1'],
     'cluster.x-k8s.io': ['v1beta1', 'v1beta2'],
@@ -169,7 +168,7 @@ describe('clusterpass sync export', () => {
     const readiness = async (): Promise<number> => (await fetch(metricsUrl.replace('metrics', 'readyz'))).status;
     await server.stop();
     await expect.poll(readiness).toBe(503);
-    server = await server.restart();
+    await server.restart();
     await expect.poll(readiness).toBe(200);
     await hub.stop();
     await expect.poll(readiness).toBe(503);

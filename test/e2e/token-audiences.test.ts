@@ -1,15 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { asUser, bind, createObjects, post, tokenPath } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
-import type { Answer, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import type { Answer } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** A token of one cluster with the audience of another cluster of the fleet. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   const TOKEN = may('create', 'serviceaccounts/token');
   await bind(server, 'prod', { kind: 'User', name: 'prod' }, undefined, 'env=prod');

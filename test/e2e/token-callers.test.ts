@@ -23,17 +23,14 @@ import { openSocket } from './support/open-socket.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { grant, may } from './support/rbac.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** TokenRequest: credentials, permissions, and who the bearer of a token is. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await createObjects(server);
-});
+beforeAll(() => createObjects(server));
 
 describe('credentials', () => {
   /** C-C: the credentials of a token request, and the response without them. */

@@ -4,18 +4,16 @@ import { Person } from './support/cli.ts';
 import { expectUnauthorized } from './support/expect-status.ts';
 import { codeFor, createAccount, createObjects, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { KEY_SET, keySetOf, publicKeyOf } from './support/signing-keys.ts';
 import { Watch } from './support/watch.ts';
 
 /** Issued tokens: their claims, the documents of their issuer, and how long they are accepted. */
 
-let server: Server;
+const server = sharedServer();
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   uids = await createObjects(server);
 });
 
@@ -188,7 +186,7 @@ describe('how long a token is accepted', () => {
     await remove(server, inNamespace('serviceaccounts/revoked'));
     const tokens = [await issue(server), await issue(server, tokenPath(), bound('Pod', 'web-0'))];
     await server.kill();
-    server = await server.restart();
+    await server.restart();
     for (const token of tokens) expect(await codeFor(server, token)).toBe(200);
     expect(await codeFor(server, revoked)).toBe(401);
     expect(await keySetOf(server)).toEqual(keySet);

@@ -1,12 +1,12 @@
 import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { auditLogOf, eventsOf, readAudit } from './support/audit.ts';
 import { bind, codeFor, createObjects, issue, tokenPath } from './support/objects.ts';
 import { acceptTokens, CLIENT_ID, type IdentityProvider, startProvider } from './support/provider.ts';
-import { type Answer, type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { type Answer, tokenOf } from './support/server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** The OAuth endpoints, by the sections of RFC 6749, 7009, 7662, 8414, 8693 and 8707. */
 
@@ -15,14 +15,13 @@ const TYPE = 'urn:ietf:params:oauth:token-type:';
 const ACCOUNT = 'serviceaccount:ci:builder';
 
 let provider: IdentityProvider;
-let server: Server;
+const server = sharedTlsServer();
 let issuer: string;
 let audit: string;
 /** A token of the identity provider. */
 let jane: string;
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   audit = auditLogOf(server);
   provider = await startProvider();
   await acceptTokens(server, [provider]);

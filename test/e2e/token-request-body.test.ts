@@ -2,17 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from './support/expect-status.ts';
 import { ASK, createObjects, post, tokenPath } from './support/objects.ts';
 import { envelope, message, type Proto } from './support/protobuf.ts';
-import type { Answer, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import type { Answer } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** TokenRequest: paths, media types and bodies, well-formed and hostile. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await createObjects(server);
-});
+beforeAll(() => createObjects(server));
 
 /** The paths and methods of the token operation, and the responses of similar ones. */
 

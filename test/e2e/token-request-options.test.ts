@@ -10,16 +10,15 @@ import {
   post,
   tokenPath,
 } from './support/objects.ts';
-import type { Answer, Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import type { Answer } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** TokenRequest: query parameters, annotations, warnings, and differences to kube-apiserver. */
 
-let server: Server;
+const server = sharedServer();
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   uids = await createObjects(server);
 });
 

@@ -2,16 +2,14 @@ import { decodeJwt } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, type ExpectedStatus, expectStatus, notFound } from './support/expect-status.ts';
 import { ASK, create, createAccount, createObjects, post, tokenPath } from './support/objects.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** TokenRequest: what is granted, and what is refused. */
 
-let server: Server;
+const server = sharedServer();
 let uids: Awaited<ReturnType<typeof createObjects>>;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   uids = await createObjects(server);
 });
 

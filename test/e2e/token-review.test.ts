@@ -4,17 +4,15 @@ import { asUser, createObjects, issue, tokenPath } from './support/objects.ts';
 import { envelope, message } from './support/protobuf.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithTlsServer } from './support/shared-server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 
 /** TokenReview. Forged tokens: src/tokens/hostile-tokens.test.ts, and their answers src/authn/authenticator.test.ts. */
 
-let server: Server;
+const server = sharedTlsServer();
 let uids: Awaited<ReturnType<typeof createObjects>>;
 let genuine: string;
 
-beforeAllWithTlsServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   uids = await createObjects(server);
   genuine = await issue(server);
 });

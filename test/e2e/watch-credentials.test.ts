@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { addCluster, grantClusters, PUBLIC_LIST, removeCluster, revisionNow } from './support/fleet.ts';
 import {
@@ -14,14 +14,13 @@ import {
   tokenPath,
 } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await addCluster(server, 'alpha', { labels: { env: 'dev' } });
   await createNamespace(server, 'ci');
 });

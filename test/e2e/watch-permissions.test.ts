@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import {
   addCluster,
@@ -13,18 +13,17 @@ import {
   unbind,
 } from './support/fleet.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer, MANY } from './support/shared-server.ts';
+import { tokenOf } from './support/server.ts';
+import { MANY, sharedServer } from './support/shared-server.ts';
 import { brief, Watch, type WatchEvent } from './support/watch.ts';
 
-let server: Server;
+const server = sharedServer();
 let count = 0;
 let marks = 0;
 /** Each test has a separate caller, who starts without permissions. */
 let user: string;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await addCluster(server, 'dev-1', { labels: { env: 'dev' } });
   await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
   await addCluster(server, 'prod-1', { labels: { env: 'prod' } });

@@ -1,16 +1,12 @@
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { addCluster, PUBLIC_LIST, revisionNow, touch } from './support/fleet.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { drain, NOTE_BYTES, stalledWatch, WRITES } from './support/stalled-watch.ts';
 import { Watch } from './support/watch.ts';
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
-  await addCluster(server, 'a');
-});
+beforeAll(() => addCluster(server, 'a'));
 
 it('B14, V-14: a client that does not read is disconnected; others miss nothing', async () => {
   const start = await revisionNow(server);

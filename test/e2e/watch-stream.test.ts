@@ -13,15 +13,14 @@ import { inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, tokenOf } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 import { brief, Watch } from './support/watch.ts';
 
 /** The stream of a watch: its form, its start and its end, who may open it, and its errors. */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await addCluster(server, 'a', { labels: { env: 'dev' } });
   await addCluster(server, 'b', { labels: { env: 'prod' } });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cluster, json, status } from '../../src/client/script-server.fixture.ts';
 import { applyYaml } from './support/apply.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
@@ -8,8 +8,7 @@ import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
 import { grant, group, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { inCluster, review } from './support/reviews.ts';
 import { personAt } from './support/scripted.ts';
-import type { Server } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /** Who can do something, what a user reaches, and why: the API and the commands. */
 
@@ -22,12 +21,11 @@ const see = may('get', 'clusters', REGISTRY_GROUP);
 const asItself = may('create', 'clusters/userpass', REGISTRY_GROUP);
 const ask = (resource: string) => may('create', resource, 'clusterpass.dev');
 
-let server: Server;
+const server = sharedServer();
 let admin: Person;
 let owner: Person;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   await grant(server, { to: 'carl', rules: [see, tokens, asItself], clusters: 'env=prod' });
   const devs = { name: 'devs-build', to: [group('devs')], role: 'devs-build', clusters: 'env=dev' };

@@ -6,18 +6,17 @@ import { addCluster, type ClusterParts, grantClusters, relabel, removeCluster } 
 import { asUser, createCluster } from './support/objects.ts';
 import { CLUSTERS, RBAC_GROUP } from './support/paths.ts';
 import { grant, may, REGISTRY_GROUP } from './support/rbac.ts';
-import { type Answer, type Server, TLS } from './support/server.ts';
-import { beforeAllWithServer } from './support/shared-server.ts';
+import { type Answer, TLS } from './support/server.ts';
+import { sharedServer } from './support/shared-server.ts';
 
 /**
  * What is seen at other objects only. Labels that clusters have already are not checked when a binding is written: its
  * writer is told where it holds.
  */
 
-let server: Server;
+const server = sharedServer();
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) await createCluster(server, name, { zone: 'a' });
   await createCluster(server, 'b1', { zone: 'b', 'protected.clusterpass.dev/zone': 'b' });
   await grant(server, {

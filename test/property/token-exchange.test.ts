@@ -1,23 +1,22 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import { createObjects, issue, tokenPath } from '../e2e/support/objects.ts';
 import { CLUSTERS } from '../e2e/support/paths.ts';
 import { type Grant, grant, may, REGISTRY_GROUP } from '../e2e/support/rbac.ts';
-import { type Answer, type Server, tokenOf } from '../e2e/support/server.ts';
-import { beforeAllWithServer } from '../e2e/support/shared-server.ts';
+import { type Answer, tokenOf } from '../e2e/support/server.ts';
+import { sharedServer } from '../e2e/support/shared-server.ts';
 
 /**
  * A token exchange and a request of the API agree on who may get what, for random permissions and requests: a token of
  * an account, or a pass for a person.
  */
 
-let server: Server;
+const server = sharedServer();
 /** By name: people, passes of accounts, and what is no credential. */
 let subjects: Readonly<Record<string, string>>;
 
-beforeAllWithServer(async (shared) => {
-  server = shared;
+beforeAll(async () => {
   await createObjects(server);
   subjects = {
     admin: server.adminToken,

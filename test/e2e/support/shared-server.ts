@@ -83,15 +83,23 @@ const withServers = test
     return shared;
   });
 
-/** Calls `prepare` before the tests of a file, with the emptied server. */
-export const beforeAllWithServer = (prepare: (server: Server) => unknown): void => {
-  withServers.beforeAll(async ({ plainServer }) => prepare(await plainServer.lend()));
-};
+/** The emptied server, for the hooks and tests that the calling file adds from now on. */
+export function sharedServer(): Server {
+  const server = {} as Server;
+  withServers.beforeAll(async ({ plainServer }) => become(server, await plainServer.lend()));
+  return server;
+}
 
 /** The same with TLS. */
-export const beforeAllWithTlsServer = (prepare: (server: Server) => unknown): void => {
-  withServers.beforeAll(async ({ tlsServer }) => prepare(await tlsServer.lend()));
-};
+export function sharedTlsServer(): Server {
+  const server = {} as Server;
+  withServers.beforeAll(async ({ tlsServer }) => become(server, await tlsServer.lend()));
+  return server;
+}
+
+function become(server: Server, lent: Server): void {
+  Object.defineProperties(server, Object.getOwnPropertyDescriptors(lent));
+}
 
 /** A test file may stop it and start it again. The next file finds it running. */
 class SharedServer {
