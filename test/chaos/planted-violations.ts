@@ -7,6 +7,7 @@ import { runChaos } from './run.ts';
 
 /** A busy machine is slow, and a binding has to end first. */
 const FOUND_WITHIN_MS = 180_000;
+const FOLLOW_MS = 20_000;
 
 /**
  * Tests of the checker: with a replica that gives false responses, it must find each of them, and nothing before the
@@ -43,6 +44,8 @@ export function checkPlantedViolations(deployed: () => Deployment): void {
       endingClients: 2,
       timeLimits: false,
       pauseMs: 50,
+      // A watch that was not told of an end is waited for.
+      followMs: FOLLOW_MS,
       random: Math.random,
       next: () => undefined,
       during: async () => {},

@@ -25,6 +25,8 @@ export interface Plan {
   readonly timeLimits: boolean;
   /** Between two operations of a client; default 0. Most of a short run is waiting for faults: it needs few of them. */
   readonly pauseMs?: number;
+  /** How long a watch may show what has ended; default: as long as a whole fault may take. */
+  readonly followMs?: number;
   /** Of the names of the objects, for several runs on one deployment. */
   readonly prefix?: string;
   readonly random: () => number;
@@ -122,7 +124,9 @@ export async function runChaos(machines: Machines, plan: Plan): Promise<Outcome>
     contend(world, contended, CONTENDERS),
     tokens.run(plan.tokenClients),
     revocations.run(plan.revocationClients),
-    ...Array.from({ length: plan.endingClients }, (_, i) => endBindings(world, `ends-${prefix}${i}`, GIVE_UP_MS)),
+    ...Array.from({ length: plan.endingClients }, (_, i) =>
+      endBindings(world, `ends-${prefix}${i}`, plan.followMs ?? GIVE_UP_MS),
+    ),
   ];
   const settling = setInterval(() => checker.settle(), SETTLE_MS);
   const progress: Progress = {

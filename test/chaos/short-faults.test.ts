@@ -52,7 +52,7 @@ describeWithEtcd('B2, B3, B8, B11: three replicas on three etcd members', () => 
       revocationClients: 2,
       endingClients: 2,
       timeLimits: false,
-      pauseMs: 300,
+      pauseMs: 200,
       random: Math.random,
       next: () => left.shift(),
       calm: (progress) => waitForProgress(progress, { writes: 3, reads: 3, tokens: 3, revocations: 1 }),
