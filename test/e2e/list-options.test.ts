@@ -301,7 +301,7 @@ describe('the resource and its schema', () => {
       body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata },
     });
     expect([created.code, created.json.metadata.selfLink]).toEqual([201, undefined]);
-    for (const path of [PUBLIC_LIST, CLUSTERS]) {
+    for (const path of [PUBLIC_LIST, CLUSTERS, `${CLUSTERS}/`]) {
       const { json } = await server.call('GET', `${path}?limit=100&labelSelector=`);
       expect(json.metadata.selfLink).toBe(path);
       expect(JSON.stringify(json.items)).not.toContain('selfLink');

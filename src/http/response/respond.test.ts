@@ -80,6 +80,8 @@ describe('one object', () => {
     const large = await send({ path: `${path}?n=131070`, headers });
     expect(large.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
     expect(gunzipSync(large.bytes).length).toBe(131_073);
+    // RFC 1952 section 2.3.1: 4 means the fastest algorithm.
+    expect(large.bytes[8]).toBe(4);
     const plain = await send({ path: `${path}?n=131070`, headers: { 'accept-encoding': 'gzip;q=1.0' } });
     expect(plain.bytes.length).toBe(131_073);
   });
