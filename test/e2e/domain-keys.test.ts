@@ -18,38 +18,19 @@ beforeAll(async () => {
   }
 });
 
-const bindingBody = (name: string, metadata: object): object => ({
-  metadata: { name, ...metadata },
-  subjects: [user('mia')],
-  roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'clusterpass:viewer' },
-});
-
-const bind = (name: string, metadata: object): Promise<Answer> =>
-  server.call('POST', `${RBAC}/clusterrolebindings`, { body: bindingBody(name, metadata) });
+const bind = (metadata: object): Promise<Answer> => {
+  const roleRef = { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: 'clusterpass:viewer' };
+  const body = { metadata: { name: 'mistaken', ...metadata }, subjects: [user('mia')], roleRef };
+  return server.call('POST', `${RBAC}/clusterrolebindings`, { body });
+};
 
 const seenByMia = async (): Promise<number> =>
   (await server.call('GET', '/auth/v1/clusters', { token: tokenOf('mia') })).json.items.length;
 
 describe('A29: a mistake in a binding grants nothing', () => {
-  it.each([
-    ['clusterpass.dev/clusters', 'spec.clusters'],
-    ['clusterpass.dev/expires-at', 'spec.expiresAt'],
-    ['clusterpass.dev/cluster', 'no annotations of clusterpass.dev'],
-  ])('an annotation %s', async (key, text) => {
-    const answer = await bind('mistaken', { annotations: { [key]: 'env=dev' } });
-    expect([answer.code, answer.json.details?.causes[0]]).toEqual([
-      422,
-      {
-        reason: 'FieldValueInvalid',
-        message: expect.stringContaining(text),
-        field: `metadata.annotations[${key}]`,
-      },
-    ]);
-    expect(await seenByMia()).toBe(0);
-  });
-
-  it('a label of the domain', async () => {
-    expect((await bind('mistaken', { labels: { 'clusterpass.dev/clusters': 'dev' } })).code).toBe(422);
+  it.each(['annotations', 'labels'])('in its %s', async (where) => {
+    const { code, json } = await bind({ [where]: { 'clusterpass.dev/clusters': 'dev' } });
+    expect([code, json.details.causes[0].field]).toEqual([422, `metadata.${where}[clusterpass.dev/clusters]`]);
     expect(await seenByMia()).toBe(0);
   });
 
@@ -95,27 +76,11 @@ describe('A29: a mistake in a binding grants nothing', () => {
 });
 
 describe('A29: other kinds', () => {
-  it.each<[string, string, object, string]>([
-    [
-      'a role',
-      `${RBAC}/clusterroles`,
-      { annotations: { 'clusterpass.dev/clusters': 'env=dev' } },
-      'no annotations of clusterpass.dev',
-    ],
-    ['a cluster', CLUSTERS, { annotations: { 'clusterpass.dev/prob': 'disabled' } }, 'clusterpass.dev/probe'],
-    ['a cluster', CLUSTERS, { labels: { 'clusterpass.dev/env': 'x' } }, 'protected.clusterpass.dev/'],
-    [
-      'an account',
-      inNamespace('serviceaccounts'),
-      { annotations: { 'clusterpass.dev/cluster': 'alpha' } },
-      'clusterpass.dev/in-cluster',
-    ],
-  ])('%s at %s', async (_, path, metadata, meant) => {
+  it.each([`${RBAC}/clusterroles`, CLUSTERS, inNamespace('serviceaccounts')])('at %s', async (path) => {
     const type = path === CLUSTERS ? { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' } : {};
-    const body = { ...type, metadata: { name: 'misspelled', ...metadata } };
+    const body = { ...type, metadata: { name: 'misspelled', annotations: { 'clusterpass.dev/x': '' } } };
     const answer = await server.call('POST', path, { body });
     expect(answer.code, answer.text).toBe(422);
-    expect(answer.json.message).toContain(meant);
   });
 
   it('the cluster that an object names is the cluster of the path', async () => {
