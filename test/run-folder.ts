@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { RUN_FOLDER, temporaryFolder } from '../scripts/run-vitest.mjs';
 
 /**
- * Called by vitest once before all tests. The temporary files of a run are below one folder and go with it: a test
+ * Called by vitest before the tests. The temporary files of a run are below a folder of its own and go with it: a test
  * removes none of its own.
  */
 export function setup(): (() => void) | undefined {
