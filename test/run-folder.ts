@@ -4,8 +4,8 @@ import { basename } from 'node:path';
 import { RUN_FOLDER, temporaryFolder } from '../scripts/run-vitest.mjs';
 
 /**
- * Called by vitest before the tests. The temporary files of a run are below a folder of its own and go with it: a test
- * removes none of its own.
+ * Called by vitest before the tests. The temporary files of a run are below one folder and go with it, so tests remove
+ * none.
  */
 export function setup(): (() => void) | undefined {
   // `npm test` has made it, and removes it.
