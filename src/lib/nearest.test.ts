@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { didYouMean, nearest } from './nearest.ts';
+import { nearest } from './nearest.ts';
 
 const KNOWN = ['listen', 'base-url', 'data-dir'];
 
@@ -15,10 +15,5 @@ describe('nearest', () => {
     ['listen'.repeat(1000), undefined],
   ])('%s -> %s', (name, expected) => {
     expect(nearest(name, KNOWN)).toBe(expected);
-  });
-
-  it('makes the end of a sentence', () => {
-    expect(didYouMean('lisen', KNOWN)).toBe('; did you mean listen?');
-    expect(didYouMean('xyz', KNOWN)).toBe('');
   });
 });

@@ -278,6 +278,18 @@ people: [{ group: devs }]
     cluster.remove('/namespaces', 'ci');
   });
 
+  it('A49: says in its log that the cluster to which it is added has another name, which it does not name', async () => {
+    await applyYaml(server, 'apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: added }\n');
+    await prepare('added', CONFIG);
+    const connector = start('added');
+    await expect.poll(() => connector.written.err).toContain('/added is registered already');
+    await connector.stop();
+    expect(connector.written.err).toMatch(
+      /^Warning: the same cluster id is registered under another name, which the /m,
+    );
+    expect(connector.written.err).not.toContain('ordered');
+  });
+
   it('says what is wrong with its files, and does nothing', async () => {
     const flags = ['--cluster', 'bad', '--kubeconfig', 'edge.yaml', '--namespace', 'x', '--token-file', 'bad.token'];
     const fails = (...args: string[]): Promise<string> => admin.fails(['connector', ...flags, ...args]);

@@ -51,9 +51,8 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
   const { catalog, reader, writer } = parts;
   const { bootstrapTokens, clusters } = catalog;
   return async (request) => {
-    const { caller, target } = request;
-    const id = target.name;
-    if (caller.bootstrapToken !== id) {
+    const id = request.target.name;
+    if (request.caller.bootstrapToken !== id) {
       throw forbidden(bootstrapTokens, id, 'only the bootstrap token itself registers its cluster');
     }
     const options = parseCreateOptions(request.query);
@@ -61,7 +60,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     await reader.catchUp();
     const entry = reader.find(bootstrapTokens, fleetKey(id));
     // Another token of the same name has another secret, and permits something else.
-    if (entry === undefined || entry.uid !== caller.as(undefined).uid) throw tokenDeleted(parts, id);
+    if (entry === undefined || entry.uid !== request.caller.as(undefined).uid) throw tokenDeleted(parts, id);
     const token = entry.object();
     const cluster = clusterFor(parts, token, sent);
     const name = cluster.metadata.name ?? '';
@@ -78,23 +77,27 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     }
     if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
 
+    // The token reads nothing: its holder learns that one cluster has another name, and the token is spent for that.
+    const others: string[] = [];
+    const tell = (what: string, names: string): void => {
+      others.push(names);
+      request.annotate('clusterpass.dev/registered-as', others.join(', '));
+      request.warn(`${what} is registered under another name, which the audit event has`);
+    };
     const former = connector === undefined ? undefined : clusterWithoutConnector(parts, token, name);
     if (connector !== undefined && former !== undefined) {
       checkSameCluster(parts, former, cluster);
-      checkCreator(parts, token, former, former);
+      const creator = checkCreator(parts, token, former, former);
       annotate(request, token, name);
       if (options.dryRun) return writeResponse(parts, request, clusters, onlyIdentity(former), { code: 200 });
       await spend(parts, request, token, name);
       const connected = await connect(parts, former, cluster);
+      // As the connector describes it: the endpoints of the registered one stay.
+      parts.tellNames(creator, cluster, tell);
       await finish(parts, token, connected, connector);
       return writeResponse(parts, request, clusters, onlyIdentity(connected), { code: 200 });
     }
 
-    // The token reads nothing: its holder learns that one cluster has another name, and the token is spent for that.
-    const tell = (what: string, names: string): void => {
-      request.annotate('clusterpass.dev/registered-as', names);
-      request.warn(`${what} is registered under another name, which the audit event has`);
-    };
     // The one that a dry run answers with, whether or not the name is taken.
     let prepared = cluster;
     const admit = (object: ApiObject): void => {
