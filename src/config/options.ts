@@ -277,7 +277,7 @@ export const OPTIONS = {
   demoTlsListen: option({
     value: 'HOST:PORT',
     parse: listenAddress,
-    doc: 'With `--demo`, and without a certificate for `--listen`: listens here, too, with TLS and a certificate that is made once, and writes `kubeconfig` in the data directory, with a context for each caller of the demo. `npm start` sets 127.0.0.1:8443.',
+    doc: 'With `--demo`, and without a certificate for `--listen`: listens here, or on a free port if this is taken, with TLS and a certificate that is made once, and writes `kubeconfig` in the data directory, with a context for each caller of the demo. `npm start` sets 127.0.0.1:8443.',
   }),
   demoPrune: flag(
     'Deletes the objects of `--demo` from the store at the start. A cluster or a namespace stays while it contains other objects.',

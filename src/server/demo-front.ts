@@ -21,8 +21,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /**
  * The demo over TLS: kubectl sends tokens over TLS only. Passes connections at `--demo-tls-listen` on to the listener
- * of the server, and writes the kubeconfig. Undefined for a server without the demo or with a certificate, and, with a
- * warning, if another program has the port.
+ * of the server, and writes the kubeconfig. If another program has the port, e.g. another demo, a free one is used,
+ * with a warning. Undefined for a server without the demo or with a certificate.
  */
 export async function openDemoFront(
   { dataDir, demo, demoTlsListen, listen, tls }: FrontOptions,
@@ -50,13 +50,14 @@ export async function openDemoFront(
       one.pipe(other);
     }
   });
-  server.listen(demoTlsListen);
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    logger.warn({ problem: fileProblem(error) }, 'the demo has no TLS for kubectl: choose another --demo-tls-listen');
-    return undefined;
+  for (const { host, port } of [demoTlsListen, { ...demoTlsListen, port: 0 }]) {
+    server.listen({ host, port });
+    const failed = await once(server, 'listening').then(() => undefined, fileProblem);
+    if (failed === undefined) break;
+    const address = `${host}:${port}`;
+    logger.warn({ address, problem: failed }, 'the demo has no TLS here: choose another --demo-tls-listen');
   }
+  if (!server.listening) return undefined;
   const { port } = server.address() as AddressInfo;
   const url = `https://${demoTlsListen.host}:${port}`;
   return {
