@@ -9,7 +9,17 @@ import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { CLUSTERS } from '../e2e/support/paths.ts';
 import { type Server, startServer } from '../e2e/support/server.ts';
 import { trust } from '../e2e/support/trust.ts';
-import { type Block, blocksOf, commandsIn, execute, isCommands, isRun, PAGES, ROOT } from './support/blocks.ts';
+import {
+  type Block,
+  blocksOf,
+  commandsIn,
+  execute,
+  isCommands,
+  isRun,
+  PAGES,
+  ROOT,
+  readPage,
+} from './support/blocks.ts';
 import { misuseOf } from './support/connect-pages.ts';
 import { everyCommandWasRun } from './support/every-command.ts';
 import { PageRunner } from './support/page-runner.ts';
@@ -42,6 +52,13 @@ const readme: readonly Block[] = blocksOf('README.md').filter(
   (block) => block.section === README_SECTION && isRun(block),
 );
 const blocks = PAGES.flatMap(blocksOf).filter(isCommands);
+/** Commands between backticks, also those that go on in the next line. */
+const inProse = [...PAGES, 'CHANGELOG.md', 'SECURITY.md'].flatMap((page) =>
+  Array.from(readPage(page).matchAll(/(?<!`)`((?:clusterpass|npm run)\s[^`]+)`/g), ([, text = '']) => ({
+    page,
+    text: text.replaceAll(/\s+/g, ' '),
+  })),
+);
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object };
 
 describe('commands of all pages', () => {
@@ -57,11 +74,11 @@ describe('commands of all pages', () => {
 
   it('are of clusterpass and npm as they are', () => {
     const wrong: string[] = [];
-    for (const { page, text } of blocks) {
+    for (const { page, text } of [...blocks, ...inProse]) {
       for (const command of commandsIn(text)) {
         const [program = '', ...args] = command.replace(/ +# .*$/, '').split(/\s+/);
         const misuse = /^(?:bin\/)?clusterpass(?:\.mjs)?$/.test(program) ? misuseOf(args) : undefined;
-        if (misuse !== undefined && !/^(?:store|admin-token)$/.test(args[0] ?? '')) wrong.push(`${page}: ${misuse}`);
+        if (misuse !== undefined) wrong.push(`${page}: ${misuse}`);
         const script = program === 'npm' && args[0] === 'run' ? args.filter((arg) => arg !== '--silent')[1] : undefined;
         if (script !== undefined && !(script in scripts)) wrong.push(`${page}: npm run ${script}`);
         const bench = /^npm run bench -- ([a-z][\w-]*)/.exec(command)?.[1];

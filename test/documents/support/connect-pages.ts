@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMMANDS } from '../../../src/cli/command-table/commands.ts';
+import { specOf } from '../../../src/cli/command-line.ts';
+import { GROUPS } from '../../../src/cli/command-table/commands.ts';
 import { flagsOf } from '../../../src/cli/command-table/flags.ts';
-import { flagOf, OPTION_NAMES } from '../../../src/config/options.ts';
+import { commandAt, findCommand } from '../../../src/cli/find-command.ts';
+import { optionFlags } from '../../../src/cli/option-flags.ts';
 import { type Block, blocksOf, PAGES, ROOT } from './blocks.ts';
 
 /** All blocks of docs/connect/, in order. */
@@ -18,16 +20,14 @@ export function fileOf(name: string): string {
 
 /** Why a `clusterpass` command line cannot be right, or undefined. Values are not checked. */
 export function misuseOf(args: readonly string[]): string | undefined {
-  const known = args[0] === 'serve' ? OPTION_NAMES.map(flagOf) : flagsIn(args);
-  if (known === undefined) return `no such command: ${args.join(' ')}`;
-  if (args[0] === 'kubectl') return undefined;
-  const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
-  const unknown = own.filter((arg) => /^--?[a-z]/.test(arg)).map((arg) => arg.split('=', 1)[0] ?? '');
-  return unknown.filter((flag) => !known.includes(flag)).map((flag) => `no such flag: ${flag}`)[0];
-}
-
-function flagsIn(args: readonly string[]): readonly string[] | undefined {
-  const command = COMMANDS.find(({ path }) => path.every((word, at) => args[at] === word));
-  if (command === undefined) return undefined;
-  return flagsOf(command).flatMap(({ flags }) => flags.split(' <', 1)[0]?.split(', ') ?? []);
+  const { words, rest } = findCommand(args);
+  const command = commandAt(words);
+  if (command === undefined)
+    return args.length === 1 && words.join() in GROUPS ? undefined : `no such command: ${args.join(' ')}`;
+  if (command.passesArguments === true) return undefined;
+  const known = [...flagsOf(command), ...optionFlags(command)].map(specOf);
+  const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
+  const given = own.filter((arg) => /^--?[a-z]/.test(arg)).map((arg) => arg.split('=', 1)[0] ?? '');
+  const unknown = given.find((flag) => !known.some(({ long, short }) => flag === long || flag === short));
+  return unknown && `no such flag: ${unknown}`;
 }
