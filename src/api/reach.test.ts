@@ -25,10 +25,10 @@ it.each<[string, Parameters<typeof givesTexts>[0]]>([
   ],
   ['approves requests; writes roles and bindings', { gives: [{ action: 'Approve' }, { action: 'Grant' }] }],
   [
-    'passes of ci/builder, qa/builder; passes of 900 seconds at most; agents too, each after an approval',
+    'passes of ci/builder, qa/builder; passes of 15m at most; agents too, each after an approval',
     { gives: [builder], maxPassSeconds: 900, agents: 'Allow', approval: 'Approver' },
   ],
-  ['everything; passes of 60 seconds at most', { gives: everything, maxPassSeconds: 60 }],
+  ['everything; passes of 1m at most', { gives: everything, maxPassSeconds: 60 }],
   ['sees it', { gives: [{ action: 'See' }], maxPassSeconds: 900, agents: 'Allow' }],
 ])('says what a binding gives: %s', (text, granted) => {
   expect(givesTexts(granted).join('; ')).toBe(text);

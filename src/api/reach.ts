@@ -1,3 +1,5 @@
+import { exactDuration } from './codec/go-text/human-duration.ts';
+
 /** What callers reach in a cluster, in words. */
 const ACTIONS = {
   /** Gets, lists or watches the Cluster object. */
@@ -49,7 +51,7 @@ export const givesPassesOf = ({ namespace, name }: { namespace: string; name: st
 export function givesTexts({ gives = [], agents, approval = '', maxPassSeconds }: GivenTerms): string[] {
   const approvedBy = { Requester: ', each confirmed by the requester', Approver: ', each after an approval' }[approval];
   const terms = [
-    ...(maxPassSeconds === undefined ? [] : [`passes of ${maxPassSeconds} seconds at most`]),
+    ...(maxPassSeconds === undefined ? [] : [`passes of ${exactDuration(maxPassSeconds)} at most`]),
     ...(agents === undefined ? [] : [`agents too${approvedBy ?? ''}`]),
   ];
   return [...(isEverything(gives) ? ['everything'] : gives.map(givenText)), ...(gives.some(isOfPasses) ? terms : [])];

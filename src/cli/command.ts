@@ -132,7 +132,13 @@ export class Invocation {
       const option = optionName(long);
       const name = this.#options[option] === undefined && env[variable] ? variable : long;
       // Not the field of a longer path, nor a part of a longer word.
-      return text.replaceAll(new RegExp(`(?<![\\w.])${field.source}(?:\\[[^\\]]*\\])?(?![\\w.]*\\w)`, 'g'), name);
+      const named = text.replaceAll(
+        new RegExp(`(?<![\\w.])${field.source}(?:\\[[^\\]]*\\])?(?![\\w.]*\\w)`, 'g'),
+        name,
+      );
+      // The server has seconds, and the user wrote `20h`.
+      const seconds = flags.endsWith('<duration>') ? this.seconds(option) : undefined;
+      return named.replace(`${name}: Invalid value: ${seconds}:`, `${name}: Invalid value: ${this.text(option)}:`);
     }, message);
   }
 

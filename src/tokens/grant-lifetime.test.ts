@@ -31,14 +31,14 @@ describe('the lifetime of a token', () => {
     const ended = grantLifetime({ ...asked, permissionEndsAt: NOW - 5000 });
     expect([ended.isTooShort, tooShort(ended)]).toEqual([
       true,
-      'no token is issued for 0 seconds: the permission ends then: ask for one that lasts longer',
+      'no token is issued for 0s: the permission ends then: ask for one that lasts longer',
     ]);
     const short = { ...asked, passEndsAt: NOW + 598_001 };
     expect(grantLifetime(short).isTooShort).toBe(false);
     const forwarded = grantLifetime({ ...short, byCluster: true });
     expect([forwarded.isTooShort, tooShort(forwarded)]).toEqual([
       true,
-      'no token is issued for 599 seconds: the pass ends then, and the cluster issues none for less than 600 seconds: ask for another pass',
+      'no token is issued for 9m59s: the pass ends then, and the cluster issues none for less than 10m: ask for another pass',
     ]);
   });
 

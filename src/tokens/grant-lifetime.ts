@@ -1,4 +1,4 @@
-import { quantity } from '../lib/quantity.ts';
+import { exactDuration } from '../api/codec/go-text/human-duration.ts';
 
 /** What a token lasts at most, in seconds, and until when, in epoch milliseconds. What is absent bounds nothing. */
 export interface LifetimeBounds {
@@ -70,7 +70,6 @@ export const lifetimeWarning = (requested: number, { seconds, bound }: Pick<Life
 /** Why there is no token at all, and what to do. */
 export function tooShort({ seconds, bound = 'serverSeconds' }: Lifetime): string {
   const { why, hint } = REASONS[bound];
-  const most = quantity(CLUSTER.minSeconds, 'second');
-  const cluster = seconds < 1 ? '' : `, and the cluster issues none for less than ${most}`;
-  return `no token is issued for ${quantity(Math.max(0, seconds), 'second')}${why}${cluster}${hint}`;
+  const cluster = seconds < 1 ? '' : `, and the cluster issues none for less than ${exactDuration(CLUSTER.minSeconds)}`;
+  return `no token is issued for ${exactDuration(Math.max(0, seconds))}${why}${cluster}${hint}`;
 }

@@ -275,7 +275,7 @@ describe('exec', () => {
 
   it('names the flag in the error of the server', async () => {
     expect(await jane.fails([...EXEC, '--cluster', 'dev-1', '--duration', '1m', ...PRINT])).toMatch(
-      /^error: eu\/dev-1: no token: .* --duration: Invalid value: 60: may not specify a duration less than 10 minutes$/m,
+      /^error: eu\/dev-1: no token: .* --duration: Invalid value: 1m: may not specify a duration less than 10 minutes$/m,
     );
   });
 

@@ -315,7 +315,7 @@ it('A31: a request for longer than the server allows is invalid', async () => {
   await expect(requested(7_201)).rejects.toMatchObject({
     status: {
       code: 422,
-      message: expect.stringContaining('spec.durationSeconds: Invalid value: 7201: must be no more than 7200 seconds'),
+      message: expect.stringContaining('spec.durationSeconds: Invalid value: 7201: must be no more than 2h'),
     },
   });
 });

@@ -1,11 +1,10 @@
+import { exactDuration } from '../codec/go-text/human-duration.ts';
 import { type FieldError, forbiddenField, invalidValue, invalidValues, required, tooLong } from '../field-error.ts';
 import type { ApiObject, ObjectMeta } from '../kind.ts';
 import { isDns1123Label, isDns1123Subdomain, isValidLabelValue } from '../names.ts';
 import type { ClusterCondition } from './cluster-spec.ts';
 
-/**
- * What access requests and passes share: a caller asks, people decide, and what they grant ends by itself (ADR 49).
- */
+/** Access requests and passes: a caller asks, people decide, and what they grant ends by itself (ADR 49). */
 
 /** A person who asks or decides. */
 export interface RequestUser {
@@ -108,7 +107,7 @@ export function approvalErrors(object: ApiObject, what: string, minSeconds: numb
   const { cluster = '', durationSeconds } = approvalSpec(object);
   const errors = [...metadataErrors(object.metadata, what), ...clusterErrors(cluster)];
   if (durationSeconds !== undefined && durationSeconds < minSeconds) {
-    errors.push(invalidValue('spec.durationSeconds', durationSeconds, `must be at least ${minSeconds} seconds`));
+    errors.push(invalidValue('spec.durationSeconds', durationSeconds, `must be at least ${exactDuration(minSeconds)}`));
   }
   return errors;
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClustersField } from '../clusters-field.ts';
+import { exactDuration } from '../codec/go-text/human-duration.ts';
 import {
   checkEach,
   type FieldError,
@@ -138,7 +139,7 @@ function namespaceErrors({ namespaces, roleRef }: FleetRoleBindingSpec): FieldEr
   return checkEach(namespaces, (name, index) => invalidValues(`${at}[${index}]`, name, isDns1123Label(name)));
 }
 
-function passErrors({ agents, approval, maxPassSeconds }: FleetRoleBindingSpec): FieldError[] {
+function passErrors({ agents, approval, maxPassSeconds = MIN_MAX_PASS_SECONDS }: FleetRoleBindingSpec): FieldError[] {
   const errors: FieldError[] = [];
   if (agents !== undefined && agents !== AGENTS_ALLOW) {
     errors.push(unsupportedValue('spec.agents', agents, [AGENTS_ALLOW]));
@@ -150,8 +151,7 @@ function passErrors({ agents, approval, maxPassSeconds }: FleetRoleBindingSpec):
     const why = 'is asked about passes of agents, which spec.agents does not allow; for people too: ApproverAlways';
     errors.push(invalidValue('spec.approval.by', by, why));
   }
-  if (maxPassSeconds !== undefined && maxPassSeconds < MIN_MAX_PASS_SECONDS) {
-    errors.push(invalidValue('spec.maxPassSeconds', maxPassSeconds, `must be at least ${MIN_MAX_PASS_SECONDS}`));
-  }
+  const least = `must be at least ${exactDuration(MIN_MAX_PASS_SECONDS)}`;
+  if (maxPassSeconds < MIN_MAX_PASS_SECONDS) errors.push(invalidValue('spec.maxPassSeconds', maxPassSeconds, least));
   return errors;
 }

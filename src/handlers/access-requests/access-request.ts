@@ -1,5 +1,6 @@
 import { type Caller, isSystemName } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import { forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
 import {
@@ -184,7 +185,7 @@ export function createRequestCompletion(
         const groups = [...caller.as(scope.cluster).groups].sort();
         const durationSeconds = spec.durationSeconds ?? Math.min(DEFAULT_DURATION_SECONDS, maxDurationSeconds);
         if (durationSeconds > maxDurationSeconds) {
-          const why = `must be no more than ${maxDurationSeconds} seconds`;
+          const why = `must be no more than ${exactDuration(maxDurationSeconds)}`;
           throw invalid(kind, name, [invalidValue('spec.durationSeconds', durationSeconds, why)]);
         }
         return {

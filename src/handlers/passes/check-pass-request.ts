@@ -1,4 +1,5 @@
 import type { PassDecision, PassHolder } from '../../api/authorization.ts';
+import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import { type FieldError, forbiddenField, invalidValue, requireValid } from '../../api/field-error.ts';
 import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
 import {
@@ -134,11 +135,9 @@ function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: St
   const { maxDurationSeconds: max } = parts.limits;
   const issuesOwnTokens = parts.issuesOwnTokens(cluster);
   const seconds = durationSeconds ?? (issuesOwnTokens ? max : MIN_PASS_SECONDS);
-  const wrong = (why: string): FieldError => invalidValue('spec.durationSeconds', seconds, why);
-  if (seconds > max) requireValid(parts.catalog.passes, '', [wrong(`must be no more than ${max} seconds`)]);
-  if (issuesOwnTokens && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) {
-    const why = `must be at least ${MIN_SECONDS_OF_ISSUING_CLUSTER} seconds: the cluster issues its own tokens, of ten minutes at least`;
-    requireValid(parts.catalog.passes, '', [wrong(why)]);
-  }
+  const wrong = (why: string): FieldError[] => [invalidValue('spec.durationSeconds', seconds, why)];
+  if (seconds > max) requireValid(parts.catalog.passes, '', wrong(`must be no more than ${exactDuration(max)}`));
+  const least = `must be at least ${exactDuration(MIN_SECONDS_OF_ISSUING_CLUSTER)}: the cluster issues its own tokens, of ten minutes at least`;
+  if (issuesOwnTokens && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) requireValid(parts.catalog.passes, '', wrong(least));
   return seconds;
 }

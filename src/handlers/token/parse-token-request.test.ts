@@ -97,8 +97,8 @@ describe('the minimum lifetime', () => {
   test('is met, or the error says why not', () => {
     check(undefined, 7200, 600)();
     check(600, 7200, 600)();
-    expect(check(601, 7200, 600)).toThrow('Invalid value: 601: the longest lifetime that is granted here is 600');
-    expect(check(2, 600, 1)).toThrow(/ is 1 second$/);
-    expect(check(601, 600, 600)).toThrow('must not be more than spec.expirationSeconds, which is 600');
+    expect(check(601, 7200, 600)).toThrow('Invalid value: 601: the longest lifetime that is granted here is 10m');
+    expect(check(2, 600, 1)).toThrow(/ is 1s$/);
+    expect(check(601, 600, 600)).toThrow('must not be more than spec.expirationSeconds, which is 10m');
   });
 });

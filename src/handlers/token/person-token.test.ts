@@ -234,7 +234,7 @@ describe('A47, TX-72: who gets none', () => {
         },
       },
       422,
-      /longest lifetime that is granted here is 3600 seconds/,
+      /longest lifetime that is granted here is 1h/,
     ],
   ])('%s', async (_, asked, code, message) => {
     const status = await refused(asked);

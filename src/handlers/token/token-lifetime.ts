@@ -1,7 +1,7 @@
+import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import { invalidValue } from '../../api/field-error.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import { forbidden, unauthorized } from '../../api/status.ts';
-import { quantity } from '../../lib/quantity.ts';
 import {
   grantLifetime,
   type Lifetime,
@@ -41,8 +41,8 @@ export function checkMinExpiration(
   if (minimum === undefined || granted >= minimum) return;
   const why =
     granted < requested
-      ? `the longest lifetime that is granted here is ${quantity(granted, 'second')}`
-      : `must not be more than spec.expirationSeconds, which is ${requested}`;
+      ? `the longest lifetime that is granted here is ${exactDuration(granted)}`
+      : `must not be more than spec.expirationSeconds, which is ${exactDuration(requested)}`;
   requireValidRequest([invalidValue(annotationField(TOKEN_ANNOTATIONS.minExpirationSeconds), minimum, why)]);
 }
 
