@@ -1,7 +1,7 @@
 import type { Client } from '../client/create-client.ts';
 import { isStatus, StatusError } from '../client/errors.ts';
 import type { Cluster, ClusterSelection } from '../client/types.ts';
-import { nearest } from '../lib/nearest.ts';
+import { nearest, orMeant } from '../lib/nearest.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { checkedNames, getCluster, isClusterType, publicCluster } from './clusters.ts';
 import { CliError, type Context, type Invocation } from './command.ts';
@@ -101,9 +101,6 @@ async function visibleNames({ client }: NamedServer): Promise<readonly string[]>
   }
   return names;
 }
-
-/** `; did you mean prod-1?` */
-export const orMeant = (name: string | undefined): string => (name === undefined ? '' : `; did you mean ${name}?`);
 
 /** A line for an error of a command for one cluster, if its name is probably misspelled. */
 export async function clusterHint(

@@ -2,6 +2,7 @@ import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
+import { orMeant } from '../lib/nearest.ts';
 import { Slots } from '../lib/slots.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { type Invocation, UsageError } from './command.ts';
@@ -75,7 +76,7 @@ export async function tokenProblems(
     // In one cluster the account may be missing, in another the namespace.
     const reasonOf = ({ code, message }: Status): string => (code === 404 ? (message ?? '') : String(code));
     const groups = Map.groupBy(failed, ({ error }) => (error === undefined ? '' : reasonOf(error)));
-    const { nearestAccount, orMeant } = await import('./select-clusters.ts');
+    const { nearestAccount } = await import('./select-clusters.ts');
     const warningOf = async (group: readonly IssuedPass[]): Promise<string> => {
       const code = group[0]?.error?.code ?? 0;
       const named = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);

@@ -25,7 +25,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
 }
 
 /** `; did you mean X?`, or nothing. */
-export function didYouMean(name: string, known: readonly string[]): string {
-  const guess = nearest(name, known);
-  return guess === undefined ? '' : `; did you mean ${guess}?`;
-}
+export const didYouMean = (name: string, known: readonly string[]): string => orMeant(nearest(name, known));
+
+/** The same for a name that was looked for elsewhere. */
+export const orMeant = (guess: string | undefined): string => (guess === undefined ? '' : `; did you mean ${guess}?`);

@@ -516,12 +516,14 @@ describe('the command line', () => {
     expect(denied.stderr).toMatch(/\nuse staging\n$/);
   });
 
-  it('offers to ask to those who see no cluster, and may', async () => {
+  it('offers to those who see no cluster to ask or to register one, as far as they may', async () => {
     const [kate, nobody] = [await at('kate'), await at('nobody')];
     expect((await kate.run(['get', 'clusters'])).stderr).toBe(
       `No resources found\n${HELP_TEXT}\nAsk for access: clusterpass request create --cluster CLUSTER --reason '...'\n`,
     );
     expect((await nobody.run(['get', 'clusters'])).stderr).toBe(`No resources found\n${HELP_TEXT}\n`);
+    await grant(server, { to: 'nobody', rules: [may('create', 'clusters', 'clusterregistry.k8s.io')] });
+    expect((await nobody.run(['get', 'clusters'])).stderr).toMatch(/^No resources found\nRegister one: \S+ register /);
   });
 
   it('warns of a permission that only the cluster itself can grant', async () => {

@@ -266,7 +266,8 @@ describe('clusterpass register', () => {
 
   it.each([
     [['--kubeconfig', 'nope'], 'error: the kubeconfig '],
-    [['--kubeconfig', 'dev.yaml', '--context', 'x'], 'has no context "x"'],
+    [['--kubeconfig', 'dev.yaml', '--context', 'x'], 'has no context "x"; it has one, two\n'],
+    [['--kubeconfig', 'dev.yaml', '--context', 'tow'], 'has no context "tow"; did you mean two?\n'],
     [['--kubeconfig', 'dev.yaml', '--offline', '--label', 'env'], 'error: --label: "env" is not key=value'],
   ])('%j: %s', async (flags, message) => {
     expect(await admin.fails(['register', 'dev-11', ...flags])).toContain(message);

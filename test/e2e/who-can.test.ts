@@ -694,8 +694,11 @@ describe('clusterpass grant', () => {
   });
 
   it('refuses what the server refuses, and a role that does not exist', async () => {
-    expect(await admin.fails([...args, '--max-pass', '59s'])).toMatch(/--max-pass: Invalid value/);
-    expect(await admin.fails(['grant', 'jill', '--role', 'absent', '-l', 'env=dev'])).toMatch(/"absent" not found/);
+    expect(await admin.fails([...args, '--max-pass', '59s'])).toContain(
+      '--max-pass: Invalid value: 59s: must be at least 1m',
+    );
+    const typo = await admin.fails(['grant', 'jill', '--role', 'clusterpass:viewr', '-l', 'env=dev']);
+    expect(typo).toMatch(/"clusterpass:viewr" not found; did you mean clusterpass:viewer\?\n$/);
     expect(await admin.fails(['grant', 'jill', '--role', 'clusterpass:viewer', '--cluster', 'absent'])).toMatch(
       /"absent" not found/,
     );

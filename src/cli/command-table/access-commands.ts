@@ -9,9 +9,9 @@ const subresource: Flags = {
   '--subresource <name>': 'Subresource of TYPE, e.g. `token`. As in kubectl, what follows the slash of TYPE is a name.',
 };
 
-const ACTION = [
-  { name: '[VERB]', doc: '`get`, `list`, `create`...' },
-  { name: '[TYPE]', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
+const action = (verb: string, type: string) => [
+  { name: verb, doc: '`get`, `list`, `create`...' },
+  { name: type, doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
   { name: '[NAME]', doc: 'Name of an object.' },
 ];
 
@@ -21,7 +21,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     path: ['auth', 'can-i'],
     summary: 'Check whether an action is allowed.',
     details: 'Prints `yes` and exits with 0, or prints `no` and exits with 1.',
-    arguments: ACTION,
+    arguments: action('[VERB]', '[TYPE]'),
     flags: {
       ...subresource,
       ...namespace({ default: 'default' }),
@@ -48,11 +48,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       'Prints `yes` with the binding and the role that allow it, or `no` with a role and a binding that would, ' +
       'as YAML to review and apply. Exits with 0 or 1. Questions about others need `create` on ' +
       '`subjectaccessreviews`.',
-    arguments: [
-      { name: '<VERB>', doc: '`get`, `list`, `create`...' },
-      { name: '<TYPE>', doc: 'Resource, `TYPE/NAME`, or a path that starts with `/`.' },
-      { name: '[NAME]', doc: 'Name of an object.' },
-    ],
+    arguments: action('<VERB>', '<TYPE>'),
     flags: {
       '--user <name>': 'Another user. Defaults to yourself.',
       ...group,
@@ -84,7 +80,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       'With the binding and the role behind each, of the bindings that you may read. Without VERB and TYPE: everyone ' +
       'who reaches the cluster, and what, or with `--account` who gets passes of that account. Needs `create` on ' +
       '`resourceaccessreviews` (`clusterpass.dev`), everywhere or in the cluster.',
-    arguments: ACTION,
+    arguments: action('[VERB]', '[TYPE]'),
     flags: {
       ...subresource,
       ...namespace({ default: 'default' }),

@@ -7,10 +7,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     path: ['register'],
     summary: 'Register a cluster from a kubeconfig, or change its address and CA.',
     details:
-      'Reads address and CA of a context, and from the cluster its version and identity (the UID of the ' +
-      'namespace `kube-system`, stored in the annotation `clusterpass.dev/cluster-id`), if it can be read. The ' +
-      'credentials in the kubeconfig are not sent to Clusterpass. Then prints what is left to do until the cluster can be ' +
-      'used, as `clusterpass describe cluster` does.',
+      'Reads address and CA of a context, and from the cluster its version and identity (the UID of `kube-system`, as ' +
+      'the annotation `clusterpass.dev/cluster-id`), if it can be read. The credentials in the kubeconfig are not sent ' +
+      'to Clusterpass. Then prints what is left to do until the cluster can be used.',
     arguments: [{ name: '<NAME>', doc: 'Name of the cluster.', isCluster: true }],
     flags: {
       '--kubeconfig <file>':
@@ -78,7 +77,6 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   {
     path: ['keys', 'list'],
     summary: 'List the signing keys.',
-    details: 'Shows public data only.',
     flags: { ...output('json', 'yaml', 'name') },
     examples: ['clusterpass keys list'],
   },

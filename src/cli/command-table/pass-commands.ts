@@ -49,8 +49,7 @@ export const PASS_COMMANDS: readonly Command[] = [
   {
     path: ['pass', 'show'],
     summary: 'Show passes: what they are for, what was decided, and the ids of their tokens.',
-    details:
-      'Passes are shown for an hour after their end, for a day if denied, and not if revoked; the audit log has those.',
+    details: 'As long as `pass list` has them, and not if they were revoked; the audit log has those.',
     arguments: handle,
     flags: { ...output('json', 'yaml') },
     notRun: 'example names',
@@ -59,9 +58,7 @@ export const PASS_COMMANDS: readonly Command[] = [
   {
     path: ['pass', 'approve'],
     summary: 'Approve passes.',
-    details:
-      'A `review` needs another person, with `approve` on `passes` in the cluster; a `confirm` needs the ' +
-      'requester.',
+    details: 'A `review` needs another person, who may `approve` `passes` in the cluster; a `confirm` the requester.',
     arguments: handle,
     flags: { ...message, ...dryRun },
     notRun: 'example names',

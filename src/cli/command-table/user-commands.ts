@@ -84,8 +84,7 @@ export const USER_COMMANDS: readonly Command[] = [
     aliases: ['clusters'],
     summary: 'Show details of a cluster.',
     details:
-      'Labels, endpoints, conditions, issuer, default audience, maximum lifetime of passes, the RBAC rule that ' +
-      'shows you the cluster, and the first 20 service accounts of which you get passes.',
+      'Among them the RBAC rule that shows you the cluster, and the first 20 service accounts of which you get passes.',
     arguments: [
       { name: '<NAME...>', doc: 'Names of clusters. `SERVER/NAME` is the cluster of one server.', isCluster: true },
     ],
@@ -150,8 +149,7 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'List unexpired tracked passes.',
     details:
       'Tracked are passes of `clusterpass create token` and of the console, unless that is declined; with ' +
-      '`--track-all-tokens` of the server all. Without permission to list `issuedtokens` you see those that ' +
-      'you requested.',
+      '`--track-all-tokens` of the server all. Without permission to list `issuedtokens` you see your own.',
     flags: {
       ...tokenSelection,
       '--field-selector <selector>': 'Field selector, e.g. `spec.requestedBy.username=jane`.',
@@ -168,11 +166,10 @@ export const USER_COMMANDS: readonly Command[] = [
     path: ['token', 'revoke'],
     summary: 'Revoke passes before they expire.',
     details:
-      'Takes IDs of tokens (the claim `jti`, also as `JTI=...` of an audit log), a token on stdin, of which ' +
-      'only the ID is sent, or flags that select tracked passes. You may revoke tracked passes that you ' +
-      'requested; others need `delete` on `issuedtokens`. Clusterpass and verifiers that ask it refuse the ' +
-      'token from then on. Clusters and verifiers with the key set accept it until it expires; the command ' +
-      'says until when. A cluster with a connector refuses it after ten seconds.',
+      'Takes IDs of tokens (the claim `jti`, also as `JTI=...` of an audit log), a token on stdin, of which only the ID ' +
+      'is sent, or flags that select tracked passes. You may revoke those that you requested; others need `delete` on ' +
+      '`issuedtokens`. Clusterpass and verifiers that ask it refuse the token from then on, those with the key set when ' +
+      'it expires: the command says when. A cluster with a connector refuses it after ten seconds.',
     arguments: [{ name: '[JTI|-...]', doc: 'Token IDs; `-` reads a token or an ID from stdin.' }],
     flags: {
       ...tokenSelection,

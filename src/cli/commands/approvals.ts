@@ -22,21 +22,15 @@ import { pathSegment } from '../names.ts';
 import { asList, isPrinted, printObjects, renderTable } from '../output/printer.ts';
 import { fieldSelectorOf } from '../token-selection.ts';
 
-/** A kind whose objects people ask for and others approve. */
-interface Approvable {
-  readonly kind: Kind;
-  readonly path: string;
-  readonly type: { readonly apiVersion: string; readonly kind: string };
-  /** Why an object may not exist, for errors. */
-  readonly absence: string;
-}
-
-const approvable = (kind: Kind, absence: string): Approvable => ({
+/** A kind whose objects people ask for and others approve. `absence`: why an object may not exist, for errors. */
+const approvable = (kind: Kind, absence: string) => ({
   kind,
   absence,
   path: `/apis/${apiVersionOf(kind)}/${kind.resource}`,
   type: { apiVersion: apiVersionOf(kind), kind: kind.kind },
 });
+
+type Approvable = ReturnType<typeof approvable>;
 
 export const REQUESTS = approvable(
   accessRequestKind,
@@ -136,13 +130,10 @@ export const listApprovables =
     await printObjects(context, invocation, await listObjects(client, of, fieldSelector), of.kind);
   };
 
-interface ObjectList {
-  readonly items: readonly ApiObject[];
-}
-
 /** In one page: the server bounds the objects of each caller. */
 async function listObjects(client: Client, of: Approvable, fieldSelector: string | undefined): Promise<ApiObject[]> {
-  const { value } = await client.request<ObjectList>('GET', of.path, { query: { fieldSelector }, expects: 'list' });
+  const options = { query: { fieldSelector }, expects: 'list' } as const;
+  const { value } = await client.request<{ items: ApiObject[] }>('GET', of.path, options);
   return value.items.map((item) => ({ ...item, ...of.type }));
 }
 

@@ -161,14 +161,11 @@ export const whoCan: Run = async (context, invocation) => {
   // The labels of a cluster decide which bindings hold there: without a cluster the table says nothing.
   if (absentCluster !== undefined) throw absentCluster;
   // Not an error: an account of a cluster that issues its own tokens may be known to that cluster only.
-  const absentAccount =
-    account === undefined
-      ? undefined
-      : await absenceOf(
-          client,
-          objectPath(client, serviceAccountKind, { cluster, namespace: account.namespace }, account.name),
-        );
-  if (absentAccount !== undefined) context.err.write(`Warning: ${terminalSafe(absentAccount.message)}\n`);
+  if (account !== undefined) {
+    const path = objectPath(client, serviceAccountKind, { cluster, namespace: account.namespace }, account.name);
+    const absentAccount = await absenceOf(client, path);
+    if (absentAccount !== undefined) context.err.write(`Warning: ${terminalSafe(absentAccount.message)}\n`);
+  }
   if (await isPrinted(context, invocation, status)) return;
   context.out.write(subjectTable(invocation, status.subjects ?? []));
   if (status.evaluationError) context.err.write(`Warning: ${terminalSafe(status.evaluationError)}\n`);

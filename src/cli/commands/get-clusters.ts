@@ -1,5 +1,6 @@
 import { fieldSelectorFor } from '../../api/field-selector-text.ts';
 import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import type { Cluster, ClusterSelection } from '../../client/types.ts';
@@ -55,7 +56,7 @@ export const run: Run = async (context, invocation) => {
   } else if (found.length === 0) {
     if (missing.length === 0) {
       const isFiltered = [labelSelector, fieldSelector, first].some((part) => part !== undefined);
-      const offers = isFiltered ? [] : await Promise.all(servers.map(({ client }) => offerToAsk(client)));
+      const offers = isFiltered ? [] : await Promise.all(servers.map(({ client }) => nextStep(client)));
       context.err.write(['No resources found', ...offers.flat(), ''].join('\n'));
     }
   } else {
@@ -65,17 +66,21 @@ export const run: Run = async (context, invocation) => {
   return missing.length + failed.length > 0 ? 1 : 0;
 };
 
-/** For a caller who sees no cluster: what the operator says, and how to ask. The answer matters without it. */
-async function offerToAsk(client: Client): Promise<string[]> {
-  const asking = { verb: 'create', group: 'clusterpass.dev', resource: 'accessrequests' };
-  const [settings, review] = await Promise.all([
+/** For a caller who sees no cluster: how to register one, or what the operator says and how to ask. */
+async function nextStep(client: Client): Promise<string[]> {
+  // The answer matters without it.
+  const creating = (group: string, resource: string) =>
+    reviewAccess(client, undefined, { resourceAttributes: { verb: 'create', group, resource } }).catch(() => undefined);
+  const [settings, registering, asking] = await Promise.all([
     client.request<{ helpText?: unknown }>('GET', CONSOLE_SETTINGS).catch(() => undefined),
-    reviewAccess(client, undefined, { resourceAttributes: asking }).catch(() => undefined),
+    creating(CLUSTER_GROUP, 'clusters'),
+    creating('clusterpass.dev', 'accessrequests'),
   ]);
+  if (registering?.allowed) return ['Register one: clusterpass register NAME --context CONTEXT'];
   const helpText = settings?.value.helpText;
   return [
     ...(typeof helpText === 'string' ? [terminalSafe(clip(helpText))] : []),
-    ...(review?.allowed ? ["Ask for access: clusterpass request create --cluster CLUSTER --reason '...'"] : []),
+    ...(asking?.allowed ? ["Ask for access: clusterpass request create --cluster CLUSTER --reason '...'"] : []),
   ];
 }
 

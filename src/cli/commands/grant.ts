@@ -7,13 +7,15 @@ import { hashedName } from '../../api/name-part.ts';
 import { reviewReach } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
+import type { Page } from '../../client/list-pages.ts';
 import { defined } from '../../lib/json.ts';
+import { didYouMean } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { clusterPath } from '../clusters.ts';
-import { flagNamed, type Invocation, type Run, UsageError } from '../command.ts';
+import { CliError, flagNamed, type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { absenceOf, objectPath } from '../object-path.ts';
+import { absenceOf, collectionPath, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
@@ -28,9 +30,13 @@ export const run: Run = async (context, invocation) => {
   const client = await connect(context, invocation);
   // The server accepts a binding for what will be created later; here the name is probably wrong.
   const kind = roleRef.kind === 'Role' ? roleKind : clusterRoleKind;
-  const rolePath = objectPath(client, kind, { namespace }, roleRef.name);
-  for (const path of [rolePath, ...(clusters.names ?? []).map(clusterPath)]) {
-    const absent = await absenceOf(client, path);
+  const absentRole = await absenceOf(client, objectPath(client, kind, { namespace }, roleRef.name));
+  if (absentRole !== undefined) {
+    const roles = await namesIn(client, collectionPath(client, kind, { namespace }));
+    throw new CliError(`${absentRole.message}${didYouMean(roleRef.name, roles)}`);
+  }
+  for (const name of clusters.names ?? []) {
+    const absent = await absenceOf(client, clusterPath(name));
     if (absent !== undefined) throw absent;
   }
   const write = (more: object): Promise<unknown> =>
@@ -50,6 +56,13 @@ export const run: Run = async (context, invocation) => {
   if (print !== undefined) context.out.write(print(binding));
   return 0;
 };
+
+/** For the error about a name, which is what matters: it is printed also if this request fails. */
+async function namesIn(client: Client, path: string): Promise<string[]> {
+  const request = client.request<Page<{ metadata: { name: string } }>>('GET', path, { expects: 'list' });
+  const list = await request.catch(() => undefined);
+  return list?.value.items.map(({ metadata }) => metadata.name) ?? [];
+}
 
 export function bindingOf(invocation: Invocation, now: number) {
   const subject = subjectOf(invocation);

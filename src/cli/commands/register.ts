@@ -64,7 +64,8 @@ export const register: Run = async (context, invocation) => {
       await client.request('PATCH', `${clusterPath(name)}/status`, { body, contentType: MERGE_PATCH });
     } catch (error) {
       // The cluster exists; the user may lack the permission to update its status.
-      warn(context, `the version of ${name} was not stored: ${(error as Error).message}`);
+      const why = terminalSafe((error as Error).message);
+      context.err.write(`Warning: the version of ${name} was not stored: ${why}\n`);
     }
   }
   const left = dryRun
@@ -143,8 +144,6 @@ export function withAddress(
   }
   return [...added, ...present.map((each) => wanted.find(isOf(each)) ?? each)];
 }
-
-const warn = ({ err }: Context, text: string): void => err.write(`Warning: ${terminalSafe(text)}\n`);
 
 interface ClusterFacts {
   readonly version?: string;

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Client, createClient } from '../../client/create-client.ts';
 import type { TokenProvider } from '../../client/transport.ts';
-import { didYouMean } from '../../lib/nearest.ts';
+import { nearest, orMeant } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
@@ -161,8 +161,7 @@ export function notLoggedIn(
   const { host } = new URL(server);
   const sameHost = [...loginNames.keys()].find((address) => new URL(address).host === host);
   const names = [...loginNames.values()].sort();
-  const meant = sameHost === undefined ? didYouMean(host, names) : `; did you mean ${sameHost}?`;
-  const problem = `not logged in to ${server}${meant}`;
+  const problem = `not logged in to ${server}${orMeant(sameHost ?? nearest(host, names))}`;
   const choice = names.length === 0 ? [] : [`choose one of your logins${how}: ${names.join(', ')}`];
   const advice = new Intl.ListFormat('en', { type: 'disjunction' }).format([...remedies, ...choice]);
   if (advice === '') return problem;

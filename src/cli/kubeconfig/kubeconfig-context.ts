@@ -1,5 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { entryOf, parseKubeconfig, stringField } from '../../api/kubeconfig.ts';
+import { didYouMean } from '../../lib/nearest.ts';
+import { clip } from '../../lib/text.ts';
 import { CliError } from '../command.ts';
 import { readGivenFile, readText } from '../files/files.ts';
 
@@ -26,7 +28,11 @@ export async function readContext(file: string, name: string | undefined): Promi
   const contextName = name ?? config.current;
   if (!contextName) throw new CliError(`${file} has no current context: select one with --context`);
   const context = entryOf(config.contexts, contextName);
-  if (context === undefined) throw new CliError(`${file} has no context ${JSON.stringify(contextName)}`);
+  if (context === undefined) {
+    const names = config.contexts.map(({ name }) => name);
+    const meant = didYouMean(contextName, names) || `; it has ${clip(names.join(', ')) || 'none'}`;
+    throw new CliError(`${file} has no context ${JSON.stringify(contextName)}${meant}`);
+  }
   const cluster = entryOf(config.clusters, stringField(context, 'cluster') ?? '') ?? {};
   const server = stringField(cluster, 'server');
   if (server === undefined) {

@@ -109,7 +109,7 @@ export class KubeconfigFile {
     this.#document = document;
     const end = parsed.errors.length === 0 ? text.length : parsed.range[2];
     this.#rest = text.slice(end);
-    this.#isJson = isJson(text.slice(0, end));
+    this.#isJson = parsedJson(text.slice(0, end)) !== undefined;
     parsed.errors = [];
     const shape = this.#wrongShape();
     if (shape !== undefined) throw new CliError(`${path} is not a kubeconfig, and is not changed: ${shape}`);
@@ -320,8 +320,6 @@ export class KubeconfigFile {
     return removed.reverse();
   }
 }
-
-const isJson = (text: string): boolean => parsedJson(text) !== undefined;
 
 const nameFor = (section: Section, { contextName, userName }: WantedContext): string =>
   section === 'users' ? userName : contextName;

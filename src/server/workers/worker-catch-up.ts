@@ -37,9 +37,7 @@ export class WorkerCatchUp {
   }
 }
 
-/**
- * A worker's side: how it and the other workers of its address keep up with each other's writes (docs/adr/0024).
- */
+/** A worker's side: how it and the other workers of its address keep up with each other's writes (docs/adr/0024). */
 export class Siblings {
   readonly #primary: Rpc<Written>;
   readonly #maxMs: number;
