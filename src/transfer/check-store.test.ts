@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { at, catalog, inFolder, make, type Objects, object, openObjects } from '../../test/objects/object-store.ts';
+import { at, catalog, make, type Objects, object, openObjects } from '../../test/objects/object-store.ts';
 import type { KeyValue, Store } from '../storage/contract.ts';
 import { readArchive } from './archive.ts';
 import { checkStore } from './check-store.ts';
@@ -7,30 +7,20 @@ import { compareServer, type ServedList, usesStore } from './compare-server.ts';
 import { exportStore } from './export-store.ts';
 
 /** A store with an object of every depth, and a key that is no object. */
-const withFleet = (test: (objects: Objects) => Promise<void>) =>
-  inFolder(async (file) => {
-    const objects = await openObjects(file);
-    try {
-      const endpoints = { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://10.0.0.1:6443' }] };
-      const spec = { orchestratorApiEndpoints: endpoints };
-      await objects.writer.create(
-        catalog.clusters,
-        at('', '', ''),
-        { ...object({ name: 'a' }), spec },
-        { dryRun: false },
-      );
-      await make(objects, catalog.namespaces, at('a', '', 'ci'));
-      await make(objects, catalog.serviceAccounts, at('a', 'ci', 'builder'));
-      await make(objects, catalog.clusterRoles, at('', '', 'admin'));
-      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' };
-      const binding = { ...object({ name: 'admins' }), roleRef };
-      await objects.writer.create(catalog.clusterRoleBindings, at('', '', ''), binding, { dryRun: false });
-      await put(objects, '/internal/ring', 'sealed');
-      await test(objects);
-    } finally {
-      await objects.close();
-    }
-  });
+async function openFleet(): Promise<Objects> {
+  const objects = await openObjects();
+  const endpoints = { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: 'https://10.0.0.1:6443' }] };
+  const spec = { orchestratorApiEndpoints: endpoints };
+  await objects.writer.create(catalog.clusters, at('', '', ''), { ...object({ name: 'a' }), spec }, { dryRun: false });
+  await make(objects, catalog.namespaces, at('a', '', 'ci'));
+  await make(objects, catalog.serviceAccounts, at('a', 'ci', 'builder'));
+  await make(objects, catalog.clusterRoles, at('', '', 'admin'));
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' };
+  const binding = { ...object({ name: 'admins' }), roleRef };
+  await objects.writer.create(catalog.clusterRoleBindings, at('', '', ''), binding, { dryRun: false });
+  await put(objects, '/internal/ring', 'sealed');
+  return objects;
+}
 
 const put = async ({ store }: Pick<Objects, 'store'>, key: string, value: string | object): Promise<void> => {
   const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
@@ -51,15 +41,15 @@ const changed = (store: Store, change: (item: KeyValue) => Partial<KeyValue>): S
 });
 
 describe('the check of a store', () => {
-  it('counts what there is, and has nothing to say about a good one', () =>
-    withFleet(async ({ store }) => {
-      const { counts, problems, revision } = await checkStore(store, catalog);
-      expect([Object.fromEntries(counts), problems, revision]).toEqual([
-        { clusters: 1, namespaces: 1, serviceaccounts: 1, clusterroles: 1, clusterrolebindings: 1, internal: 1 },
-        [],
-        await store.revision(),
-      ]);
-    }));
+  it('counts what there is, and has nothing to say about a good one', async () => {
+    const { store } = await openFleet();
+    const { counts, problems, revision } = await checkStore(store, catalog);
+    expect([Object.fromEntries(counts), problems, revision]).toEqual([
+      { clusters: 1, namespaces: 1, serviceaccounts: 1, clusterroles: 1, clusterrolebindings: 1, internal: 1 },
+      [],
+      await store.revision(),
+    ]);
+  });
 
   it.each<[string, string | object, readonly string[]]>([
     ['/registry/later/x', {}, ['no kind of this release has such keys']],
@@ -91,21 +81,20 @@ describe('the check of a store', () => {
       { metadata: { name: 'x', namespace: 'ci', uid: 'u' } },
       ['its parent /registry/clusters/none does not exist', 'its parent /registry/namespaces/none/ci does not exist'],
     ],
-  ])('names what is wrong with %s: %j', (key, value, expected) =>
-    withFleet(async (objects) => {
-      await put(objects, key, value);
-      const { problems } = await checkStore(objects.store, catalog);
-      expect(problems).toEqual(expected.map((problem) => `${key}: ${problem}`));
-    }),
-  );
+  ])('names what is wrong with %s: %j', async (key, value, expected) => {
+    const objects = await openFleet();
+    await put(objects, key, value);
+    const { problems } = await checkStore(objects.store, catalog);
+    expect(problems).toEqual(expected.map((problem) => `${key}: ${problem}`));
+  });
 
-  it('names a uid that two objects have', () =>
-    withFleet(async (objects) => {
-      const { uid } = JSON.parse(Buffer.from((await objects.store.get(CLUSTER))?.value ?? []).toString()).metadata;
-      await put(objects, '/registry/clusters/b', { metadata: { name: 'b', uid } });
-      const { problems } = await checkStore(objects.store, catalog);
-      expect(problems).toEqual([`/registry/clusters/b: has the same uid as ${CLUSTER}`]);
-    }));
+  it('names a uid that two objects have', async () => {
+    const objects = await openFleet();
+    const { uid } = JSON.parse(Buffer.from((await objects.store.get(CLUSTER))?.value ?? []).toString()).metadata;
+    await put(objects, '/registry/clusters/b', { metadata: { name: 'b', uid } });
+    const { problems } = await checkStore(objects.store, catalog);
+    expect(problems).toEqual([`/registry/clusters/b: has the same uid as ${CLUSTER}`]);
+  });
 
   it.each<[string, (item: KeyValue, revision: number) => Partial<KeyValue>, readonly string[]]>([
     [
@@ -129,17 +118,16 @@ describe('the check of a store', () => {
       ({ key, createRevision }) => (key === ACCOUNT ? { createRevision: createRevision - 2 } : {}),
       [`${ACCOUNT}: is older than its parent ${NAMESPACE}`],
     ],
-  ])('reads revisions: %s', (_, change, expected) =>
-    withFleet(async ({ store, ...objects }) => {
-      for (let index = 0; index < 5; index++) await put({ store, ...objects }, `/internal/${index}`, 'x');
-      const revision = await store.revision();
-      const { problems } = await checkStore(
-        changed(store, (item) => change(item, revision)),
-        catalog,
-      );
-      expect(problems.toSorted()).toEqual(expected.toSorted());
-    }),
-  );
+  ])('reads revisions: %s', async (_, change, expected) => {
+    const { store, ...objects } = await openFleet();
+    for (let index = 0; index < 5; index++) await put({ store, ...objects }, `/internal/${index}`, 'x');
+    const revision = await store.revision();
+    const { problems } = await checkStore(
+      changed(store, (item) => change(item, revision)),
+      catalog,
+    );
+    expect(problems.toSorted()).toEqual(expected.toSorted());
+  });
 });
 
 describe('the comparison of a server with its store', () => {
@@ -175,76 +163,75 @@ describe('the comparison of a server with its store', () => {
   const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
   const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
 
-  it('finds no difference to a server that has everything, also if the store has moved on since', () =>
-    withFleet(async (objects) => {
-      const lists = await servedFrom(objects.store);
-      expect(await compare(objects.store, lists)).toEqual({ compared: 5, problems: [] });
-      await make(objects, catalog.clusterRoles, at('', '', 'later'));
-      await make(objects, catalog.serviceAccounts, at('a', 'ci', 'later'));
-      expect(await compare(objects.store, lists)).toEqual({ compared: 5, problems: [] });
-    }));
+  it('finds no difference to a server that has everything, also if the store has moved on since', async () => {
+    const objects = await openFleet();
+    const lists = await servedFrom(objects.store);
+    expect(await compare(objects.store, lists)).toEqual({ compared: 5, problems: [] });
+    await make(objects, catalog.clusterRoles, at('', '', 'later'));
+    await make(objects, catalog.serviceAccounts, at('a', 'ci', 'later'));
+    expect(await compare(objects.store, lists)).toEqual({ compared: 5, problems: [] });
+  });
 
-  it.each([ACCOUNTS, ROLES, BINDINGS])('names what differs at %s', (path) =>
-    withFleet(async ({ store }) => {
-      const lists = await servedFrom(store);
-      const list = lists.get(path) as ServedList;
-      const [item] = list.items as [ServedList['items'][number]];
-      const { resourceVersion, name } = item.metadata;
-      const problemsWith = async (items: ServedList['items']) =>
-        (await compare(store, new Map([...lists, [path, { ...list, items }]]))).problems.map((text) =>
-          text.slice(text.lastIndexOf('/') + 1),
-        );
-      const like = (changes: object) => ({ metadata: { ...item.metadata, ...changes } });
-      expect(await problemsWith([])).toEqual([`${name}: the store has version ${resourceVersion}, the server none`]);
-      expect(await problemsWith([like({ resourceVersion: '1' })])).toEqual([
-        `${name}: the store has version ${resourceVersion}, the server version 1`,
-      ]);
-      expect(await problemsWith([item, like({ name: 'gone' })])).toEqual([
-        `gone: the store has none, the server version ${resourceVersion}`,
-      ]);
-    }),
-  );
+  it.each([ACCOUNTS, ROLES, BINDINGS])('names what differs at %s', async (path) => {
+    const { store } = await openFleet();
+    const lists = await servedFrom(store);
+    const list = lists.get(path) as ServedList;
+    const [item] = list.items as [ServedList['items'][number]];
+    const { resourceVersion, name } = item.metadata;
+    const problemsWith = async (items: ServedList['items']) =>
+      (await compare(store, new Map([...lists, [path, { ...list, items }]]))).problems.map((text) =>
+        text.slice(text.lastIndexOf('/') + 1),
+      );
+    const like = (changes: object) => ({ metadata: { ...item.metadata, ...changes } });
+    expect(await problemsWith([])).toEqual([`${name}: the store has version ${resourceVersion}, the server none`]);
+    expect(await problemsWith([like({ resourceVersion: '1' })])).toEqual([
+      `${name}: the store has version ${resourceVersion}, the server version 1`,
+    ]);
+    expect(await problemsWith([item, like({ name: 'gone' })])).toEqual([
+      `gone: the store has none, the server version ${resourceVersion}`,
+    ]);
+  });
 
-  it('knows a server of another store by its ClusterRoles', () =>
-    withFleet(async (objects) => {
-      const lists = await servedFrom(objects.store);
-      const isUsed = () => usesStore({ store: objects.store, catalog }, from(lists));
-      expect(await isUsed()).toBe(true);
-      // The cache of the server is behind.
-      await make(objects, catalog.clusterRoles, at('', '', 'later'));
-      await put(objects, '/registry/clusterroles/damaged', '{');
-      expect(await isUsed()).toBe(true);
-      const list = lists.get(ROLES) as ServedList;
-      const items = list.items.map(({ metadata }) => ({ metadata: { ...metadata, uid: 'another' } }));
-      lists.set(ROLES, { ...list, items });
-      expect(await isUsed()).toBe(false);
-    }));
+  it('knows a server of another store by its ClusterRoles', async () => {
+    const objects = await openFleet();
+    const lists = await servedFrom(objects.store);
+    const isUsed = () => usesStore({ store: objects.store, catalog }, from(lists));
+    expect(await isUsed()).toBe(true);
+    // The cache of the server is behind.
+    await make(objects, catalog.clusterRoles, at('', '', 'later'));
+    await put(objects, '/registry/clusterroles/damaged', '{');
+    expect(await isUsed()).toBe(true);
+    const list = lists.get(ROLES) as ServedList;
+    const items = list.items.map(({ metadata }) => ({ metadata: { ...metadata, uid: 'another' } }));
+    lists.set(ROLES, { ...list, items });
+    expect(await isUsed()).toBe(false);
+  });
 });
 
 describe('the export of a store', () => {
-  it('is of one revision, and without the keys of the engine', () =>
-    withFleet(async (objects) => {
-      await put(objects, '/internal/time', '1');
-      const before = await objects.store.revision();
-      const lines = exportStore(objects.store);
-      const text: string[] = [];
-      let result = await lines.next();
-      await make(objects, catalog.clusterRoles, at('', '', 'later'));
-      for (; !result.done; result = await lines.next()) text.push(result.value.trimEnd());
-      expect(result.value).toEqual({ items: 6, revision: before });
-      const { revision, items } = await readArchive(
-        (async function* () {
-          yield* text;
-        })(),
-      );
-      expect([revision, items.map(({ key }) => key).toSorted()]).toEqual([
-        before,
-        [
-          '/internal/ring',
-          '/registry/clusterrolebindings/admins',
-          '/registry/clusterroles/admin',
-          ...[CLUSTER, NAMESPACE, ACCOUNT],
-        ].toSorted(),
-      ]);
-    }));
+  it('is of one revision, and without the keys of the engine', async () => {
+    const objects = await openFleet();
+    await put(objects, '/internal/time', '1');
+    const before = await objects.store.revision();
+    const lines = exportStore(objects.store);
+    const text: string[] = [];
+    let result = await lines.next();
+    await make(objects, catalog.clusterRoles, at('', '', 'later'));
+    for (; !result.done; result = await lines.next()) text.push(result.value.trimEnd());
+    expect(result.value).toEqual({ items: 6, revision: before });
+    const { revision, items } = await readArchive(
+      (async function* () {
+        yield* text;
+      })(),
+    );
+    expect([revision, items.map(({ key }) => key).toSorted()]).toEqual([
+      before,
+      [
+        '/internal/ring',
+        '/registry/clusterrolebindings/admins',
+        '/registry/clusterroles/admin',
+        ...[CLUSTER, NAMESPACE, ACCOUNT],
+      ].toSorted(),
+    ]);
+  });
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { inFolder } from '../../test/objects/object-store.ts';
+import { newDatabase } from '../../test/objects/object-store.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
 import type { ArchiveItem } from './archive.ts';
 import { importStore } from './import-store.ts';
@@ -16,20 +16,19 @@ async function importedKeys(file: string, items: readonly ArchiveItem[]) {
 
 const item = (key: string, createRevision: number): ArchiveItem => ({ key, createRevision, value: Buffer.alloc(1) });
 
-it('creates parents before children, and the older of two first', () =>
-  inFolder(async (file) => {
-    const items = [
-      item('/registry/serviceaccounts/a/ci/x', 1),
-      item('/registry/namespaces/a/ci', 9),
-      item('/registry/namespaces/a/aa', 7),
-      item('/registry/clusters/b', 3),
-      item('/registry/clusters/a', 5),
-    ];
-    expect(await importedKeys(file, items)).toEqual([
-      '/registry/clusters/b',
-      '/registry/clusters/a',
-      '/registry/namespaces/a/aa',
-      '/registry/namespaces/a/ci',
-      '/registry/serviceaccounts/a/ci/x',
-    ]);
-  }));
+it('creates parents before children, and the older of two first', async () => {
+  const items = [
+    item('/registry/serviceaccounts/a/ci/x', 1),
+    item('/registry/namespaces/a/ci', 9),
+    item('/registry/namespaces/a/aa', 7),
+    item('/registry/clusters/b', 3),
+    item('/registry/clusters/a', 5),
+  ];
+  expect(await importedKeys(newDatabase(), items)).toEqual([
+    '/registry/clusters/b',
+    '/registry/clusters/a',
+    '/registry/namespaces/a/aa',
+    '/registry/namespaces/a/ci',
+    '/registry/serviceaccounts/a/ci/x',
+  ]);
+});

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { catalog, openObjects } from '../objects/object-store.ts';
+import { catalog, openDatabase } from '../objects/object-store.ts';
 import { type Browser, describeWithBrowser, launchBrowser, namesShown, openPage, signIn } from './support/browser.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { type Server, startServer } from './support/server.ts';
@@ -26,7 +26,7 @@ const condition = (ready: string) => ({
 /** Writes the clusters directly into a database, because creating them over HTTP is slow. */
 async function manyClusters(): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'clusterpass-e2e-'));
-  const objects = await openObjects(join(dataDir, 'clusterpass.db'));
+  const objects = await openDatabase(join(dataDir, 'clusterpass.db'));
   const create = (index: number) =>
     objects.writer.create(
       catalog.clusters,

@@ -16,7 +16,7 @@ import { createViews } from '../../src/handlers/views.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { apiRequest } from './api-request.ts';
-import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
+import { at, catalog, make, newDatabase, type Objects, object, openObjects } from './object-store.ts';
 
 /**
  * Decisions, crashes between their writes, and the end of requests, in a real database and with a manual clock.
@@ -52,84 +52,75 @@ interface WorldOptions {
   readonly limits?: { readonly retentionMs?: number };
 }
 
-async function inWorld(
-  test: (world: World) => Promise<void>,
-  { labels, spec = BUILDER, limits = {} }: WorldOptions = {},
-): Promise<void> {
-  await inFolder(async (file) => {
-    const clock = { now: START, hasJumped: false };
-    const broken = new Set<string>();
-    const logged: object[] = [];
-    const objects = await openObjects(file, (write, next) => {
-      if (broken.has(write.key)) throw new StorageError('unavailable', 'the disk is full');
-      return next();
-    });
-    const { reader, writer } = objects;
-    const now = () => clock.now;
-    const grants = createGrantStore({ catalog, reader, writer });
-    const allow = () => undefined;
-    const parts: AccessRequestParts = {
-      catalog,
-      reader,
-      writer,
-      views: createViews(catalog, new Fleet().policy, () => 0, now),
-      publicView: (whole) => whole,
-      rules: { checkRequest: allow, checkApproval: allow },
-      holds: () => false,
-      decisionRefusal: allow,
-      grants,
-      issuesOwnTokens: () => false,
-      limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5, retentionMs: 24 * HOUR, ...limits },
-      refusalOf: allow,
-      requireRightClock: () => {},
-      now,
-    };
-    const row = accessRequests(parts);
-    const sweeping = {
-      ...parts,
-      leadership: soleLeadership,
-      removalTime: () => (clock.hasJumped ? Number.NEGATIVE_INFINITY : clock.now),
-      logger: { warn: (fields: object) => logged.push(fields) },
-    };
-    const sweep = createApprovalSweep(sweeping, row);
-    const handle = createDecisionHandler(parts, row);
-    const complete = createRequestCompletion(parts);
-    const world: World = {
-      ...objects,
-      clock,
-      broken,
-      logged,
-      sweep,
-      ask: async (name = NAME) => {
-        const { derive, quota } = complete(requestOf('jane', 'create'), KIND) ?? {};
-        const sent = { ...object({ name, ...(labels === undefined ? {} : { labels }) }), spec };
-        return writer.create(KIND, at('', '', name), sent, { dryRun: false, derive, quota });
-      },
-      decide: async (type) => {
-        const body = { status: { conditions: [{ type, status: 'True' }] } };
-        const answer = await handle(requestOf('lea', 'patch', body)).catch((error) => error.status);
-        return answer.code;
-      },
-      state: () => {
-        const found = reader.find(KIND, at('', '', NAME))?.object();
-        const { phase, conditions } = found === undefined ? {} : requestStatus(found);
-        const { clusterRoles, roles, fleetRoleBindings } = catalog;
-        const grants = [clusterRoles, roles, fleetRoleBindings].flatMap((kind) =>
-          [SEEING, GRANT]
-            .filter((name) => reader.find(kind, at('', kind.namespaced ? 'ci' : '', name)))
-            .map(() => kind.kind),
-        );
-        return [phase, conditions?.at(-1)?.reason, grants];
-      },
-    };
-    try {
-      await make(objects, catalog.clusters, at('', '', 'a'));
-      await world.ask();
-      await test(world);
-    } finally {
-      await objects.close();
-    }
+async function openWorld({ labels, spec = BUILDER, limits = {} }: WorldOptions = {}): Promise<World> {
+  const clock = { now: START, hasJumped: false };
+  const broken = new Set<string>();
+  const logged: object[] = [];
+  const objects = await openObjects(newDatabase(), (write, next) => {
+    if (broken.has(write.key)) throw new StorageError('unavailable', 'the disk is full');
+    return next();
   });
+  const { reader, writer } = objects;
+  const now = () => clock.now;
+  const grants = createGrantStore({ catalog, reader, writer });
+  const allow = () => undefined;
+  const parts: AccessRequestParts = {
+    catalog,
+    reader,
+    writer,
+    views: createViews(catalog, new Fleet().policy, () => 0, now),
+    publicView: (whole) => whole,
+    rules: { checkRequest: allow, checkApproval: allow },
+    holds: () => false,
+    decisionRefusal: allow,
+    grants,
+    issuesOwnTokens: () => false,
+    limits: { maxDurationSeconds: 7_200, maxOpenPerCaller: 5, retentionMs: 24 * HOUR, ...limits },
+    refusalOf: allow,
+    requireRightClock: () => {},
+    now,
+  };
+  const row = accessRequests(parts);
+  const sweeping = {
+    ...parts,
+    leadership: soleLeadership,
+    removalTime: () => (clock.hasJumped ? Number.NEGATIVE_INFINITY : clock.now),
+    logger: { warn: (fields: object) => logged.push(fields) },
+  };
+  const sweep = createApprovalSweep(sweeping, row);
+  const handle = createDecisionHandler(parts, row);
+  const complete = createRequestCompletion(parts);
+  const world: World = {
+    ...objects,
+    clock,
+    broken,
+    logged,
+    sweep,
+    ask: async (name = NAME) => {
+      const { derive, quota } = complete(requestOf('jane', 'create'), KIND) ?? {};
+      const sent = { ...object({ name, ...(labels === undefined ? {} : { labels }) }), spec };
+      return writer.create(KIND, at('', '', name), sent, { dryRun: false, derive, quota });
+    },
+    decide: async (type) => {
+      const body = { status: { conditions: [{ type, status: 'True' }] } };
+      const answer = await handle(requestOf('lea', 'patch', body)).catch((error) => error.status);
+      return answer.code;
+    },
+    state: () => {
+      const found = reader.find(KIND, at('', '', NAME))?.object();
+      const { phase, conditions } = found === undefined ? {} : requestStatus(found);
+      const { clusterRoles, roles, fleetRoleBindings } = catalog;
+      const grants = [clusterRoles, roles, fleetRoleBindings].flatMap((kind) =>
+        [SEEING, GRANT]
+          .filter((name) => reader.find(kind, at('', kind.namespaced ? 'ci' : '', name)))
+          .map(() => kind.kind),
+      );
+      return [phase, conditions?.at(-1)?.reason, grants];
+    },
+  };
+  await make(objects, catalog.clusters, at('', '', 'a'));
+  await world.ask();
+  return world;
 }
 
 function requestOf(user: string, verb: 'create' | 'patch', body?: object): ApiRequest {
@@ -149,150 +140,136 @@ const ALL = [...ROLES, 'FleetRoleBinding', 'FleetRoleBinding'];
 
 describe('a crash', () => {
   it('between an approval and its binding leaves nothing granted, and the approval can be repeated', async () => {
-    await inWorld(async ({ broken, decide, state }) => {
-      broken.add(SEEING_BINDING);
-      expect(await decide('Approved')).toBe(503);
-      expect(state()).toEqual(['Approved', undefined, ROLES]);
-      broken.clear();
-      expect(await decide('Approved')).toBe(200);
-      expect(state()).toEqual(['Approved', undefined, ALL]);
-    });
+    const { broken, decide, state } = await openWorld();
+    broken.add(SEEING_BINDING);
+    expect(await decide('Approved')).toBe(503);
+    expect(state()).toEqual(['Approved', undefined, ROLES]);
+    broken.clear();
+    expect(await decide('Approved')).toBe(200);
+    expect(state()).toEqual(['Approved', undefined, ALL]);
   });
 
   it('after which no one repeats the approval: the request expires', async () => {
-    await inWorld(async ({ broken, clock, decide, state, sweep }) => {
-      broken.add(BINDING);
-      await decide('Approved');
-      await sweep();
-      expect(state()).toEqual(['Approved', undefined, [...ROLES, 'FleetRoleBinding']]);
-      clock.now += 60_000;
-      await sweep();
-      expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
-    });
+    const { broken, clock, decide, state, sweep } = await openWorld();
+    broken.add(BINDING);
+    await decide('Approved');
+    await sweep();
+    expect(state()).toEqual(['Approved', undefined, [...ROLES, 'FleetRoleBinding']]);
+    clock.now += 60_000;
+    await sweep();
+    expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
   });
 
   it('during a withdrawal or a denial is completed by the sweep, and by repeating it', async () => {
     for (const complete of ['sweep', 'sweep after a jump of the clock', 'repeat']) {
-      await inWorld(async ({ broken, clock, decide, state, sweep }) => {
-        await decide('Approved');
-        broken.add(BINDING);
-        expect(await decide('Withdrawn')).toBe(503);
-        expect(state()).toEqual(['Withdrawn', undefined, ALL]);
-        broken.clear();
-        clock.hasJumped = complete === 'sweep after a jump of the clock';
-        if (complete !== 'repeat') await sweep();
-        else expect(await decide('Withdrawn')).toBe(200);
-        expect(state()).toEqual(['Withdrawn', undefined, []]);
-      });
+      const { broken, clock, decide, state, sweep } = await openWorld();
+      await decide('Approved');
+      broken.add(BINDING);
+      expect(await decide('Withdrawn')).toBe(503);
+      expect(state()).toEqual(['Withdrawn', undefined, ALL]);
+      broken.clear();
+      clock.hasJumped = complete === 'sweep after a jump of the clock';
+      if (complete !== 'repeat') await sweep();
+      else expect(await decide('Withdrawn')).toBe(200);
+      expect(state()).toEqual(['Withdrawn', undefined, []]);
     }
   });
 });
 
 describe('A31: a request ends', () => {
   it('undecided after 72 hours, and cannot be approved from then on', async () => {
-    await inWorld(async ({ clock, decide, state, sweep }) => {
-      clock.now = START + 72 * HOUR - 1_000;
-      await sweep();
-      expect(state()).toEqual(['Pending', undefined, []]);
-      clock.now += 1_000;
-      // Before the sweep.
-      expect(await decide('Approved')).toBe(409);
-      await sweep();
-      expect(state()).toEqual(['Expired', 'NotDecided', []]);
-      expect([await decide('Approved'), await decide('Withdrawn')]).toEqual([409, 409]);
-    });
+    const { clock, decide, state, sweep } = await openWorld();
+    clock.now = START + 72 * HOUR - 1_000;
+    await sweep();
+    expect(state()).toEqual(['Pending', undefined, []]);
+    clock.now += 1_000;
+    // Before the sweep.
+    expect(await decide('Approved')).toBe(409);
+    await sweep();
+    expect(state()).toEqual(['Expired', 'NotDecided', []]);
+    expect([await decide('Approved'), await decide('Withdrawn')]).toEqual([409, 409]);
   });
 
   it('with its access, and is removed after the retention with nothing left', async () => {
-    await inWorld(async ({ clock, decide, state, sweep, keys }) => {
-      await decide('Approved');
-      clock.now += HOUR - 1_000;
-      await sweep();
-      expect(state()).toEqual(['Approved', undefined, ALL]);
-      clock.now += 1_000;
-      expect(await decide('Approved')).toBe(409);
-      await sweep();
-      expect(state()).toEqual(['Expired', 'TimeOver', []]);
-      clock.now += 24 * HOUR - 1_000;
-      await sweep();
-      expect(state()[0]).toBe('Expired');
-      clock.now += 1_000;
-      await sweep();
-      expect(await keys()).toEqual(['/registry/clusters/a']);
-    });
+    const { clock, decide, state, sweep, keys } = await openWorld();
+    await decide('Approved');
+    clock.now += HOUR - 1_000;
+    await sweep();
+    expect(state()).toEqual(['Approved', undefined, ALL]);
+    clock.now += 1_000;
+    expect(await decide('Approved')).toBe(409);
+    await sweep();
+    expect(state()).toEqual(['Expired', 'TimeOver', []]);
+    clock.now += 24 * HOUR - 1_000;
+    await sweep();
+    expect(state()[0]).toBe('Expired');
+    clock.now += 1_000;
+    await sweep();
+    expect(await keys()).toEqual(['/registry/clusters/a']);
   });
 
   it('and its denial can be read for a day, however short the retention is', async () => {
     const short = { retentionMs: 60_000 };
-    await inWorld(
-      async ({ clock, decide, state, sweep }) => {
-        await decide('Denied');
-        clock.now += 24 * HOUR - 1_000;
-        await sweep();
-        expect(state()[0]).toBe('Denied');
-        clock.now += 1_000;
-        await sweep();
-        expect(state()[0]).toBeUndefined();
-      },
-      { limits: short },
-    );
+    const { clock, decide, state, sweep } = await openWorld({ limits: short });
+    await decide('Denied');
+    clock.now += 24 * HOUR - 1_000;
+    await sweep();
+    expect(state()[0]).toBe('Denied');
+    clock.now += 1_000;
+    await sweep();
+    expect(state()[0]).toBeUndefined();
   });
 
   it('when one of its bindings or its cluster is deleted by others', async () => {
     for (const name of [SEEING, GRANT]) {
-      await inWorld(async ({ clock, decide, state, sweep, writer }) => {
-        await decide('Approved');
-        await writer.remove(catalog.fleetRoleBindings, at('', '', name), { dryRun: false });
-        clock.now += 61_000;
-        await sweep();
-        expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
-      });
+      const { clock, decide, state, sweep, writer } = await openWorld();
+      await decide('Approved');
+      await writer.remove(catalog.fleetRoleBindings, at('', '', name), { dryRun: false });
+      clock.now += 61_000;
+      await sweep();
+      expect(state()).toEqual(['Expired', 'BindingDeleted', []]);
     }
-    await inWorld(async (world) => {
-      await world.decide('Approved');
-      await removeCluster(world);
-      await expectClusterDeleted(world);
-    });
+    const world = await openWorld();
+    await world.decide('Approved');
+    await removeCluster(world);
+    await expectClusterDeleted(world);
   });
 });
 
 it('A31: a grant is for one cluster, not for another that is created with its name', async () => {
-  await inWorld(async (world) => {
-    await world.decide('Approved');
-    await removeCluster(world);
-    await make(world, catalog.clusters, at('', '', 'a'));
-    expect(await world.decide('Approved')).toBe(409);
-    await expectClusterDeleted(world);
-  });
+  const world = await openWorld();
+  await world.decide('Approved');
+  await removeCluster(world);
+  await make(world, catalog.clusters, at('', '', 'a'));
+  expect(await world.decide('Approved')).toBe(409);
+  await expectClusterDeleted(world);
 });
 
 it('A31: a stored approval that does not say which cluster it is for ends', async () => {
-  await inWorld(async (world) => {
-    await world.decide('Approved');
-    const withoutUid = (current: ApiObject): ApiObject => {
-      const { clusterUID: _, ...status } = requestStatus(current);
-      return { ...current, status };
-    };
-    await world.writer.update(KIND, at('', '', NAME), withoutUid, { dryRun: false, part: 'status' });
-    await expectClusterDeleted(world);
-  });
+  const world = await openWorld();
+  await world.decide('Approved');
+  const withoutUid = (current: ApiObject): ApiObject => {
+    const { clusterUID: _, ...status } = requestStatus(current);
+    return { ...current, status };
+  };
+  await world.writer.update(KIND, at('', '', NAME), withoutUid, { dryRun: false, part: 'status' });
+  await expectClusterDeleted(world);
 });
 
 it('a stored request whose status cannot be updated does not keep the others from ending', async () => {
-  await inWorld(async ({ clock, logged, reader, reflector, state, store, sweep }) => {
-    const value = reader.find(KIND, at('', '', NAME))?.object();
-    if (value === undefined) throw new Error('the request is gone');
-    // As another writer of the store would: the API refuses such a request. Its key is the first.
-    const spec = { ...requestSpec(value), durationSeconds: -1 };
-    const broken = { ...value, spec, metadata: { ...value.metadata, name: 'broken' } };
-    const key = storageKey(KIND, at('', '', 'broken'));
-    const stored = { key, value: Buffer.from(JSON.stringify(broken)), expect: { absent: true } } as const;
-    await reflector.waitFor((await store.write(stored)).revision);
-    clock.now += 72 * HOUR;
-    for (let round = 0; round < 3; round++) await sweep();
-    expect(state()).toEqual(['Expired', 'NotDecided', []]);
-    expect(logged).toEqual([expect.objectContaining({ resource: 'accessrequests', name: 'broken' })]);
-  });
+  const { clock, logged, reader, reflector, state, store, sweep } = await openWorld();
+  const value = reader.find(KIND, at('', '', NAME))?.object();
+  if (value === undefined) throw new Error('the request is gone');
+  // As another writer of the store would: the API refuses such a request. Its key is the first.
+  const spec = { ...requestSpec(value), durationSeconds: -1 };
+  const broken = { ...value, spec, metadata: { ...value.metadata, name: 'broken' } };
+  const key = storageKey(KIND, at('', '', 'broken'));
+  const stored = { key, value: Buffer.from(JSON.stringify(broken)), expect: { absent: true } } as const;
+  await reflector.waitFor((await store.write(stored)).revision);
+  clock.now += 72 * HOUR;
+  for (let round = 0; round < 3; round++) await sweep();
+  expect(state()).toEqual(['Expired', 'NotDecided', []]);
+  expect(logged).toEqual([expect.objectContaining({ resource: 'accessrequests', name: 'broken' })]);
 });
 
 async function removeCluster({ store }: World): Promise<void> {
@@ -309,9 +286,8 @@ async function expectClusterDeleted({ state, sweep }: World): Promise<void> {
 }
 
 it('A31: a request for longer than the server allows is invalid', async () => {
-  const requested = (durationSeconds: number) =>
-    inWorld(async ({ state }) => expect(state()[0]).toBe('Pending'), { spec: { ...BUILDER, durationSeconds } });
-  await requested(7_200);
+  const requested = (durationSeconds: number) => openWorld({ spec: { ...BUILDER, durationSeconds } });
+  expect((await requested(7_200)).state()[0]).toBe('Pending');
   await expect(requested(7_201)).rejects.toMatchObject({
     status: {
       code: 422,
@@ -321,15 +297,14 @@ it('A31: a request for longer than the server allows is invalid', async () => {
 });
 
 it('a role or binding of that name that is not of the request is not used', async () => {
-  await inWorld(async (world) => {
-    const { decide, state, writer } = world;
-    const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
-    await writer.create(catalog.roles, at('', 'ci', GRANT), { ...object({ name: GRANT }), rules }, { dryRun: false });
-    expect(await decide('Approved')).toBe(409);
-    expect(state()).toEqual(['Pending', undefined, ROLES]);
-    expect(await decide('Denied')).toBe(200);
-    expect(state()).toEqual(['Denied', undefined, ['Role']]);
-  });
+  const world = await openWorld();
+  const { decide, state, writer } = world;
+  const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
+  await writer.create(catalog.roles, at('', 'ci', GRANT), { ...object({ name: GRANT }), rules }, { dryRun: false });
+  expect(await decide('Approved')).toBe(409);
+  expect(state()).toEqual(['Pending', undefined, ROLES]);
+  expect(await decide('Denied')).toBe(200);
+  expect(state()).toEqual(['Denied', undefined, ['Role']]);
 });
 
 it('a binding that names the request as its owner is used only if it grants what the request asks for', async () => {
@@ -342,19 +317,18 @@ it('a binding that names the request as its owner is used only if it grants what
     namespaces: { namespaces: ['other'] },
   };
   for (const [what, change] of Object.entries({ nothing: {}, ...changes })) {
-    await inWorld(async ({ broken, decide, reader, writer }) => {
-      broken.add(BINDING);
-      await decide('Approved');
-      broken.clear();
-      const approved = reader.find(KIND, at('', '', NAME))?.object();
-      if (approved === undefined) throw new Error('the request is gone');
-      const uid = reader.find(catalog.clusters, at('', '', 'a'))?.uid ?? '';
-      const binding = grantObjects(approved, START + HOUR, uid).find(({ namespace }) => namespace === 'ci')?.binding;
-      if (binding === undefined) throw new Error('the passes have no binding');
-      const other = { ...binding, spec: { ...(binding.spec as object), ...change } };
-      await writer.create(catalog.fleetRoleBindings, at('', '', GRANT), other, { dryRun: false });
-      expect([what, await decide('Approved')]).toEqual([what, what === 'nothing' ? 200 : 409]);
-    });
+    const { broken, decide, reader, writer } = await openWorld();
+    broken.add(BINDING);
+    await decide('Approved');
+    broken.clear();
+    const approved = reader.find(KIND, at('', '', NAME))?.object();
+    if (approved === undefined) throw new Error('the request is gone');
+    const uid = reader.find(catalog.clusters, at('', '', 'a'))?.uid ?? '';
+    const binding = grantObjects(approved, START + HOUR, uid).find(({ namespace }) => namespace === 'ci')?.binding;
+    if (binding === undefined) throw new Error('the passes have no binding');
+    const other = { ...binding, spec: { ...(binding.spec as object), ...change } };
+    await writer.create(catalog.fleetRoleBindings, at('', '', GRANT), other, { dryRun: false });
+    expect([what, await decide('Approved')]).toEqual([what, what === 'nothing' ? 200 : 409]);
   }
 });
 
@@ -369,25 +343,24 @@ describe('A31: labels of the server in a new request', () => {
 
   it('do not part it from its grant: it stays approved while it grants, and can be withdrawn', async () => {
     const binding = at('', '', SEEING);
-    await inWorld(
-      async ({ clock, decide, reader, state, sweep }) => {
-        const sent = reader.find(KIND, at('', '', NAME))?.labels ?? {};
-        expect(Object.keys(sent).sort()).toEqual([
-          'clusterpass.dev/cluster',
-          'clusterpass.dev/counted-for',
-          'clusterpass.dev/requested-by',
-          'team',
-        ]);
-        expect(sent['clusterpass.dev/cluster']).toBe('a');
-        expect(await decide('Approved')).toBe(200);
-        clock.now += 61_000;
-        await sweep();
-        expect(state()[0]).toBe('Approved');
-        expect(reader.find(catalog.fleetRoleBindings, binding)).toBeDefined();
-        expect(await decide('Withdrawn')).toBe(200);
-        expect(reader.find(catalog.fleetRoleBindings, binding)).toBeUndefined();
-      },
-      { labels, spec: { cluster: 'a', reason: 'see it' } },
-    );
+    const { clock, decide, reader, state, sweep } = await openWorld({
+      labels,
+      spec: { cluster: 'a', reason: 'see it' },
+    });
+    const sent = reader.find(KIND, at('', '', NAME))?.labels ?? {};
+    expect(Object.keys(sent).sort()).toEqual([
+      'clusterpass.dev/cluster',
+      'clusterpass.dev/counted-for',
+      'clusterpass.dev/requested-by',
+      'team',
+    ]);
+    expect(sent['clusterpass.dev/cluster']).toBe('a');
+    expect(await decide('Approved')).toBe(200);
+    clock.now += 61_000;
+    await sweep();
+    expect(state()[0]).toBe('Approved');
+    expect(reader.find(catalog.fleetRoleBindings, binding)).toBeDefined();
+    expect(await decide('Withdrawn')).toBe(200);
+    expect(reader.find(catalog.fleetRoleBindings, binding)).toBeUndefined();
   });
 });

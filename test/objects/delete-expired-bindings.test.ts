@@ -4,7 +4,7 @@ import { startBindingExpiry } from '../../src/authz/binding-expiry.ts';
 import { fleetBinding } from '../../src/authz/policy/rbac.fixture.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
-import { at, catalog, type Gate, inFolder, type Objects, openObjects } from './object-store.ts';
+import { at, catalog, type Gate, newDatabase, type Objects, openObjects } from './object-store.ts';
 
 const KIND = catalog.fleetRoleBindings;
 const END = Date.parse('2026-11-16T18:00:00Z');
@@ -18,43 +18,37 @@ interface World extends Objects {
 }
 
 /** Expired bindings of these names, in this order. */
-async function inWorld(names: readonly string[], gate: Gate, test: (world: World) => Promise<void>): Promise<void> {
-  await inFolder(async (file) => {
-    const objects = await openObjects(file, gate);
-    for (const name of names) {
-      const object = fleetBinding(name, 'ClusterRole/x', ['User:jane'], { expiresAt: '2026-11-16T18:00:00Z' });
-      await objects.writer.create(KIND, at('', '', name), object, { dryRun: false });
-    }
-    await objects.reader.catchUp();
-    const logged: string[] = [];
-    let act = (): void => {};
-    const start = () =>
-      startBindingExpiry({
-        ...objects,
-        catalog,
-        leadership: soleLeadership,
-        removalTime: () => END,
-        every: (_, callback) => {
-          act = callback;
-          return () => {};
-        },
-        logger: { warn: (_: object, text: string) => logged.push(text) },
-      });
-    const ended = start();
-    try {
-      await test({
-        ...objects,
-        logged,
-        tick: async () => {
-          act();
-          await ended();
-        },
-        stored: async () => (await objects.keys()).map((key) => key.split('/').at(-1) ?? ''),
-      });
-    } finally {
-      await objects.close();
-    }
-  });
+async function openWorld(names: readonly string[], gate: Gate): Promise<World> {
+  const objects = await openObjects(newDatabase(), gate);
+  for (const name of names) {
+    const object = fleetBinding(name, 'ClusterRole/x', ['User:jane'], { expiresAt: '2026-11-16T18:00:00Z' });
+    await objects.writer.create(KIND, at('', '', name), object, { dryRun: false });
+  }
+  await objects.reader.catchUp();
+  const logged: string[] = [];
+  let act = (): void => {};
+  const start = () =>
+    startBindingExpiry({
+      ...objects,
+      catalog,
+      leadership: soleLeadership,
+      removalTime: () => END,
+      every: (_, callback) => {
+        act = callback;
+        return () => {};
+      },
+      logger: { warn: (_: object, text: string) => logged.push(text) },
+    });
+  const ended = start();
+  return {
+    ...objects,
+    logged,
+    tick: async () => {
+      act();
+      await ended();
+    },
+    stored: async () => (await objects.keys()).map((key) => key.split('/').at(-1) ?? ''),
+  };
 }
 
 it('a binding that was changed meanwhile does not keep the others from being deleted', async () => {
@@ -63,47 +57,41 @@ it('a binding that was changed meanwhile does not keep the others from being del
     if (write.value === null && write.key.endsWith('/a')) await changeFirst();
     return next();
   };
-  await inWorld(['a', 'b'], gate, async ({ logged, store, stored, tick }) => {
-    changeFirst = async () => {
-      changeFirst = async () => {};
-      const key = storageKey(KIND, at('', '', 'a'));
-      const { value = Buffer.of(), modRevision = 0 } = (await store.get(key)) ?? {};
-      await store.write({ key, value, expect: { modRevision } });
-    };
-    await tick();
-    expect([await stored(), logged]).toEqual([['a'], []]);
-  });
+  const { logged, store, stored, tick } = await openWorld(['a', 'b'], gate);
+  changeFirst = async () => {
+    changeFirst = async () => {};
+    const key = storageKey(KIND, at('', '', 'a'));
+    const { value = Buffer.of(), modRevision = 0 } = (await store.get(key)) ?? {};
+    await store.write({ key, value, expect: { modRevision } });
+  };
+  await tick();
+  expect([await stored(), logged]).toEqual([['a'], []]);
 });
 
 it('is deleted whatever it reaches, and kept while it has not ended or its end cannot be read', async () => {
-  await inWorld(
-    ['everywhere'],
-    (_, next) => next(),
-    async ({ reader, store, writer, logged, stored, tick }) => {
-      const put = async (name: string, spec: object) => {
-        const value = { kind: 'FleetRoleBinding', metadata: { name, uid: name }, spec };
-        await store.write({
-          key: storageKey(KIND, at('', '', name)),
-          value: Buffer.from(JSON.stringify(value)),
-          expect: { absent: true },
-        });
-      };
-      const ended = { expiresAt: '2026-11-16T18:00:00Z' };
-      const uid = fleetBinding('no-cluster', 'ClusterRole/x', ['User:jane'], {
-        ...ended,
-        clusters: 'kubernetes.io/metadata.name=a',
-        uid: 'of-no-cluster',
-      });
-      await writer.create(KIND, at('', '', 'no-cluster'), uid, { dryRun: false });
-      await put('refused', { ...ended, clusters: {}, unknown: true });
-      await put('later', { expiresAt: '2026-11-16T18:00:01Z' });
-      await put('unreadable', { expiresAt: 'tomorrow' });
-      await put('endless', {});
-      await reader.catchUp();
-      await tick();
-      expect([(await stored()).sort(), logged]).toEqual([['endless', 'later', 'unreadable'], []]);
-    },
-  );
+  const { reader, store, writer, logged, stored, tick } = await openWorld(['everywhere'], (_, next) => next());
+  const put = async (name: string, spec: object) => {
+    const value = { kind: 'FleetRoleBinding', metadata: { name, uid: name }, spec };
+    await store.write({
+      key: storageKey(KIND, at('', '', name)),
+      value: Buffer.from(JSON.stringify(value)),
+      expect: { absent: true },
+    });
+  };
+  const ended = { expiresAt: '2026-11-16T18:00:00Z' };
+  const uid = fleetBinding('no-cluster', 'ClusterRole/x', ['User:jane'], {
+    ...ended,
+    clusters: 'kubernetes.io/metadata.name=a',
+    uid: 'of-no-cluster',
+  });
+  await writer.create(KIND, at('', '', 'no-cluster'), uid, { dryRun: false });
+  await put('refused', { ...ended, clusters: {}, unknown: true });
+  await put('later', { expiresAt: '2026-11-16T18:00:01Z' });
+  await put('unreadable', { expiresAt: 'tomorrow' });
+  await put('endless', {});
+  await reader.catchUp();
+  await tick();
+  expect([(await stored()).sort(), logged]).toEqual([['endless', 'later', 'unreadable'], []]);
 });
 
 it('an outage of the store is logged once', async () => {
@@ -112,12 +100,11 @@ it('an outage of the store is logged once', async () => {
     if (isOut) throw new StorageError('unavailable', 'no connection');
     return next();
   };
-  await inWorld(['a', 'b'], gate, async ({ logged, stored, tick }) => {
-    isOut = true;
-    for (let round = 0; round < 4; round++) await tick();
-    expect(logged).toEqual(['bindings that have ended could not be deleted yet']);
-    isOut = false;
-    await tick();
-    expect([await stored(), logged.length]).toEqual([[], 1]);
-  });
+  const { logged, stored, tick } = await openWorld(['a', 'b'], gate);
+  isOut = true;
+  for (let round = 0; round < 4; round++) await tick();
+  expect(logged).toEqual(['bindings that have ended could not be deleted yet']);
+  isOut = false;
+  await tick();
+  expect([await stored(), logged.length]).toEqual([[], 1]);
 });

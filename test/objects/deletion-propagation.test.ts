@@ -2,7 +2,7 @@ import { copyFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
-import { at, catalog, type Gate, inFolder, make, type Objects, openObjects } from './object-store.ts';
+import { at, catalog, type Gate, make, newDatabase, type Objects, openObjects } from './object-store.ts';
 
 const { clusters, namespaces, serviceAccounts, pods } = catalog;
 
@@ -42,196 +42,178 @@ const deleteCluster = async ({ writer, propagation }: Objects): Promise<void> =>
 };
 
 it('a deletion that is interrupted at any write is completed at the next start', async () => {
-  await inFolder(async (file) => {
-    const first = await openObjects(file);
-    await createFleet(first);
-    const others = (await first.keys()).filter(isOf('ab'));
-    await first.close();
-    let interrupted = 0;
-    for (let count = 0; ; count++) {
-      const copy = `${file}-${count}`;
-      await copyFile(file, copy);
-      const dying = await openObjects(copy, dieAfter(count));
-      const outcome = await deleteCluster(dying).then(
-        () => 'done',
-        (error: unknown) => error,
-      );
-      const left = (await dying.keys()).filter(isOf('a'));
-      await dying.close();
+  const file = newDatabase();
+  const first = await openObjects(file);
+  await createFleet(first);
+  const others = (await first.keys()).filter(isOf('ab'));
+  await first.close();
+  let interrupted = 0;
+  for (let count = 0; ; count++) {
+    const copy = `${file}-${count}`;
+    await copyFile(file, copy);
+    const dying = await openObjects(copy, dieAfter(count));
+    const outcome = await deleteCluster(dying).then(
+      () => 'done',
+      (error: unknown) => error,
+    );
+    const left = (await dying.keys()).filter(isOf('a'));
+    await dying.close();
 
-      const next = await openObjects(copy);
-      await next.propagation.resume();
-      const keys = await next.keys();
-      await next.close();
-      expect(keys.filter(isOf('ab'))).toEqual(others);
-      if (outcome === 'done') {
-        expect(left).toEqual([]);
-        break;
-      }
-      expect(outcome).toBe(CRASH);
-      expect(left.length).toBeGreaterThan(0);
-      // Before the first write the deletion was not acknowledged: the cluster is unchanged.
-      expect(keys.filter(isOf('a')).length, `after ${count} writes`).toBe(count === 0 ? left.length : 0);
-      interrupted++;
+    const next = await openObjects(copy);
+    await next.propagation.resume();
+    const keys = await next.keys();
+    await next.close();
+    expect(keys.filter(isOf('ab'))).toEqual(others);
+    if (outcome === 'done') {
+      expect(left).toEqual([]);
+      break;
     }
-    // The cluster and both namespaces are marked, then eleven keys are deleted.
-    expect(interrupted).toBe(3 + 11);
-  });
+    expect(outcome).toBe(CRASH);
+    expect(left.length).toBeGreaterThan(0);
+    // Before the first write the deletion was not acknowledged: the cluster is unchanged.
+    expect(keys.filter(isOf('a')).length, `after ${count} writes`).toBe(count === 0 ? left.length : 0);
+    interrupted++;
+  }
+  // The cluster and both namespaces are marked, then eleven keys are deleted.
+  expect(interrupted).toBe(3 + 11);
 });
 
 it('a deletion that fails at a write is completed by a retry', async () => {
-  await inFolder(async (file) => {
-    const first = await openObjects(file);
-    await createFleet(first);
-    await first.close();
-    // Of fourteen: marks, deletions of children, of namespaces and of the cluster.
-    for (const count of [1, 3, 6, 10, 13]) {
-      const copy = `${file}-${count}`;
-      await copyFile(file, copy);
-      let left = count;
-      let now = 0;
-      const gate: Gate = async (_, next) => {
-        if (left-- === 0) throw new StorageError('unavailable', 'the disk is full');
-        return next();
-      };
-      const objects = await openObjects(copy, gate, () => now);
-      await expect(deleteCluster(objects)).rejects.toMatchObject({ status: { code: 503 } });
-      now += 60_000;
-      await objects.propagation.retry();
-      const keys = await objects.keys();
-      expect(keys.filter(isOf('a')), `after ${count} writes`).toEqual([]);
-      expect(keys.filter(isOf('ab'))).toHaveLength(11);
-      await objects.close();
-    }
-  });
+  const file = newDatabase();
+  const first = await openObjects(file);
+  await createFleet(first);
+  await first.close();
+  // Of fourteen: marks, deletions of children, of namespaces and of the cluster.
+  for (const count of [1, 3, 6, 10, 13]) {
+    const copy = `${file}-${count}`;
+    await copyFile(file, copy);
+    let left = count;
+    let now = 0;
+    const gate: Gate = async (_, next) => {
+      if (left-- === 0) throw new StorageError('unavailable', 'the disk is full');
+      return next();
+    };
+    const objects = await openObjects(copy, gate, () => now);
+    await expect(deleteCluster(objects)).rejects.toMatchObject({ status: { code: 503 } });
+    now += 60_000;
+    await objects.propagation.retry();
+    const keys = await objects.keys();
+    expect(keys.filter(isOf('a')), `after ${count} writes`).toEqual([]);
+    expect(keys.filter(isOf('ab'))).toHaveLength(11);
+  }
 });
 
 it('a retry sweeps what was left inside a deleted namespace, and nothing inside its successor', async () => {
-  await inFolder(async (file) => {
-    let now = 0;
-    const objects = await openObjects(file, undefined, () => now);
-    await make(objects, clusters, at('', '', 'a'));
-    await make(objects, namespaces, at('a', '', 'n'));
-    await make(objects, serviceAccounts, at('a', 'n', 'left'));
-    // As another replica does that is killed before its sweep.
-    const { key, revision } = objects.reader.find(namespaces, at('a', '', 'n')) ?? { key: '', revision: 0 };
-    await objects.store.write({ key, value: null, expect: { modRevision: revision } });
-    await objects.reader.catchUp();
-    await make(objects, namespaces, at('a', '', 'n'));
-    await make(objects, serviceAccounts, at('a', 'n', 'new'));
-    now += 60_000;
-    await objects.propagation.retry();
-    expect(await objects.keys()).toEqual([
-      '/registry/clusters/a',
-      '/registry/namespaces/a/n',
-      '/registry/serviceaccounts/a/n/new',
-    ]);
-    await objects.close();
-  });
+  let now = 0;
+  const objects = await openObjects(newDatabase(), undefined, () => now);
+  await make(objects, clusters, at('', '', 'a'));
+  await make(objects, namespaces, at('a', '', 'n'));
+  await make(objects, serviceAccounts, at('a', 'n', 'left'));
+  // As another replica does that is killed before its sweep.
+  const { key, revision } = objects.reader.find(namespaces, at('a', '', 'n')) ?? { key: '', revision: 0 };
+  await objects.store.write({ key, value: null, expect: { modRevision: revision } });
+  await objects.reader.catchUp();
+  await make(objects, namespaces, at('a', '', 'n'));
+  await make(objects, serviceAccounts, at('a', 'n', 'new'));
+  now += 60_000;
+  await objects.propagation.retry();
+  expect(await objects.keys()).toEqual([
+    '/registry/clusters/a',
+    '/registry/namespaces/a/n',
+    '/registry/serviceaccounts/a/n/new',
+  ]);
 });
 
 it('a retry that fails for one cluster completes the others', async () => {
-  await inFolder(async (file) => {
-    let now = 0;
-    let isBroken = false;
-    const gate: Gate = async ({ key }, next) => {
-      if (isBroken && key === '/registry/clusters/a') throw new StorageError('unavailable', 'out of reach');
-      return next();
-    };
-    const objects = await openObjects(file, gate, () => now);
-    for (const cluster of ['a', 'b']) {
-      await make(objects, clusters, at('', '', cluster));
-      await objects.writer.remove(clusters, at('', '', cluster), { dryRun: false });
-    }
-    // A request may be at work.
-    now += 59_999;
-    await objects.propagation.retry();
-    expect(await objects.keys()).toEqual(['/registry/clusters/a', '/registry/clusters/b']);
-    isBroken = true;
-    now += 1;
-    await expect(objects.propagation.retry()).rejects.toThrow();
-    expect(await objects.keys()).toEqual(['/registry/clusters/a']);
-    isBroken = false;
-    now += 60_000;
-    await objects.propagation.retry();
-    expect(await objects.keys()).toEqual([]);
-    await objects.close();
-  });
+  let now = 0;
+  let isBroken = false;
+  const gate: Gate = async ({ key }, next) => {
+    if (isBroken && key === '/registry/clusters/a') throw new StorageError('unavailable', 'out of reach');
+    return next();
+  };
+  const objects = await openObjects(newDatabase(), gate, () => now);
+  for (const cluster of ['a', 'b']) {
+    await make(objects, clusters, at('', '', cluster));
+    await objects.writer.remove(clusters, at('', '', cluster), { dryRun: false });
+  }
+  // A request may be at work.
+  now += 59_999;
+  await objects.propagation.retry();
+  expect(await objects.keys()).toEqual(['/registry/clusters/a', '/registry/clusters/b']);
+  isBroken = true;
+  now += 1;
+  await expect(objects.propagation.retry()).rejects.toThrow();
+  expect(await objects.keys()).toEqual(['/registry/clusters/a']);
+  isBroken = false;
+  now += 60_000;
+  await objects.propagation.retry();
+  expect(await objects.keys()).toEqual([]);
 });
 
 it('all levels of a deletion share 64 writes', async () => {
-  await inFolder(async (file) => {
-    let [writing, most] = [0, 0];
-    const gate: Gate = async (_, next) => {
-      writing += 1;
-      most = Math.max(most, writing);
-      try {
-        return await next();
-      } finally {
-        writing -= 1;
-      }
-    };
-    const objects = await openObjects(file, gate);
-    await make(objects, clusters, at('', '', 'a'));
-    const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
-    await Promise.all(names.map((name) => make(objects, namespaces, at('a', '', name))));
-    for (const namespace of names) {
-      await Promise.all(names.map((name) => make(objects, serviceAccounts, at('a', namespace, name))));
+  let [writing, most] = [0, 0];
+  const gate: Gate = async (_, next) => {
+    writing += 1;
+    most = Math.max(most, writing);
+    try {
+      return await next();
+    } finally {
+      writing -= 1;
     }
-    most = 0;
-    await deleteCluster(objects);
-    expect(await objects.keys()).toEqual([]);
-    expect(most).toBeGreaterThan(32);
-    expect(most).toBeLessThanOrEqual(64);
-    await objects.close();
-  });
+  };
+  const objects = await openObjects(newDatabase(), gate);
+  await make(objects, clusters, at('', '', 'a'));
+  const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
+  await Promise.all(names.map((name) => make(objects, namespaces, at('a', '', name))));
+  for (const namespace of names) {
+    await Promise.all(names.map((name) => make(objects, serviceAccounts, at('a', namespace, name))));
+  }
+  most = 0;
+  await deleteCluster(objects);
+  expect(await objects.keys()).toEqual([]);
+  expect(most).toBeGreaterThan(32);
+  expect(most).toBeLessThanOrEqual(64);
 });
 
 it('a replica that does not lead forgets deleted parents, and keeps those that are being deleted', async () => {
-  await inFolder(async (file) => {
-    let now = 0;
-    const objects = await openObjects(file, undefined, () => now);
-    const { unfinished } = objects;
-    const deleteRaw = async (name: string): Promise<void> => {
-      await make(objects, clusters, at('', '', name));
-      const { key, revision } = objects.reader.find(clusters, at('', '', name)) ?? { key: '', revision: 0 };
-      await objects.store.write({ key, value: null, expect: { modRevision: revision } });
-      await objects.reader.catchUp();
-    };
-    await make(objects, clusters, at('', '', 'marked'));
-    await objects.writer.remove(clusters, at('', '', 'marked'), { dryRun: false });
-    for (const name of ['a', 'b', 'c']) await deleteRaw(name);
-    expect(unfinished.size).toBe(4);
-    now += 3_600_000;
-    await deleteRaw('d');
-    expect(unfinished.size).toBe(2);
-    await objects.close();
-  });
+  let now = 0;
+  const objects = await openObjects(newDatabase(), undefined, () => now);
+  const { unfinished } = objects;
+  const deleteRaw = async (name: string): Promise<void> => {
+    await make(objects, clusters, at('', '', name));
+    const { key, revision } = objects.reader.find(clusters, at('', '', name)) ?? { key: '', revision: 0 };
+    await objects.store.write({ key, value: null, expect: { modRevision: revision } });
+    await objects.reader.catchUp();
+  };
+  await make(objects, clusters, at('', '', 'marked'));
+  await objects.writer.remove(clusters, at('', '', 'marked'), { dryRun: false });
+  for (const name of ['a', 'b', 'c']) await deleteRaw(name);
+  expect(unfinished.size).toBe(4);
+  now += 3_600_000;
+  await deleteRaw('d');
+  expect(unfinished.size).toBe(2);
 });
 
 it('what is inside a damaged namespace is deleted by a retry, if its deletion fails', async () => {
-  await inFolder(async (file) => {
-    let now = 0;
-    let isBroken = false;
-    const gate: Gate = async ({ key }, next) => {
-      if (isBroken && key.startsWith('/registry/serviceaccounts/')) throw new StorageError('unavailable', 'full');
-      return next();
-    };
-    const objects = await openObjects(file, gate, () => now);
-    await make(objects, clusters, at('', '', 'a'));
-    await make(objects, namespaces, at('a', '', 'n'));
-    await make(objects, serviceAccounts, at('a', 'n', 'x'));
-    const { key, revision } = objects.reader.find(namespaces, at('a', '', 'n')) ?? { key: '', revision: 0 };
-    await objects.store.write({ key, value: Buffer.from('{'), expect: { modRevision: revision } });
-    await objects.reader.catchUp();
-    isBroken = true;
-    await expect(objects.propagation.removeUnreadable(namespaces, at('a', '', 'n'))).rejects.toThrow();
-    isBroken = false;
-    now += 60_000;
-    await objects.propagation.retry();
-    expect(await objects.keys()).toEqual(['/registry/clusters/a']);
-    await objects.close();
-  });
+  let now = 0;
+  let isBroken = false;
+  const gate: Gate = async ({ key }, next) => {
+    if (isBroken && key.startsWith('/registry/serviceaccounts/')) throw new StorageError('unavailable', 'full');
+    return next();
+  };
+  const objects = await openObjects(newDatabase(), gate, () => now);
+  await make(objects, clusters, at('', '', 'a'));
+  await make(objects, namespaces, at('a', '', 'n'));
+  await make(objects, serviceAccounts, at('a', 'n', 'x'));
+  const { key, revision } = objects.reader.find(namespaces, at('a', '', 'n')) ?? { key: '', revision: 0 };
+  await objects.store.write({ key, value: Buffer.from('{'), expect: { modRevision: revision } });
+  await objects.reader.catchUp();
+  isBroken = true;
+  await expect(objects.propagation.removeUnreadable(namespaces, at('a', '', 'n'))).rejects.toThrow();
+  isBroken = false;
+  now += 60_000;
+  await objects.propagation.retry();
+  expect(await objects.keys()).toEqual(['/registry/clusters/a']);
 });
 
 /** A promise, and the function that resolves it. */
@@ -244,87 +226,82 @@ function signal(): { readonly given: Promise<void>; give(): void } {
 }
 
 it('an object created while its namespace is deleted is swept, also when the namespace exists again', async () => {
-  await inFolder(async (file) => {
-    const objectKey = at('a', '', 'n');
-    const [arrived, mayWrite, written] = [signal(), signal(), signal()];
-    const objects = await openObjects(file, async ({ key, value }, next) => {
-      if (key === '/registry/serviceaccounts/a/n/late') {
-        // It was validated against a namespace that was not marked yet.
-        arrived.give();
-        await mayWrite.given;
-        const result = await next();
-        written.give();
-        return result;
-      }
-      if (key !== '/registry/namespaces/a/n' || value !== null) return next();
-      mayWrite.give();
-      await written.given;
+  const objectKey = at('a', '', 'n');
+  const [arrived, mayWrite, written] = [signal(), signal(), signal()];
+  const objects = await openObjects(newDatabase(), async ({ key, value }, next) => {
+    if (key === '/registry/serviceaccounts/a/n/late') {
+      // It was validated against a namespace that was not marked yet.
+      arrived.give();
+      await mayWrite.given;
       const result = await next();
-      // Created again before the sweep: objects of the old namespace are not in the new one.
-      await make(objects, namespaces, objectKey);
-      await make(objects, serviceAccounts, at('a', 'n', 'new'));
+      written.give();
       return result;
-    });
-    await make(objects, clusters, at('', '', 'a'));
+    }
+    if (key !== '/registry/namespaces/a/n' || value !== null) return next();
+    mayWrite.give();
+    await written.given;
+    const result = await next();
+    // Created again before the sweep: objects of the old namespace are not in the new one.
     await make(objects, namespaces, objectKey);
-    const late = make(objects, serviceAccounts, at('a', 'n', 'late'));
-    await arrived.given;
-    await objects.writer.remove(namespaces, objectKey, { dryRun: false });
-    await objects.propagation.finishDeletions(namespaces, objectKey);
-    expect((await late).metadata.uid).toBeDefined();
-    expect(await objects.keys()).toEqual([
-      '/registry/clusters/a',
-      '/registry/namespaces/a/n',
-      '/registry/serviceaccounts/a/n/new',
-    ]);
-    await objects.close();
+    await make(objects, serviceAccounts, at('a', 'n', 'new'));
+    return result;
   });
+  await make(objects, clusters, at('', '', 'a'));
+  await make(objects, namespaces, objectKey);
+  const late = make(objects, serviceAccounts, at('a', 'n', 'late'));
+  await arrived.given;
+  await objects.writer.remove(namespaces, objectKey, { dryRun: false });
+  await objects.propagation.finishDeletions(namespaces, objectKey);
+  expect((await late).metadata.uid).toBeDefined();
+  expect(await objects.keys()).toEqual([
+    '/registry/clusters/a',
+    '/registry/namespaces/a/n',
+    '/registry/serviceaccounts/a/n/new',
+  ]);
 });
 
 it('orphans are swept at the start, with finalizers and with a younger owner of the same name', async () => {
-  await inFolder(async (file) => {
-    const objects = await openObjects(file);
-    await make(objects, clusters, at('', '', 'a'));
-    for (const namespace of ['n', 'm']) {
-      await make(objects, namespaces, at('a', '', namespace));
-      await make(objects, serviceAccounts, at('a', namespace, 'x'));
-    }
-    await make(objects, serviceAccounts, at('a', 'n', 'held'), { finalizers: ['example.com/a'] });
-    await objects.close();
+  const file = newDatabase();
+  const objects = await openObjects(file);
+  await make(objects, clusters, at('', '', 'a'));
+  for (const namespace of ['n', 'm']) {
+    await make(objects, namespaces, at('a', '', namespace));
+    await make(objects, serviceAccounts, at('a', namespace, 'x'));
+  }
+  await make(objects, serviceAccounts, at('a', 'n', 'held'), { finalizers: ['example.com/a'] });
+  await objects.close();
 
-    // Deleted without their dependents, as when the process is killed before the sweep.
-    const bare = await openSqliteStore({ file });
-    const stored = await bare.get('/registry/namespaces/a/n');
-    const younger = await bare.get('/registry/namespaces/a/m');
-    for (const found of [stored, younger]) {
-      if (found === undefined) throw new Error('not there');
-      await bare.write({ key: found.key, value: null, expect: { modRevision: found.modRevision } });
-    }
-    await bare.write({ key: younger?.key ?? '', value: younger?.value ?? null, expect: { absent: true } });
-    await bare.close();
+  // Deleted without their dependents, as when the process is killed before the sweep.
+  const bare = await openSqliteStore({ file });
+  const stored = await bare.get('/registry/namespaces/a/n');
+  const younger = await bare.get('/registry/namespaces/a/m');
+  for (const found of [stored, younger]) {
+    if (found === undefined) throw new Error('not there');
+    await bare.write({ key: found.key, value: null, expect: { modRevision: found.modRevision } });
+  }
+  await bare.write({ key: younger?.key ?? '', value: younger?.value ?? null, expect: { absent: true } });
+  await bare.close();
 
-    const next = await openObjects(file);
-    await next.propagation.resume();
-    expect(await next.keys()).toEqual(['/registry/clusters/a', '/registry/namespaces/a/m']);
-    await next.close();
-  });
+  const next = await openObjects(file);
+  await next.propagation.resume();
+  expect(await next.keys()).toEqual(['/registry/clusters/a', '/registry/namespaces/a/m']);
+  await next.close();
 });
 
 it.each(['clusters/a', 'namespaces/a/n'])('children of a parent that cannot be decoded stay: %s', async (parent) => {
-  await inFolder(async (file) => {
-    const objects = await openObjects(file);
-    await createFleet(objects);
-    const before = await objects.keys();
-    await objects.close();
+  const file = newDatabase();
+  const objects = await openObjects(file);
+  await createFleet(objects);
+  const before = await objects.keys();
+  await objects.close();
 
-    const bare = await openSqliteStore({ file });
-    const { key = '', modRevision = 0 } = (await bare.get(`/registry/${parent}`)) ?? {};
-    await bare.write({ key, value: Buffer.from('{"metadata":'), expect: { modRevision } });
-    await bare.close();
+  const bare = await openSqliteStore({ file });
+  const { key = '', modRevision = 0 } = (await bare.get(`/registry/${parent}`)) ?? {};
+  await bare.write({ key, value: Buffer.from('{"metadata":'), expect: { modRevision } });
+  await bare.close();
 
-    const next = await openObjects(file);
-    await next.propagation.resume();
-    expect(await next.keys()).toEqual(before);
-    await next.close();
-  });
+  const next = await openObjects(file);
+  await next.propagation.resume();
+  expect(await next.keys()).toEqual(before);
+  await next.close();
 });

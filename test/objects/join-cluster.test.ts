@@ -15,7 +15,7 @@ import type { ObjectReader } from '../../src/objects/reader.ts';
 import { Secret } from '../../src/observability/secret.ts';
 import { StorageError } from '../../src/storage/contract.ts';
 import { apiRequest } from './api-request.ts';
-import { at, catalog, inFolder, make, type Objects, object, openObjects } from './object-store.ts';
+import { at, catalog, make, newDatabase, type Objects, object, openObjects } from './object-store.ts';
 
 /** Other writes between the steps of a registration with a bootstrap token, in a real database. */
 
@@ -43,66 +43,60 @@ interface World extends Objects {
   answer(caller: Caller, options?: JoinOptions): Promise<object>;
 }
 
-async function inWorld(test: (world: World) => Promise<void>): Promise<void> {
-  await inFolder(async (file) => {
-    let hook: { key: string; run: () => Promise<unknown> } | undefined;
-    const objects = await openObjects(file, async (write, next) => {
-      const { key, run } = hook ?? {};
-      if (write.key === key) {
-        hook = undefined;
-        await run?.();
-      }
-      return next();
-    });
-    const { reader, writer } = objects;
-    let secret = 0;
-    const textOf = (): string => bootstrapToken(TOKEN.name, Buffer.alloc(32, secret));
-    const find = () => reader.find(TOKENS, TOKEN)?.object();
-    const { authenticateToken } = createBootstrapTokenAuthenticator({ find, now: Date.now });
-    const parts = {
-      catalog,
-      reader,
-      views: createViews(catalog, new Fleet().policy, () => 0),
-      publicView: (whole: ApiObject) => whole,
-      productName: 'orchestrator',
-      checkJoin: () => undefined,
-      tellNames: () => undefined,
-      verifyConnector: () => Promise.reject(new Error('no connector registers here')),
-      requireRightClock: () => {},
-      now: Date.now,
-    };
-    /** Each request at another process. */
-    const handle = (request: ApiRequest) => createJoinHandler({ ...parts, writer: objects.otherWriter() })(request);
-    const create = async (createdBy: object = { username: 'jane' }): Promise<void> => {
-      secret += 1;
-      const spec = {
-        tokenDigest: bootstrapTokenDigest(textOf()),
-        namePattern: 'edge-*',
-        expirationTimestamp: new Date(Date.now() + 60_000).toISOString(),
-        createdBy,
-      };
-      await writer.create(TOKENS, TOKEN, { ...object({ name: TOKEN.name }), spec }, { dryRun: false });
-    };
-    try {
-      await create();
-      await test({
-        ...objects,
-        before: (key, run) => {
-          hook = { key, run };
-        },
-        replace: async (createdBy) => {
-          await objects.otherWriter().remove(TOKENS, TOKEN, { dryRun: false });
-          await create(createdBy);
-        },
-        status: () => bootstrapStatus(find() ?? object()),
-        authenticate: () => authenticateToken(new Secret(textOf())) as Caller,
-        join: async (caller, options) => (await handle(requestOf(caller, options)).catch((error) => error.status)).code,
-        answer: (caller, options) => handle(requestOf(caller, options)).catch((error) => error.status),
-      });
-    } finally {
-      await objects.close();
+async function openWorld(): Promise<World> {
+  let hook: { key: string; run: () => Promise<unknown> } | undefined;
+  const objects = await openObjects(newDatabase(), async (write, next) => {
+    const { key, run } = hook ?? {};
+    if (write.key === key) {
+      hook = undefined;
+      await run?.();
     }
+    return next();
   });
+  const { reader, writer } = objects;
+  let secret = 0;
+  const textOf = (): string => bootstrapToken(TOKEN.name, Buffer.alloc(32, secret));
+  const find = () => reader.find(TOKENS, TOKEN)?.object();
+  const { authenticateToken } = createBootstrapTokenAuthenticator({ find, now: Date.now });
+  const parts = {
+    catalog,
+    reader,
+    views: createViews(catalog, new Fleet().policy, () => 0),
+    publicView: (whole: ApiObject) => whole,
+    productName: 'orchestrator',
+    checkJoin: () => undefined,
+    tellNames: () => undefined,
+    verifyConnector: () => Promise.reject(new Error('no connector registers here')),
+    requireRightClock: () => {},
+    now: Date.now,
+  };
+  /** Each request at another process. */
+  const handle = (request: ApiRequest) => createJoinHandler({ ...parts, writer: objects.otherWriter() })(request);
+  const create = async (createdBy: object = { username: 'jane' }): Promise<void> => {
+    secret += 1;
+    const spec = {
+      tokenDigest: bootstrapTokenDigest(textOf()),
+      namePattern: 'edge-*',
+      expirationTimestamp: new Date(Date.now() + 60_000).toISOString(),
+      createdBy,
+    };
+    await writer.create(TOKENS, TOKEN, { ...object({ name: TOKEN.name }), spec }, { dryRun: false });
+  };
+  await create();
+  return {
+    ...objects,
+    before: (key, run) => {
+      hook = { key, run };
+    },
+    replace: async (createdBy) => {
+      await objects.otherWriter().remove(TOKENS, TOKEN, { dryRun: false });
+      await create(createdBy);
+    },
+    status: () => bootstrapStatus(find() ?? object()),
+    authenticate: () => authenticateToken(new Secret(textOf())) as Caller,
+    join: async (caller, options) => (await handle(requestOf(caller, options)).catch((error) => error.status)).code,
+    answer: (caller, options) => handle(requestOf(caller, options)).catch((error) => error.status),
+  };
 }
 
 function requestOf(caller: Caller, { name = CLUSTER.name, dryRun = false }: JoinOptions = {}): ApiRequest {
@@ -125,76 +119,70 @@ function withoutStamp({ value, schema: _, ...rest }: { value?: unknown; schema?:
 }
 
 it('A49: a dry run does not tell whether the name is taken, and spends nothing', async () => {
-  await inWorld(async (world) => {
-    const { answer, authenticate, join, status } = world;
-    const free = await answer(authenticate(), { dryRun: true });
-    expect([free, status()]).toEqual([expect.objectContaining({ code: 201 }), {}]);
-    await make(world, catalog.clusters, CLUSTER);
-    const taken = await answer(authenticate(), { dryRun: true });
-    expect(withoutStamp(taken)).toEqual(withoutStamp(free));
-    expect(withoutStamp(free).value).toMatchObject({ metadata: { uid: 'UID', creationTimestamp: 'TIME' } });
-    expect(status()).toEqual({});
-    expect(await join(authenticate(), { name: 'edge-2' })).toBe(201);
-  });
+  const world = await openWorld();
+  const { answer, authenticate, join, status } = world;
+  const free = await answer(authenticate(), { dryRun: true });
+  expect([free, status()]).toEqual([expect.objectContaining({ code: 201 }), {}]);
+  await make(world, catalog.clusters, CLUSTER);
+  const taken = await answer(authenticate(), { dryRun: true });
+  expect(withoutStamp(taken)).toEqual(withoutStamp(free));
+  expect(withoutStamp(free).value).toMatchObject({ metadata: { uid: 'UID', creationTimestamp: 'TIME' } });
+  expect(status()).toEqual({});
+  expect(await join(authenticate(), { name: 'edge-2' })).toBe(201);
 });
 
 it('A49: a token learns that a name is taken by using itself for that name', async () => {
-  await inWorld(async (world) => {
-    const { authenticate, join, status, writer } = world;
-    await make(world, catalog.clusters, CLUSTER);
-    expect([await join(authenticate()), await join(authenticate())]).toEqual([409, 409]);
-    expect(status()).toMatchObject({ cluster: CLUSTER.name });
-    expect(await join(authenticate(), { name: 'edge-2' })).toBe(409);
-    await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
-    expect([await join(authenticate()), await join(authenticate())]).toEqual([201, 200]);
-  });
+  const world = await openWorld();
+  const { authenticate, join, status, writer } = world;
+  await make(world, catalog.clusters, CLUSTER);
+  expect([await join(authenticate()), await join(authenticate())]).toEqual([409, 409]);
+  expect(status()).toMatchObject({ cluster: CLUSTER.name });
+  expect(await join(authenticate(), { name: 'edge-2' })).toBe(409);
+  await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
+  expect([await join(authenticate()), await join(authenticate())]).toEqual([201, 200]);
 });
 
 it('A49: a token that is replaced by another of its name does not use the other one', async () => {
-  await inWorld(async ({ authenticate, join, keys, replace, status }) => {
-    const old = authenticate();
-    await replace();
-    expect([await join(old), status()]).toEqual([409, {}]);
-    expect(await keys()).not.toContain(CLUSTER_KEY);
-    expect(await join(authenticate())).toBe(201);
-  });
+  const { authenticate, join, keys, replace, status } = await openWorld();
+  const old = authenticate();
+  await replace();
+  expect([await join(old), status()]).toEqual([409, {}]);
+  expect(await keys()).not.toContain(CLUSTER_KEY);
+  expect(await join(authenticate())).toBe(201);
 });
 
 it.each([
   ['is used', TOKEN_KEY, 409],
   ['creates the cluster', CLUSTER_KEY, 409],
 ])('a token that is replaced when it %s spends nothing of the other one', async (_, key, code) => {
-  await inWorld(async ({ authenticate, before, join, replace, status }) => {
-    before(key, () => replace());
-    expect([await join(authenticate()), status()]).toEqual([code, {}]);
-  });
+  const { authenticate, before, join, replace, status } = await openWorld();
+  before(key, () => replace());
+  expect([await join(authenticate()), status()]).toEqual([code, {}]);
 });
 
 it('a token that is replaced when its cluster exists does not mark the other one as done', async () => {
-  await inWorld(async ({ authenticate, before, join, replace, status }) => {
-    before(CLUSTER_KEY, async () => before(TOKEN_KEY, () => replace()));
-    expect([await join(authenticate()), status()]).toEqual([201, {}]);
-  });
+  const { authenticate, before, join, replace, status } = await openWorld();
+  before(CLUSTER_KEY, async () => before(TOKEN_KEY, () => replace()));
+  expect([await join(authenticate()), status()]).toEqual([201, {}]);
 });
 
 it('A49: a crash before the token is marked as done: repeating the request marks it, a dry run does not', async () => {
-  await inWorld(async ({ authenticate, before, join, keys, status, writer }) => {
-    const crash = async () => {
-      throw new StorageError('unavailable', 'the disk is full');
-    };
-    before(CLUSTER_KEY, async () => before(TOKEN_KEY, crash));
-    expect([await join(authenticate()), await keys()]).toEqual([503, expect.arrayContaining([CLUSTER_KEY])]);
-    expect([await join(authenticate(), { dryRun: true }), status()]).toEqual([
-      200,
-      expect.not.objectContaining({ registeredTimestamp: expect.anything() }),
-    ]);
-    expect([await join(authenticate()), status()]).toEqual([
-      200,
-      expect.objectContaining({ registeredTimestamp: expect.any(String) }),
-    ]);
-    await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
-    expect(await join(authenticate())).toBe(409);
-  });
+  const { authenticate, before, join, keys, status, writer } = await openWorld();
+  const crash = async () => {
+    throw new StorageError('unavailable', 'the disk is full');
+  };
+  before(CLUSTER_KEY, async () => before(TOKEN_KEY, crash));
+  expect([await join(authenticate()), await keys()]).toEqual([503, expect.arrayContaining([CLUSTER_KEY])]);
+  expect([await join(authenticate(), { dryRun: true }), status()]).toEqual([
+    200,
+    expect.not.objectContaining({ registeredTimestamp: expect.anything() }),
+  ]);
+  expect([await join(authenticate()), status()]).toEqual([
+    200,
+    expect.objectContaining({ registeredTimestamp: expect.any(String) }),
+  ]);
+  await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
+  expect(await join(authenticate())).toBe(409);
 });
 
 /** No quota is asked for. */
@@ -222,32 +210,30 @@ it('B13: no token is created while the clock is wrong: its expiry would be too l
 });
 
 it('of two requests at the same time, the second does not register the cluster again after its deletion', async () => {
-  await inWorld(async ({ authenticate, before, join, keys, writer }) => {
-    const caller = authenticate();
-    before(TOKEN_KEY, async () => {
-      expect(await join(caller)).toBe(201);
-      await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
-    });
-    expect(await join(caller)).toBe(409);
-    expect(await keys()).not.toContain(CLUSTER_KEY);
+  const { authenticate, before, join, keys, writer } = await openWorld();
+  const caller = authenticate();
+  before(TOKEN_KEY, async () => {
+    expect(await join(caller)).toBe(201);
+    await writer.remove(catalog.clusters, CLUSTER, { dryRun: false, onlyIfEmpty: true });
   });
+  expect(await join(caller)).toBe(409);
+  expect(await keys()).not.toContain(CLUSTER_KEY);
 });
 
 it('a token of a service account ends with the account, also if there is another of its name', async () => {
-  await inWorld(async (world) => {
-    const { authenticate, join, replace, writer } = world;
-    const account = at('home', 'ci', 'registrar');
-    await make(world, catalog.clusters, at('', '', 'home'));
-    await make(world, catalog.namespaces, at('home', '', 'ci'));
-    const { uid } = (await make(world, catalog.serviceAccounts, account)).metadata;
-    await replace({ username: 'system:cluster:home:serviceaccount:ci:registrar', uid });
-    const caller = authenticate();
-    await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
-    expect(await join(caller)).toBe(403);
-    await writer.create(catalog.serviceAccounts, account, object({ name: account.name }), { dryRun: false });
-    expect(await join(caller)).toBe(403);
-    await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
-    await writer.create(catalog.serviceAccounts, account, object({ name: account.name }), { dryRun: false, uid });
-    expect(await join(caller)).toBe(201);
-  });
+  const world = await openWorld();
+  const { authenticate, join, replace, writer } = world;
+  const account = at('home', 'ci', 'registrar');
+  await make(world, catalog.clusters, at('', '', 'home'));
+  await make(world, catalog.namespaces, at('home', '', 'ci'));
+  const { uid } = (await make(world, catalog.serviceAccounts, account)).metadata;
+  await replace({ username: 'system:cluster:home:serviceaccount:ci:registrar', uid });
+  const caller = authenticate();
+  await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
+  expect(await join(caller)).toBe(403);
+  await writer.create(catalog.serviceAccounts, account, object({ name: account.name }), { dryRun: false });
+  expect(await join(caller)).toBe(403);
+  await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
+  await writer.create(catalog.serviceAccounts, account, object({ name: account.name }), { dryRun: false, uid });
+  expect(await join(caller)).toBe(201);
 });

@@ -7,7 +7,7 @@ import type { NotifyConfiguration } from '../../src/notify/configuration.ts';
 import { startNotifier } from '../../src/notify/notifier.ts';
 import { parseLabelSelector } from '../../src/objects/selectors/label-selector.ts';
 import { toStoredBytes } from '../../src/objects/stored-object.ts';
-import { at, catalog, inFolder, type Objects, object, openObjects } from './object-store.ts';
+import { at, catalog, newDatabase, type Objects, object, openObjects } from './object-store.ts';
 
 /** What is told, over a real store, with the clock and the receivers of the test. */
 
@@ -42,70 +42,67 @@ interface Replica {
   deliveries(): Record<string, { sent: number; failed: number; waiting: number; failingSince: number | undefined }>;
 }
 
-const inWorld = (test: (world: World) => Promise<void>, configuration = ONE): Promise<void> =>
-  inFolder(async (file) => {
-    const clock = { now: START };
-    const objects = await openObjects(file, undefined, () => clock.now);
-    const { reader, writer, store } = objects;
-    const failing = new Set<string>();
-    const [told, sent, logged]: [string[], Notification[], object[]] = [[], [], []];
-    const keyEnds: [string, number][] = [];
-    const replica = (): Replica => {
-      let act = (): void => {};
-      const state = { leads: true };
-      const notifier = startNotifier({
-        catalog,
-        reader,
-        store,
-        configuration: () => configuration,
-        leadership: { leads: () => state.leads },
-        send: async (receiver, message) => {
-          if (failing.has(receiver.name)) throw new Error('answered with 503');
-          sent.push(message);
-          for (const { text } of message.items) told.push(`${receiver.name} ${message.type}: ${text}`);
-        },
-        keyEnds: () => keyEnds,
-        every: (_, task) => {
-          act = task;
-          return () => {};
-        },
-        baseUrl: 'https://c.example',
-        productName: 'orchestrator',
-        now: () => clock.now,
-        work: lonelyWork(),
-        logger: { warn: (fields) => logged.push(fields) },
-      });
-      return Object.assign(state, {
-        deliveries: notifier.deliveries as Replica['deliveries'],
-        tick: async (ms = 5_000) => {
-          clock.now += ms;
-          await reader.catchUp();
-          act();
-          await notifier.stop();
-          await new Promise(setImmediate);
-        },
-      });
-    };
-    const world: World = {
-      ...objects,
-      ...{ clock, keyEnds, failing, told, sent, logged, replica },
-      put: (kind, name, { labels = {}, spec = {}, status = {} }) => {
-        const derive = (prepared: ReturnType<typeof object>) => ({
-          ...prepared,
-          metadata: { ...prepared.metadata, labels },
-          status,
-        });
-        return writer.create(catalog[kind], at('', '', name), { ...object({ name }), spec }, { dryRun: false, derive });
+async function openWorld(configuration = ONE): Promise<World> {
+  const clock = { now: START };
+  const objects = await openObjects(newDatabase(), undefined, () => clock.now);
+  const { reader, writer, store } = objects;
+  const failing = new Set<string>();
+  const [told, sent, logged]: [string[], Notification[], object[]] = [[], [], []];
+  const keyEnds: [string, number][] = [];
+  const replica = (): Replica => {
+    let act = (): void => {};
+    const state = { leads: true };
+    const notifier = startNotifier({
+      catalog,
+      reader,
+      store,
+      configuration: () => configuration,
+      leadership: { leads: () => state.leads },
+      send: async (receiver, message) => {
+        if (failing.has(receiver.name)) throw new Error('answered with 503');
+        sent.push(message);
+        for (const { text } of message.items) told.push(`${receiver.name} ${message.type}: ${text}`);
       },
-      setStatus: (kind, name, status) =>
-        writer.update(catalog[kind], at('', '', name), (current) => ({ ...current, status }), {
-          dryRun: false,
-          part: 'status',
-        }),
-    };
-    await test(world);
-    await objects.close();
-  });
+      keyEnds: () => keyEnds,
+      every: (_, task) => {
+        act = task;
+        return () => {};
+      },
+      baseUrl: 'https://c.example',
+      productName: 'orchestrator',
+      now: () => clock.now,
+      work: lonelyWork(),
+      logger: { warn: (fields) => logged.push(fields) },
+    });
+    return Object.assign(state, {
+      deliveries: notifier.deliveries as Replica['deliveries'],
+      tick: async (ms = 5_000) => {
+        clock.now += ms;
+        await reader.catchUp();
+        act();
+        await notifier.stop();
+        await new Promise(setImmediate);
+      },
+    });
+  };
+  return {
+    ...objects,
+    ...{ clock, keyEnds, failing, told, sent, logged, replica },
+    put: (kind, name, { labels = {}, spec = {}, status = {} }) => {
+      const derive = (prepared: ReturnType<typeof object>) => ({
+        ...prepared,
+        metadata: { ...prepared.metadata, labels },
+        status,
+      });
+      return writer.create(catalog[kind], at('', '', name), { ...object({ name }), spec }, { dryRun: false, derive });
+    },
+    setStatus: (kind, name, status) =>
+      writer.update(catalog[kind], at('', '', name), (current) => ({ ...current, status }), {
+        dryRun: false,
+        part: 'status',
+      }),
+  };
+}
 
 const ready = (status: string, reason = 'ProbeTimedOut') => ({ conditions: [{ type: 'Ready', status, reason }] });
 const REQUEST = {
@@ -117,157 +114,157 @@ const REQUEST = {
 };
 
 describe('approvers are told', () => {
-  it('of a request that waits, with its page, and of the decision; once, also after another replica leads', () =>
-    inWorld(async ({ put, setStatus, replica, told, sent }) => {
-      const first = replica();
-      await first.tick();
-      await put('accessRequests', 'jane-1', { spec: REQUEST, status: { phase: 'Pending' } });
-      await first.tick();
-      expect(told).toEqual([
-        'ops request.waiting: jane: see the cluster, passes of ci/builder in a, asked for. Reason: INC-1: it hangs',
-      ]);
-      expect(sent[0]?.items[0]).toMatchObject({ cluster: 'a', url: 'https://c.example/console/#/requests/jane-1' });
-      expect(sent[0]?.id).toMatch(/^msg_[0-9a-f-]{36}$/);
-      await first.tick();
-      first.leads = false;
-      const next = replica();
-      await next.tick();
-      expect(told).toHaveLength(1);
-      await setStatus('accessRequests', 'jane-1', { phase: 'Approved', decidedBy: { username: 'lee' }, next: 'x y' });
-      await first.tick();
-      expect(told).toHaveLength(1);
-      await next.tick();
-      await setStatus('accessRequests', 'jane-1', { phase: 'Expired' });
-      await next.tick();
-      expect(told.slice(1)).toEqual([
-        'ops request.decided: jane: see the cluster, passes of ci/builder in a, approved by lee (next: x y). Reason: INC-1: it hangs',
-      ]);
-      await put('accessRequests', 'jane-2', { spec: REQUEST, status: { phase: 'Pending' } });
-      await next.tick();
-      const conditions = [{ type: 'Denied', status: 'True', message: 'use staging' }];
-      await setStatus('accessRequests', 'jane-2', { phase: 'Denied', decidedBy: { username: 'lee' }, conditions });
-      await next.tick();
-      expect(told.at(-1)).toMatch(/, denied by lee \(use staging\)\. Reason: INC-1: it hangs$/);
-    }));
+  it('of a request that waits, with its page, and of the decision; once, also after another replica leads', async () => {
+    const { put, setStatus, replica, told, sent } = await openWorld();
+    const first = replica();
+    await first.tick();
+    await put('accessRequests', 'jane-1', { spec: REQUEST, status: { phase: 'Pending' } });
+    await first.tick();
+    expect(told).toEqual([
+      'ops request.waiting: jane: see the cluster, passes of ci/builder in a, asked for. Reason: INC-1: it hangs',
+    ]);
+    expect(sent[0]?.items[0]).toMatchObject({ cluster: 'a', url: 'https://c.example/console/#/requests/jane-1' });
+    expect(sent[0]?.id).toMatch(/^msg_[0-9a-f-]{36}$/);
+    await first.tick();
+    first.leads = false;
+    const next = replica();
+    await next.tick();
+    expect(told).toHaveLength(1);
+    await setStatus('accessRequests', 'jane-1', { phase: 'Approved', decidedBy: { username: 'lee' }, next: 'x y' });
+    await first.tick();
+    expect(told).toHaveLength(1);
+    await next.tick();
+    await setStatus('accessRequests', 'jane-1', { phase: 'Expired' });
+    await next.tick();
+    expect(told.slice(1)).toEqual([
+      'ops request.decided: jane: see the cluster, passes of ci/builder in a, approved by lee (next: x y). Reason: INC-1: it hangs',
+    ]);
+    await put('accessRequests', 'jane-2', { spec: REQUEST, status: { phase: 'Pending' } });
+    await next.tick();
+    const conditions = [{ type: 'Denied', status: 'True', message: 'use staging' }];
+    await setStatus('accessRequests', 'jane-2', { phase: 'Denied', decidedBy: { username: 'lee' }, conditions });
+    await next.tick();
+    expect(told.at(-1)).toMatch(/, denied by lee \(use staging\)\. Reason: INC-1: it hangs$/);
+  });
 
-  it('of a pass that needs another person, and of no other', () =>
-    inWorld(async ({ put, replica, told, sent }) => {
-      const { tick } = replica();
-      const spec = { ...REQUEST, reason: undefined, purpose: 'to look at logs' };
-      const name = (letter: string) => `pass_${letter.repeat(32)}`;
-      for (const [letter, approval] of [
-        ['a', 'review'],
-        ['b', 'confirm'],
-      ] as const) {
-        const labels = { [PASS_APPROVAL_LABEL]: approval };
-        await put('passes', name(letter), { labels, spec, status: { phase: 'Pending' } });
-      }
-      await tick();
-      expect(told).toEqual(['ops pass.waiting: jane: a pass of ci/builder in a, asked for. Reason: to look at logs']);
-      expect(sent[0]?.items[0]?.url).toBe(`https://c.example/console/#/passes/${name('a')}`);
-    }));
+  it('of a pass that needs another person, and of no other', async () => {
+    const { put, replica, told, sent } = await openWorld();
+    const { tick } = replica();
+    const spec = { ...REQUEST, reason: undefined, purpose: 'to look at logs' };
+    const name = (letter: string) => `pass_${letter.repeat(32)}`;
+    for (const [letter, approval] of [
+      ['a', 'review'],
+      ['b', 'confirm'],
+    ] as const) {
+      const labels = { [PASS_APPROVAL_LABEL]: approval };
+      await put('passes', name(letter), { labels, spec, status: { phase: 'Pending' } });
+    }
+    await tick();
+    expect(told).toEqual(['ops pass.waiting: jane: a pass of ci/builder in a, asked for. Reason: to look at logs']);
+    expect(sent[0]?.items[0]?.url).toBe(`https://c.example/console/#/passes/${name('a')}`);
+  });
 
-  it('nothing of what was decided before the first start, and all of what waits, in one message', () =>
-    inWorld(async ({ put, replica, sent, told }) => {
-      for (let index = 0; index < 23; index++) {
-        await put('accessRequests', `j-${index}`, { spec: REQUEST, status: { phase: 'Pending' } });
-      }
-      await put('accessRequests', 'old', { spec: REQUEST, status: { phase: 'Denied' } });
-      await replica().tick();
-      expect(sent.map(({ type, items, more }) => [type, items.length, more])).toEqual([['request.waiting', 20, 3]]);
-      expect(told.every((line) => line.startsWith('ops request.waiting'))).toBe(true);
-    }));
+  it('nothing of what was decided before the first start, and all of what waits, in one message', async () => {
+    const { put, replica, sent, told } = await openWorld();
+    for (let index = 0; index < 23; index++) {
+      await put('accessRequests', `j-${index}`, { spec: REQUEST, status: { phase: 'Pending' } });
+    }
+    await put('accessRequests', 'old', { spec: REQUEST, status: { phase: 'Denied' } });
+    await replica().tick();
+    expect(sent.map(({ type, items, more }) => [type, items.length, more])).toEqual([['request.waiting', 20, 3]]);
+    expect(told.every((line) => line.startsWith('ops request.waiting'))).toBe(true);
+  });
 
-  it('no token, and no character that hides or reverses text', () =>
-    inWorld(async ({ put, replica, sent }) => {
-      const token = `eyJ${'aB1'.repeat(20)}`;
-      const requestedBy = { username: 'e\u202eve\nBcc: x@example.com' };
-      const spec = { ...REQUEST, reason: `use ${token}`, requestedBy };
-      await put('accessRequests', 'e-1', { spec, status: { phase: 'Pending' } });
-      await replica().tick();
-      const text = sent[0]?.items[0]?.text;
-      expect(text).toBe(
-        'e[U+202E]ve Bcc: x@example.com: see the cluster, passes of ci/builder in a, asked for. Reason: use <redacted>',
-      );
-    }));
+  it('no token, and no character that hides or reverses text', async () => {
+    const { put, replica, sent } = await openWorld();
+    const token = `eyJ${'aB1'.repeat(20)}`;
+    const requestedBy = { username: 'e\u202eve\nBcc: x@example.com' };
+    const spec = { ...REQUEST, reason: `use ${token}`, requestedBy };
+    await put('accessRequests', 'e-1', { spec, status: { phase: 'Pending' } });
+    await replica().tick();
+    const text = sent[0]?.items[0]?.text;
+    expect(text).toBe(
+      'e[U+202E]ve Bcc: x@example.com: see the cluster, passes of ci/builder in a, asked for. Reason: use <redacted>',
+    );
+  });
 });
 
 describe('operators are told', () => {
-  it('of clusters that fail together in one message, and when they are back', () =>
-    inWorld(async ({ put, setStatus, replica, sent, told }) => {
-      const { tick } = replica();
-      for (const name of ['a', 'b', 'c']) await put('clusters', name, { status: ready('True') });
-      await tick();
-      await setStatus('clusters', 'a', ready('False'));
-      await tick();
-      await setStatus('clusters', 'b', ready('False', 'ProbeTLSFailed'));
-      await setStatus('clusters', 'c', ready('False'));
-      await tick();
-      expect(told).toEqual([]);
-      // It is back before that was told.
-      await setStatus('clusters', 'c', ready('True'));
-      await tick(45_000);
-      expect(told).toEqual(['ops cluster.not-ready: a: ProbeTimedOut', 'ops cluster.not-ready: b: ProbeTLSFailed']);
-      expect(sent).toHaveLength(1);
-      expect(sent[0]?.items[0]?.url).toBe('https://c.example/console/#/clusters/a');
-      await setStatus('clusters', 'a', ready('Unknown'));
-      await tick();
-      await setStatus('clusters', 'a', ready('False'));
-      await setStatus('clusters', 'b', ready('True'));
-      await tick(60_000);
-      await tick(60_000);
-      expect(told.slice(2)).toEqual(['ops cluster.ready: b: ready']);
-      // It fails again.
-      await setStatus('clusters', 'b', ready('False'));
-      await tick();
-      await tick(45_000);
-      expect(told.slice(3)).toEqual(['ops cluster.not-ready: b: ProbeTimedOut']);
-    }));
+  it('of clusters that fail together in one message, and when they are back', async () => {
+    const { put, setStatus, replica, sent, told } = await openWorld();
+    const { tick } = replica();
+    for (const name of ['a', 'b', 'c']) await put('clusters', name, { status: ready('True') });
+    await tick();
+    await setStatus('clusters', 'a', ready('False'));
+    await tick();
+    await setStatus('clusters', 'b', ready('False', 'ProbeTLSFailed'));
+    await setStatus('clusters', 'c', ready('False'));
+    await tick();
+    expect(told).toEqual([]);
+    // It is back before that was told.
+    await setStatus('clusters', 'c', ready('True'));
+    await tick(45_000);
+    expect(told).toEqual(['ops cluster.not-ready: a: ProbeTimedOut', 'ops cluster.not-ready: b: ProbeTLSFailed']);
+    expect(sent).toHaveLength(1);
+    expect(sent[0]?.items[0]?.url).toBe('https://c.example/console/#/clusters/a');
+    await setStatus('clusters', 'a', ready('Unknown'));
+    await tick();
+    await setStatus('clusters', 'a', ready('False'));
+    await setStatus('clusters', 'b', ready('True'));
+    await tick(60_000);
+    await tick(60_000);
+    expect(told.slice(2)).toEqual(['ops cluster.ready: b: ready']);
+    // It fails again.
+    await setStatus('clusters', 'b', ready('False'));
+    await tick();
+    await tick(45_000);
+    expect(told.slice(3)).toEqual(['ops cluster.not-ready: b: ProbeTimedOut']);
+  });
 
-  it('a month before a CA, a certificate or a key ends, and again a week before', () =>
-    inWorld(async ({ put, replica, keyEnds, told, clock }) => {
-      const { tick } = replica();
-      const caOf = (days: number) => {
-        const { cert } = createAuthority('ca', { notAfter: START + days * 24 * HOUR });
-        return { orchestratorApiEndpoints: { caBundle: Buffer.from(cert).toString('base64') } };
-      };
-      await put('clusters', 'a', { spec: caOf(29) });
-      await put('clusters', 'b', { spec: caOf(100) });
-      await put('clusters', 'c', {});
-      keyEnds.push(['the signing key k1', START + 100 * 24 * HOUR], ['the certificate', START + 6 * 24 * HOUR]);
-      await tick();
-      await tick(HOUR);
-      const first = [
-        'ops key.ending: the certificate ends at 2026-11-22T12:00:00Z',
-        'ops key.ending: a: its CA ends at 2026-12-15T12:00:00Z',
-      ];
-      expect(told).toEqual(first);
-      clock.now = START + 23 * 24 * HOUR;
-      await tick();
-      expect(told.slice(2)).toEqual(first.slice(1));
-    }));
+  it('a month before a CA, a certificate or a key ends, and again a week before', async () => {
+    const { put, replica, keyEnds, told, clock } = await openWorld();
+    const { tick } = replica();
+    const caOf = (days: number) => {
+      const { cert } = createAuthority('ca', { notAfter: START + days * 24 * HOUR });
+      return { orchestratorApiEndpoints: { caBundle: Buffer.from(cert).toString('base64') } };
+    };
+    await put('clusters', 'a', { spec: caOf(29) });
+    await put('clusters', 'b', { spec: caOf(100) });
+    await put('clusters', 'c', {});
+    keyEnds.push(['the signing key k1', START + 100 * 24 * HOUR], ['the certificate', START + 6 * 24 * HOUR]);
+    await tick();
+    await tick(HOUR);
+    const first = [
+      'ops key.ending: the certificate ends at 2026-11-22T12:00:00Z',
+      'ops key.ending: a: its CA ends at 2026-12-15T12:00:00Z',
+    ];
+    expect(told).toEqual(first);
+    clock.now = START + 23 * 24 * HOUR;
+    await tick();
+    expect(told.slice(2)).toEqual(first.slice(1));
+  });
 
-  it('of an address or a CA that waits for confirmation, and of another one', () =>
-    inWorld(async ({ put, reader, store, replica, told }) => {
-      const { tick } = replica();
-      const endpoints = (host: string) => ({ serverEndpoints: [{ serverAddress: `https://${host}:6443` }] });
-      await put('clusters', 'a', { spec: { orchestratorApiEndpoints: endpoints('10.0.0.1') } });
+  it('of an address or a CA that waits for confirmation, and of another one', async () => {
+    const { put, reader, store, replica, told } = await openWorld();
+    const { tick } = replica();
+    const endpoints = (host: string) => ({ serverEndpoints: [{ serverAddress: `https://${host}:6443` }] });
+    await put('clusters', 'a', { spec: { orchestratorApiEndpoints: endpoints('10.0.0.1') } });
+    await tick();
+    /** As a write with --confirm-endpoints leaves it. */
+    const change = async (host: string) => {
+      const entry = reader.find(catalog.clusters, at('', '', 'a'));
+      const spec = { orchestratorApiEndpoints: endpoints(host), confirmedEndpoints: endpoints('10.0.0.1') };
+      const value = toStoredBytes(catalog.clusters, { ...object({ ...entry?.object().metadata }), spec });
+      await store.write({ key: entry?.key ?? '', value, expect: { modRevision: entry?.revision ?? 0 } });
+    };
+    for (const host of ['10.0.0.2', '10.0.0.3']) {
+      await change(host);
       await tick();
-      /** As a write with --confirm-endpoints leaves it. */
-      const change = async (host: string) => {
-        const entry = reader.find(catalog.clusters, at('', '', 'a'));
-        const spec = { orchestratorApiEndpoints: endpoints(host), confirmedEndpoints: endpoints('10.0.0.1') };
-        const value = toStoredBytes(catalog.clusters, { ...object({ ...entry?.object().metadata }), spec });
-        await store.write({ key: entry?.key ?? '', value, expect: { modRevision: entry?.revision ?? 0 } });
-      };
-      for (const host of ['10.0.0.2', '10.0.0.3']) {
-        await change(host);
-        await tick();
-        await tick();
-      }
-      const line = 'ops endpoints.waiting: a: check the change, then run: clusterpass confirm a';
-      expect(told).toEqual([line, line]);
-    }));
+      await tick();
+    }
+    const line = 'ops endpoints.waiting: a: check the change, then run: clusterpass confirm a';
+    expect(told).toEqual([line, line]);
+  });
 });
 
 describe('a route', () => {
@@ -279,19 +276,18 @@ describe('a route', () => {
       { events: ['request.waiting'], clusters: undefined, receivers: ['all'] },
     ],
   });
-  it.each(['env!=dev', 'kubernetes.io/metadata.name=a'])('by %s has the clusters of the selector', (selector) =>
-    inWorld(async ({ put, replica, keyEnds, told }) => {
-      await put('clusters', 'a', { labels: { env: 'prod' } });
-      await put('clusters', 'b', { labels: { env: 'dev' } });
-      for (const cluster of ['a', 'b', 'unknown']) {
-        await put('accessRequests', cluster, { spec: { ...REQUEST, cluster }, status: { phase: 'Pending' } });
-      }
-      keyEnds.push(['the certificate', START]);
-      await replica().tick();
-      const found = told.map((line) => line.replace(/^(\w+) .* in (\w+), .*/, '$1 $2'));
-      expect(found).toEqual(['prod a', 'all a', 'all b', 'all unknown']);
-    }, routes(selector)),
-  );
+  it.each(['env!=dev', 'kubernetes.io/metadata.name=a'])('by %s has the clusters of the selector', async (selector) => {
+    const { put, replica, keyEnds, told } = await openWorld(routes(selector));
+    await put('clusters', 'a', { labels: { env: 'prod' } });
+    await put('clusters', 'b', { labels: { env: 'dev' } });
+    for (const cluster of ['a', 'b', 'unknown']) {
+      await put('accessRequests', cluster, { spec: { ...REQUEST, cluster }, status: { phase: 'Pending' } });
+    }
+    keyEnds.push(['the certificate', START]);
+    await replica().tick();
+    const found = told.map((line) => line.replace(/^(\w+) .* in (\w+), .*/, '$1 $2'));
+    expect(found).toEqual(['prod a', 'all a', 'all b', 'all unknown']);
+  });
 });
 
 describe('a receiver that fails', () => {
@@ -299,65 +295,65 @@ describe('a receiver that fails', () => {
     receivers: [{ name: 'ops' }, { name: 'leads' }],
     routes: [{ events: ALL, clusters: undefined, receivers: ['ops', 'leads'] }],
   };
-  it('does not keep the others waiting, and gets the message later, from the next leader as well', () =>
-    inWorld(async ({ put, replica, failing, told, sent, logged }) => {
-      const first = replica();
-      await first.tick();
-      failing.add('ops');
-      await put('accessRequests', 'j', { spec: REQUEST, status: { phase: 'Pending' } });
-      await first.tick();
-      await first.tick(1);
-      expect(told.map((line) => line.split(' ')[0])).toEqual(['leads']);
-      expect(logged).toEqual([{ receiver: 'ops', problem: 'answered with 503' }]);
-      expect(first.deliveries()).toMatchObject({ ops: { sent: 0, failed: 0, waiting: 1 }, leads: { sent: 1 } });
-      first.leads = false;
-      failing.clear();
-      const next = replica();
-      await next.tick();
-      await next.tick();
-      expect(told.map((line) => line.split(' ')[0])).toEqual(['leads', 'ops']);
-      expect(new Set(sent.map(({ id }) => id)).size).toBe(2);
-      expect(next.deliveries()).toMatchObject({ ops: { sent: 1, waiting: 0, failingSince: undefined } });
-    }, two));
+  it('does not keep the others waiting, and gets the message later, from the next leader as well', async () => {
+    const { put, replica, failing, told, sent, logged } = await openWorld(two);
+    const first = replica();
+    await first.tick();
+    failing.add('ops');
+    await put('accessRequests', 'j', { spec: REQUEST, status: { phase: 'Pending' } });
+    await first.tick();
+    await first.tick(1);
+    expect(told.map((line) => line.split(' ')[0])).toEqual(['leads']);
+    expect(logged).toEqual([{ receiver: 'ops', problem: 'answered with 503' }]);
+    expect(first.deliveries()).toMatchObject({ ops: { sent: 0, failed: 0, waiting: 1 }, leads: { sent: 1 } });
+    first.leads = false;
+    failing.clear();
+    const next = replica();
+    await next.tick();
+    await next.tick();
+    expect(told.map((line) => line.split(' ')[0])).toEqual(['leads', 'ops']);
+    expect(new Set(sent.map(({ id }) => id)).size).toBe(2);
+    expect(next.deliveries()).toMatchObject({ ops: { sent: 1, waiting: 0, failingSince: undefined } });
+  });
 
-  it('is tried again ever more rarely, for a day', () =>
-    inWorld(async ({ put, replica, failing, told, clock, store }) => {
-      const { tick, deliveries } = replica();
-      await tick();
-      failing.add('ops');
-      await put('accessRequests', 'j', { spec: REQUEST, status: { phase: 'Pending' } });
-      await tick();
-      expect(deliveries().ops).toMatchObject({ failingSince: START + 10_000, waiting: 1 });
-      // The longest pause is ten minutes.
-      for (let minutes = 0; minutes < 60; minutes += 10) await tick(600_000);
-      failing.clear();
-      clock.now = START + 10_000;
-      await tick(0);
-      expect(told).toEqual([]);
-      failing.add('ops');
-      await tick(25 * HOUR);
-      expect(deliveries().ops).toMatchObject({ failed: 1, waiting: 0 });
-      const stored = Buffer.from((await store.get('/internal/notifications'))?.value ?? '').toString();
-      expect(JSON.parse(stored)).toMatchObject({ waiting: [] });
-    }));
+  it('is tried again ever more rarely, for a day', async () => {
+    const { put, replica, failing, told, clock, store } = await openWorld();
+    const { tick, deliveries } = replica();
+    await tick();
+    failing.add('ops');
+    await put('accessRequests', 'j', { spec: REQUEST, status: { phase: 'Pending' } });
+    await tick();
+    expect(deliveries().ops).toMatchObject({ failingSince: START + 10_000, waiting: 1 });
+    // The longest pause is ten minutes.
+    for (let minutes = 0; minutes < 60; minutes += 10) await tick(600_000);
+    failing.clear();
+    clock.now = START + 10_000;
+    await tick(0);
+    expect(told).toEqual([]);
+    failing.add('ops');
+    await tick(25 * HOUR);
+    expect(deliveries().ops).toMatchObject({ failed: 1, waiting: 0 });
+    const stored = Buffer.from((await store.get('/internal/notifications'))?.value ?? '').toString();
+    expect(JSON.parse(stored)).toMatchObject({ waiting: [] });
+  });
 
-  it('keeps no more than fits into the store: the oldest messages are given up', () =>
-    inWorld(async ({ put, replica, failing, store, told }) => {
-      const { tick, deliveries } = replica();
-      await tick();
-      failing.add('ops');
-      const reason = 'é'.repeat(200);
-      for (let round = 0; round < 50; round++) {
-        for (let index = 0; index < 20; index++) {
-          const name = `j-${round}-${index}`;
-          await put('accessRequests', name, { spec: { ...REQUEST, reason }, status: { phase: 'Pending' } });
-        }
-        await tick();
+  it('keeps no more than fits into the store: the oldest messages are given up', async () => {
+    const { put, replica, failing, store, told } = await openWorld();
+    const { tick, deliveries } = replica();
+    await tick();
+    failing.add('ops');
+    const reason = 'é'.repeat(200);
+    for (let round = 0; round < 50; round++) {
+      for (let index = 0; index < 20; index++) {
+        const name = `j-${round}-${index}`;
+        await put('accessRequests', name, { spec: { ...REQUEST, reason }, status: { phase: 'Pending' } });
       }
-      const { length = 0 } = (await store.get('/internal/notifications'))?.value ?? {};
-      expect(length).toBeGreaterThan(250_000);
-      expect(length).toBeLessThan(1_000_000);
-      expect(deliveries().ops?.failed).toBeGreaterThan(0);
-      expect(told).toEqual([]);
-    }));
+      await tick();
+    }
+    const { length = 0 } = (await store.get('/internal/notifications'))?.value ?? {};
+    expect(length).toBeGreaterThan(250_000);
+    expect(length).toBeLessThan(1_000_000);
+    expect(deliveries().ops?.failed).toBeGreaterThan(0);
+    expect(told).toEqual([]);
+  });
 });

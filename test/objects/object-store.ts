@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import { createCatalog } from '../../src/api/catalog.ts';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { type ObjectKey, REGISTRY_PREFIX } from '../../src/api/object-key.ts';
@@ -37,8 +38,15 @@ export interface Objects {
 
 export type Gate = (write: Write, next: () => Promise<WriteResult>) => Promise<WriteResult>;
 
-export async function openObjects(
-  file: string,
+/** Until the end of the test. */
+export async function openObjects(...options: Parameters<typeof openDatabase>): Promise<Objects> {
+  const objects = await openDatabase(...options);
+  onTestFinished(objects.close);
+  return objects;
+}
+
+export async function openDatabase(
+  file = newDatabase(),
   gate: Gate = (_, next) => next(),
   now: () => number = Date.now,
 ): Promise<Objects> {
@@ -53,13 +61,14 @@ export async function openObjects(
     close: () => sqlite.close(),
   };
   const { stop, ...objects } = await openReplica(store, now);
+  let closed: Promise<void> | undefined;
   return {
     ...objects,
     store,
     keys: async () => (await sqlite.list({ prefix: '/registry/' })).items.map(({ key }) => key),
-    close: async () => {
-      await stop();
-      await sqlite.close();
+    close: () => {
+      closed ??= stop().then(() => sqlite.close());
+      return closed;
     },
   };
 }
@@ -99,15 +108,8 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
   return { reflector, reader, writer, otherWriter, propagation, unfinished, stop: () => reflector.stop() };
 }
 
-/** A folder for a database, removed after the test. */
-export async function inFolder(test: (file: string) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-objects-'));
-  try {
-    await test(join(folder, 'test.db'));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
+/** The file of a database that does not exist yet. */
+export const newDatabase = (): string => join(mkdtempSync(join(tmpdir(), 'clusterpass-objects-')), 'test.db');
 
 export const object = (metadata: ApiObject['metadata'] = {}): ApiObject => ({ apiVersion: '', kind: '', metadata });
 

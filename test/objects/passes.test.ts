@@ -17,7 +17,7 @@ import { StorageError, type Write } from '../../src/storage/contract.ts';
 import { soleLeadership } from '../../src/storage/leadership.ts';
 import { createRevocations } from '../../src/tokens/revocations/revocations.ts';
 import { apiRequest } from './api-request.ts';
-import { at, catalog, inFolder, make, object, openObjects } from './object-store.ts';
+import { at, catalog, make, newDatabase, object, openObjects } from './object-store.ts';
 
 /** Passes over time, and crashes between their writes, in a real database and with a manual clock. */
 
@@ -28,11 +28,11 @@ const BINDING = at('', '', 'reviewed');
 
 type World = Awaited<ReturnType<typeof openWorld>>;
 
-async function openWorld(file: string) {
+async function openWorld() {
   /** Its time is trusted, unless it has jumped. */
   const clock = { now: START, hasJumped: false };
   const disk = { fails: (_: Write): boolean => false, before: async (_: Write): Promise<void> => {} };
-  const objects = await openObjects(file, async (write, next) => {
+  const objects = await openObjects(newDatabase(), async (write, next) => {
     await disk.before(write);
     if (disk.fails(write)) throw new StorageError('unavailable', 'the disk is full');
     return next();
@@ -162,16 +162,6 @@ async function openWorld(file: string) {
   };
 }
 
-const inWorld = (test: (world: World) => Promise<void>): Promise<void> =>
-  inFolder(async (file) => {
-    const world = await openWorld(file);
-    try {
-      await test(world);
-    } finally {
-      await world.close();
-    }
-  });
-
 function requestOf(user: string, verb: Verb, name: string, body?: object): ApiRequest {
   const { group, version, resource } = KIND;
   return apiRequest({ caller: person(user), target: { verb, group, version, resource, name }, body });
@@ -179,73 +169,68 @@ function requestOf(user: string, verb: Verb, name: string, body?: object): ApiRe
 
 describe('A48: a pass ends', () => {
   it('MC-77: with its time, after which it gives no token, and none that was given outlives it', async () => {
-    await inWorld(async ({ ask, redeem, clock, lifetimes, sweep, state, find }) => {
-      const { name } = (await ask()).metadata;
-      for (const minutes of [0, 4, 9]) {
-        clock.now = START + minutes * MINUTE;
-        expect(await redeem(name)).toBe(201);
-      }
-      expect(lifetimes).toEqual([600, 360, 60]);
-      clock.now = START + 10 * MINUTE;
-      expect(await redeem(name)).toBe(409);
-      await sweep();
-      expect([...state(name), await redeem(name)]).toEqual(['Ended', 'TimeOver', 409]);
-      clock.now += 60 * MINUTE;
-      await sweep();
-      expect([find(name), await redeem(name)]).toEqual([undefined, 404]);
-    });
+    const { ask, redeem, clock, lifetimes, sweep, state, find } = await openWorld();
+    const { name } = (await ask()).metadata;
+    for (const minutes of [0, 4, 9]) {
+      clock.now = START + minutes * MINUTE;
+      expect(await redeem(name)).toBe(201);
+    }
+    expect(lifetimes).toEqual([600, 360, 60]);
+    clock.now = START + 10 * MINUTE;
+    expect(await redeem(name)).toBe(409);
+    await sweep();
+    expect([...state(name), await redeem(name)]).toEqual(['Ended', 'TimeOver', 409]);
+    clock.now += 60 * MINUTE;
+    await sweep();
+    expect([find(name), await redeem(name)]).toEqual([undefined, 404]);
   });
 
   it('MC-92: undecided after ten minutes, and cannot be approved from then on', async () => {
-    await inWorld(async ({ ask, approve, approval, clock, sweep, state }) => {
-      approval.needed = 'review';
-      const { name } = (await ask()).metadata;
-      clock.now += 10 * MINUTE;
-      expect(await approve(name)).toBe(409);
-      await sweep();
-      expect(state(name)).toEqual(['Ended', 'NotDecided']);
-    });
+    const { ask, approve, approval, clock, sweep, state } = await openWorld();
+    approval.needed = 'review';
+    const { name } = (await ask()).metadata;
+    clock.now += 10 * MINUTE;
+    expect(await approve(name)).toBe(409);
+    await sweep();
+    expect(state(name)).toEqual(['Ended', 'NotDecided']);
   });
 
   it('denied, it stays for a day, whatever reason its approver gives', async () => {
-    await inWorld(async ({ ask, approve, approval, clock, sweep, state }) => {
-      approval.needed = 'review';
-      const { name } = (await ask()).metadata;
-      expect(await approve(name, 'lea', { type: 'Denied', reason: 'Revoked' })).toBe(200);
-      clock.now += 24 * 60 * MINUTE - 1_000;
-      await sweep();
-      expect(state(name)).toEqual(['Denied', 'Revoked']);
-    });
+    const { ask, approve, approval, clock, sweep, state } = await openWorld();
+    approval.needed = 'review';
+    const { name } = (await ask()).metadata;
+    expect(await approve(name, 'lea', { type: 'Denied', reason: 'Revoked' })).toBe(200);
+    clock.now += 24 * 60 * MINUTE - 1_000;
+    await sweep();
+    expect(state(name)).toEqual(['Denied', 'Revoked']);
   });
 
   it('not with its time while the clock has jumped, but with its cluster', async () => {
-    await inWorld(async ({ ask, clock, sweep, state, find, store }) => {
-      const { name } = (await ask()).metadata;
-      clock.now += 10 * MINUTE;
-      clock.hasJumped = true;
-      await sweep();
-      expect(state(name)).toEqual(['Ready', undefined]);
-      const key = '/registry/clusters/a';
-      const modRevision = (await store.get(key))?.modRevision ?? 0;
-      await store.write({ key, value: null, expect: { modRevision } });
-      await expect.poll(() => sweep().then(() => state(name))).toEqual(['Ended', 'ClusterDeleted']);
-      const [ended] = passStatus(find(name) ?? ({} as ApiObject)).conditions ?? [];
-      expect(ended?.lastTransitionTime).toBe('2026-11-16T12:10:00Z');
-    });
+    const { ask, clock, sweep, state, find, store } = await openWorld();
+    const { name } = (await ask()).metadata;
+    clock.now += 10 * MINUTE;
+    clock.hasJumped = true;
+    await sweep();
+    expect(state(name)).toEqual(['Ready', undefined]);
+    const key = '/registry/clusters/a';
+    const modRevision = (await store.get(key))?.modRevision ?? 0;
+    await store.write({ key, value: null, expect: { modRevision } });
+    await expect.poll(() => sweep().then(() => state(name))).toEqual(['Ended', 'ClusterDeleted']);
+    const [ended] = passStatus(find(name) ?? ({} as ApiObject)).conditions ?? [];
+    expect(ended?.lastTransitionTime).toBe('2026-11-16T12:10:00Z');
   });
 
   it('with its cluster, also if another one has the name at once', async () => {
-    await inWorld(async (world) => {
-      const { ask, redeem, sweep, state, store } = world;
-      const { name } = (await ask()).metadata;
-      const key = '/registry/clusters/a';
-      const modRevision = (await store.get(key))?.modRevision ?? 0;
-      await store.write({ key, value: null, expect: { modRevision } });
-      await make(world, catalog.clusters, at('', '', 'a'));
-      expect(await redeem(name)).toBe(409);
-      await sweep();
-      expect(state(name)).toEqual(['Ended', 'ClusterDeleted']);
-    });
+    const world = await openWorld();
+    const { ask, redeem, sweep, state, store } = world;
+    const { name } = (await ask()).metadata;
+    const key = '/registry/clusters/a';
+    const modRevision = (await store.get(key))?.modRevision ?? 0;
+    await store.write({ key, value: null, expect: { modRevision } });
+    await make(world, catalog.clusters, at('', '', 'a'));
+    expect(await redeem(name)).toBe(409);
+    await sweep();
+    expect(state(name)).toEqual(['Ended', 'ClusterDeleted']);
   });
 
   it('with its service account, also if another one has the name at once', async () => {
@@ -256,18 +241,18 @@ describe('A48: a pass ends', () => {
       await writer.create(catalog.serviceAccounts, ACCOUNT, object({ name: ACCOUNT.name }), { dryRun: false, uid });
     };
     for (const needed of ['none', 'review'] as const) {
-      await inWorld(async (world) => {
-        const { approval, approve, ask, redeem, state, sweep } = world;
-        approval.needed = needed;
-        const { name } = (await ask()).metadata;
-        if (needed === 'review') expect(await approve(name)).toBe(200);
-        await recreate(world);
-        expect(await redeem(name)).toBe(409);
-        await sweep();
-        expect(state(name)).toEqual(['Ended', 'AccountDeleted']);
-      });
+      const world = await openWorld();
+      const { approval, approve, ask, redeem, state, sweep } = world;
+      approval.needed = needed;
+      const { name } = (await ask()).metadata;
+      if (needed === 'review') expect(await approve(name)).toBe(200);
+      await recreate(world);
+      expect(await redeem(name)).toBe(409);
+      await sweep();
+      expect(state(name)).toEqual(['Ended', 'AccountDeleted']);
     }
-    await inWorld(async (world) => {
+    {
+      const world = await openWorld();
       const { approval, approve, ask, state, sweep } = world;
       approval.needed = 'review';
       const { name } = (await ask()).metadata;
@@ -276,16 +261,18 @@ describe('A48: a pass ends', () => {
       expect((await ask()).metadata.name).not.toBe(name);
       await sweep();
       expect(state(name)).toEqual(['Ended', 'AccountDeleted']);
-    });
+    }
     // A copy that is written again has the UID of its account.
-    await inWorld(async (world) => {
+    {
+      const world = await openWorld();
       const uid = uidOf(world);
       const { name } = (await world.ask()).metadata;
       await recreate(world, uid);
       expect([await world.redeem(name), world.askedUids]).toEqual([201, [uid]]);
-    });
+    }
     // A cluster that issues its own tokens may have accounts that are not stored here when a pass is requested.
-    await inWorld(async (world) => {
+    {
+      const world = await openWorld();
       const { approval, approve, ask, askedUids, forwarding, redeem, writer } = world;
       forwarding.isOn = true;
       approval.needed = 'review';
@@ -295,21 +282,21 @@ describe('A48: a pass ends', () => {
       expect([await approve(name), await redeem(name), askedUids]).toEqual([200, 201, [undefined]]);
       await recreate(world);
       expect(await redeem(name)).toBe(409);
-    });
+    }
   });
 
   it('its time begins with the approval', async () => {
-    await inWorld(async ({ ask, approve, approval, clock, redeem, lifetimes }) => {
-      approval.needed = 'review';
-      const { name } = (await ask()).metadata;
-      clock.now += 9 * MINUTE;
-      expect([await redeem(name), await approve(name), await redeem(name)]).toEqual([409, 200, 201]);
-      expect(lifetimes).toEqual([600]);
-    });
+    const { ask, approve, approval, clock, redeem, lifetimes } = await openWorld();
+    approval.needed = 'review';
+    const { name } = (await ask()).metadata;
+    clock.now += 9 * MINUTE;
+    expect([await redeem(name), await approve(name), await redeem(name)]).toEqual([409, 200, 201]);
+    expect(lifetimes).toEqual([600]);
   });
 
   it('MC-94: pending, when its binding changes; approved, it needs no more than was approved', async () => {
-    await inWorld(async ({ ask, approve, approval, redeem, sweep, state, writer }) => {
+    {
+      const { ask, approve, approval, redeem, sweep, state, writer } = await openWorld();
       const update = (part: 'object' | 'status', change: object) =>
         writer.update(catalog.fleetRoleBindings, BINDING, (current) => ({ ...current, ...change }), {
           dryRun: false,
@@ -326,12 +313,13 @@ describe('A48: a pass ends', () => {
       await sweep();
       expect(state(first.metadata.name)).toEqual(['Ended', 'BindingChanged']);
       expect([await redeem(second.metadata.name), state(second.metadata.name)[0]]).toEqual([201, 'Ready']);
-    });
-    await inWorld(async ({ ask, approval, redeem }) => {
+    }
+    {
+      const { ask, approval, redeem } = await openWorld();
       const { name } = (await ask()).metadata;
       approval.needed = 'review';
       expect(await redeem(name)).toBe(403);
-    });
+    }
   });
 });
 
@@ -343,21 +331,20 @@ describe('A48: a revocation', () => {
     ['is interrupted before the first token', (write) => isUnder(catalog.revokedTokens, write)],
     ['is interrupted before the removal', (write) => write.value === null && isUnder(KIND, write)],
   ])('%s: every token is revoked, at the latest by the sweep', async (_, fails) => {
-    await inWorld(async ({ ask, clock, redeem, remove, tokens, disk, sweep, find, revocations }) => {
-      const { name } = (await ask()).metadata;
-      expect([await redeem(name), await redeem(name)]).toEqual([201, 201]);
-      const ids = tokens(name);
-      disk.fails = fails;
-      const code = await remove(name);
-      disk.fails = () => false;
-      if (code !== 200) {
-        expect([code, await redeem(name)]).toEqual([503, 409]);
-        // A server that was off for a while does not trust its clock for an hour.
-        clock.hasJumped = true;
-        await sweep();
-      }
-      expect([find(name), ids.map((id) => revocations.isRevoked(id))]).toEqual([undefined, [true, true]]);
-    });
+    const { ask, clock, redeem, remove, tokens, disk, sweep, find, revocations } = await openWorld();
+    const { name } = (await ask()).metadata;
+    expect([await redeem(name), await redeem(name)]).toEqual([201, 201]);
+    const ids = tokens(name);
+    disk.fails = fails;
+    const code = await remove(name);
+    disk.fails = () => false;
+    if (code !== 200) {
+      expect([code, await redeem(name)]).toEqual([503, 409]);
+      // A server that was off for a while does not trust its clock for an hour.
+      clock.hasJumped = true;
+      await sweep();
+    }
+    expect([find(name), ids.map((id) => revocations.isRevoked(id))]).toEqual([undefined, [true, true]]);
   });
 });
 
@@ -366,33 +353,32 @@ it.each([
   // The clock may be ahead, and the token still accepted elsewhere.
   ['when it is no longer accepted by the clock of this server', MINUTE + 1, []],
 ])('A48: a pass that is deleted revokes a token %s', async (_, sinceExpiryMs, expectedWarnings) => {
-  await inWorld(async ({ ask, redeem, remove, tokens, find, clock, revocations, warnings }) => {
-    const { name } = (await ask()).metadata;
-    expect(await redeem(name)).toBe(201);
-    const [id = ''] = tokens(name);
-    const [token] = passStatus(find(name) ?? ({} as ApiObject)).tokens ?? [];
-    clock.now = Date.parse(token?.expirationTimestamp ?? '') + sinceExpiryMs;
-    expect(await remove(name)).toBe(200);
-    expect(revocations.isRevoked(id)).toBe(true);
-    expect(warnings).toEqual(expectedWarnings);
-  });
+  const { ask, redeem, remove, tokens, find, clock, revocations, warnings } = await openWorld();
+  const { name } = (await ask()).metadata;
+  expect(await redeem(name)).toBe(201);
+  const [id = ''] = tokens(name);
+  const [token] = passStatus(find(name) ?? ({} as ApiObject)).tokens ?? [];
+  clock.now = Date.parse(token?.expirationTimestamp ?? '') + sinceExpiryMs;
+  expect(await remove(name)).toBe(200);
+  expect(revocations.isRevoked(id)).toBe(true);
+  expect(warnings).toEqual(expectedWarnings);
 });
 
 it('A48: a deleted pass does not claim to revoke tokens that the cluster has issued', async () => {
-  await inWorld(async ({ ask, forwarding, redeem, remove, revocations, tokens, warnings }) => {
-    forwarding.isOn = true;
-    const { name } = (await ask()).metadata;
-    expect(await redeem(name)).toBe(201);
-    const [id = ''] = tokens(name);
-    expect(await remove(name)).toBe(200);
-    expect(revocations.isRevoked(id)).toBe(false);
-    const warning = 'cluster "a" has issued tokens of this pass itself, and accepts them until they expire';
-    expect(warnings).toEqual([warning]);
-  });
+  const { ask, forwarding, redeem, remove, revocations, tokens, warnings } = await openWorld();
+  forwarding.isOn = true;
+  const { name } = (await ask()).metadata;
+  expect(await redeem(name)).toBe(201);
+  const [id = ''] = tokens(name);
+  expect(await remove(name)).toBe(200);
+  expect(revocations.isRevoked(id)).toBe(false);
+  const warning = 'cluster "a" has issued tokens of this pass itself, and accepts them until they expire';
+  expect(warnings).toEqual([warning]);
 });
 
 it('MC-94: the same request gives an approved pass until it is used, and no longer', async () => {
-  await inWorld(async ({ ask, approve, approval, redeem, state, clock }) => {
+  {
+    const { ask, approve, approval, redeem, state, clock } = await openWorld();
     const nameOf = async (purpose?: string) => (await ask(purpose)).metadata.name;
     approval.needed = 'review';
     const first = await nameOf();
@@ -402,8 +388,9 @@ it('MC-94: the same request gives an approved pass until it is used, and no long
     expect(await redeem(first)).toBe(201);
     const second = await nameOf();
     expect([second === first, state(second)[0]]).toEqual([false, 'Pending']);
-  });
-  await inWorld(async ({ ask, approve, approval, state }) => {
+  }
+  {
+    const { ask, approve, approval, state } = await openWorld();
     const nameOf = async () => (await ask()).metadata.name;
     approval.needed = 'confirm';
     const confirmed = await nameOf();
@@ -413,67 +400,64 @@ it('MC-94: the same request gives an approved pass until it is used, and no long
     expect([reviewed === confirmed, state(reviewed)[0]]).toEqual([false, 'Pending']);
     approval.needed = 'none';
     expect(await nameOf()).toBe(confirmed);
-  });
+  }
 });
 
 it('MC-78: live and pending passes have a bound, and the same request gives the same pass', async () => {
-  await inWorld(async ({ ask, approval, clock, remove, sweep }) => {
-    const failure = (purpose: string) =>
-      ask(purpose).catch((error) => [error.status.code, error.status.details.causes[0].message]);
-    approval.needed = 'review';
-    const first = await ask('purpose 1');
-    expect((await ask('purpose 1')).metadata.name).toBe(first.metadata.name);
-    await ask('purpose 2');
-    await ask('purpose 3');
-    clock.now += 4 * MINUTE;
-    expect(await failure('purpose 4')).toEqual([429, 'pendingPasses']);
-    approval.needed = 'none';
-    await ask('purpose 4');
-    expect(await failure('purpose 5')).toEqual([429, 'passes']);
-    expect(await remove(first.metadata.name)).toBe(200);
-    await ask('purpose 5');
-    clock.now += 10 * MINUTE;
-    await sweep();
-    await ask('purpose 6');
-  });
+  const { ask, approval, clock, remove, sweep } = await openWorld();
+  const failure = (purpose: string) =>
+    ask(purpose).catch((error) => [error.status.code, error.status.details.causes[0].message]);
+  approval.needed = 'review';
+  const first = await ask('purpose 1');
+  expect((await ask('purpose 1')).metadata.name).toBe(first.metadata.name);
+  await ask('purpose 2');
+  await ask('purpose 3');
+  clock.now += 4 * MINUTE;
+  expect(await failure('purpose 4')).toEqual([429, 'pendingPasses']);
+  approval.needed = 'none';
+  await ask('purpose 4');
+  expect(await failure('purpose 5')).toEqual([429, 'passes']);
+  expect(await remove(first.metadata.name)).toBe(200);
+  await ask('purpose 5');
+  clock.now += 10 * MINUTE;
+  await sweep();
+  await ask('purpose 6');
 });
 
 it('MC-78: passes that have ended have a bound, too, until they are deleted', async () => {
-  await inWorld(async ({ ask, approval, approve, remove }) => {
-    approval.needed = 'review';
-    const ended: string[] = [];
-    for (let number = 0; number < 40; number += 1) {
-      const { name } = (await ask(`purpose ${number}`)).metadata;
-      expect(await approve(name, 'lea', { type: 'Denied' })).toBe(200);
-      ended.push(name);
-    }
-    await expect(ask('one too many')).rejects.toMatchObject({
-      status: { code: 429, message: expect.stringContaining('has 40 passes with this client, live and ended') },
-    });
-    expect(await remove(ended[0] ?? '')).toBe(200);
-    await ask('one too many');
+  const { ask, approval, approve, remove } = await openWorld();
+  approval.needed = 'review';
+  const ended: string[] = [];
+  for (let number = 0; number < 40; number += 1) {
+    const { name } = (await ask(`purpose ${number}`)).metadata;
+    expect(await approve(name, 'lea', { type: 'Denied' })).toBe(200);
+    ended.push(name);
+  }
+  await expect(ask('one too many')).rejects.toMatchObject({
+    status: { code: 429, message: expect.stringContaining('has 40 passes with this client, live and ended') },
   });
+  expect(await remove(ended[0] ?? '')).toBe(200);
+  await ask('one too many');
 });
 
 it('MC-78: requests in the same moment do not exceed the bounds together', async () => {
-  await inWorld(async ({ ask, approval, keys }) => {
-    const outcomes = async (count: number): Promise<(number | undefined)[]> => {
-      const asked = Array.from({ length: count }, (_, i) => ask(`purpose ${i} of ${count}`));
-      const settled = await Promise.allSettled(asked);
-      return settled.map((one) => (one.status === 'rejected' ? one.reason.status.code : undefined));
-    };
-    approval.needed = 'review';
-    const pending = await outcomes(6);
-    expect(pending.filter((code) => code === undefined)).toHaveLength(3);
-    expect(pending.filter((code) => code === 429)).toHaveLength(3);
-    approval.needed = 'none';
-    const ready = await outcomes(7);
-    expect([ready.filter((code) => code === undefined), ready.filter((code) => code === 429)]).toEqual([
-      [undefined],
-      Array.from({ length: 6 }, () => 429),
-    ]);
-    expect((await keys()).filter((key) => key.startsWith(kindPrefix(KIND)))).toHaveLength(4);
-  });
+  const { ask, approval, keys } = await openWorld();
+  const outcomes = async (count: number): Promise<(number | undefined)[]> => {
+    const asked = Array.from({ length: count }, (_, i) => ask(`purpose ${i} of ${count}`));
+    const settled = await Promise.allSettled(asked);
+    return settled.map((one) => (one.status === 'rejected' ? one.reason.status.code : undefined));
+  };
+  approval.needed = 'review';
+  const pending = await outcomes(6);
+  expect(pending.filter((code) => code === undefined)).toHaveLength(3);
+  expect(pending.filter((code) => code === 429)).toHaveLength(3);
+  approval.needed = 'none';
+  const ready = await outcomes(7);
+  expect([ready.filter((code) => code === undefined), ready.filter((code) => code === 429)]).toEqual([
+    [undefined],
+    Array.from({ length: 6 }, () => 429),
+  ]);
+  expect((await keys()).filter((key) => key.startsWith(kindPrefix(KIND)))).toHaveLength(4);
 });
 
 describe('MC-78: many requests in the same moment, with room for one', () => {
@@ -496,36 +480,34 @@ describe('MC-78: many requests in the same moment, with room for one', () => {
   };
 
   it('make one write', async () => {
-    await inWorld(async (world) => {
-      const { codes, writes } = await askAtOnce(world);
-      expect([...codes]).toEqual(
-        expect.arrayContaining([
-          [201, 1],
-          [429, 99],
-        ]),
-      );
-      expect(writes).toBe(1);
-    });
+    const world = await openWorld();
+    const { codes, writes } = await askAtOnce(world);
+    expect([...codes]).toEqual(
+      expect.arrayContaining([
+        [201, 1],
+        [429, 99],
+      ]),
+    );
+    expect(writes).toBe(1);
   });
 
   it('one of them gets the room of another whose write failed', async () => {
-    await inWorld(async (world) => {
-      let hasFailed = false;
-      world.disk.fails = ({ value }) => {
-        if (hasFailed || !Buffer.from(value ?? []).includes('another purpose')) return false;
-        hasFailed = true;
-        return true;
-      };
-      const { codes, writes } = await askAtOnce(world);
-      expect([...codes]).toEqual(
-        expect.arrayContaining([
-          [503, 1],
-          [201, 1],
-          [429, 98],
-        ]),
-      );
-      expect(writes).toBe(2);
-    });
+    const world = await openWorld();
+    let hasFailed = false;
+    world.disk.fails = ({ value }) => {
+      if (hasFailed || !Buffer.from(value ?? []).includes('another purpose')) return false;
+      hasFailed = true;
+      return true;
+    };
+    const { codes, writes } = await askAtOnce(world);
+    expect([...codes]).toEqual(
+      expect.arrayContaining([
+        [503, 1],
+        [201, 1],
+        [429, 98],
+      ]),
+    );
+    expect(writes).toBe(2);
   });
 });
 
@@ -545,50 +527,46 @@ describe('MC-78: a pass beyond the bound', () => {
   };
 
   it('that was redeemed meanwhile stays, so that its token can be revoked', async () => {
-    await inWorld(async (world) => {
-      let redeemed = '';
-      beforeRemoval(world.disk, async (name) => {
-        redeemed = name;
-        expect(await world.redeemElsewhere(name)).toBe(201);
-      });
-      expect(await twoBeyondThree(world)).toEqual([undefined, undefined]);
-      expect(world.tokens(redeemed)).toHaveLength(1);
-      expect(await world.remove(redeemed)).toBe(200);
+    const world = await openWorld();
+    let redeemed = '';
+    beforeRemoval(world.disk, async (name) => {
+      redeemed = name;
+      expect(await world.redeemElsewhere(name)).toBe(201);
     });
+    expect(await twoBeyondThree(world)).toEqual([undefined, undefined]);
+    expect(world.tokens(redeemed)).toHaveLength(1);
+    expect(await world.remove(redeemed)).toBe(200);
   });
 
   it('that cannot be removed stays, and its caller is not told to repeat the request', async () => {
-    await inWorld(async (world) => {
-      for (const number of [1, 2, 3]) await world.ask(`purpose ${number}`);
-      world.disk.fails = ({ key, value }) => value === null && key.startsWith(kindPrefix(KIND));
-      const settled = await Promise.allSettled([world.ask('purpose 4'), world.ask('purpose 5', 'elsewhere')]);
-      const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.status] : []));
-      expect(refused).toMatchObject([{ code: 504, reason: 'Timeout' }]);
-      expect(refused[0].details).not.toHaveProperty('retryAfterSeconds');
-    });
+    const world = await openWorld();
+    for (const number of [1, 2, 3]) await world.ask(`purpose ${number}`);
+    world.disk.fails = ({ key, value }) => value === null && key.startsWith(kindPrefix(KIND));
+    const settled = await Promise.allSettled([world.ask('purpose 4'), world.ask('purpose 5', 'elsewhere')]);
+    const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.status] : []));
+    expect(refused).toMatchObject([{ code: 504, reason: 'Timeout' }]);
+    expect(refused[0].details).not.toHaveProperty('retryAfterSeconds');
   });
 
   it('that was removed meanwhile is refused like any other', async () => {
-    await inWorld(async (world) => {
-      beforeRemoval(world.disk, (name) => world.otherWriter().remove(KIND, at('', '', name), { dryRun: false }));
-      expect((await twoBeyondThree(world)).filter((code) => code !== undefined)).toEqual([429]);
-    });
+    const world = await openWorld();
+    beforeRemoval(world.disk, (name) => world.otherWriter().remove(KIND, at('', '', name), { dryRun: false }));
+    expect((await twoBeyondThree(world)).filter((code) => code !== undefined)).toEqual([429]);
   });
 });
 
 it('a pass is bound to the account that was found, also if it is deleted before the write', async () => {
-  await inWorld(async (world) => {
-    const account = at('a', 'ci', 'builder');
-    world.approval.needed = 'review';
-    const { writer } = world;
-    const create = writer.create.bind(writer);
-    writer.create = async (...args) => {
-      writer.create = create;
-      await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
-      return create(...args);
-    };
-    const { name } = (await world.ask()).metadata;
-    await make(world, catalog.serviceAccounts, account);
-    expect(await world.approve(name)).toBe(409);
-  });
+  const world = await openWorld();
+  const account = at('a', 'ci', 'builder');
+  world.approval.needed = 'review';
+  const { writer } = world;
+  const create = writer.create.bind(writer);
+  writer.create = async (...args) => {
+    writer.create = create;
+    await writer.remove(catalog.serviceAccounts, account, { dryRun: false });
+    return create(...args);
+  };
+  const { name } = (await world.ask()).metadata;
+  await make(world, catalog.serviceAccounts, account);
+  expect(await world.approve(name)).toBe(409);
 });

@@ -1,10 +1,10 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import type { ClusterStatus } from '../../src/api/kinds/cluster-spec.ts';
 import type { Outcome } from '../../src/clusters/prober/outcome.ts';
 import { createProber, type ProberOptions } from '../../src/clusters/prober/prober.ts';
-import { at, catalog, type Gate, inFolder, make, type Objects, openObjects } from './object-store.ts';
+import { at, catalog, type Gate, make, newDatabase, type Objects, openObjects } from './object-store.ts';
 
 const MINUTE = 60_000;
 const OK: Outcome = { ready: true, version: 'v1.36.4+k3s1' };
@@ -61,64 +61,58 @@ interface World {
   until(holds: () => boolean): Promise<void>;
 }
 
-async function inWorld(test: (world: World) => Promise<void>, gate?: Gate): Promise<void> {
-  await inFolder(async (file) => {
-    const objects = await openObjects(file, gate);
-    const clock = new ManualClock();
-    const status = (name: string): ClusterStatus =>
-      (objects.reader.find(catalog.clusters, at('', '', name))?.object().status ?? {}) as ClusterStatus;
-    const options: ProberOptions = {
-      intervalMs: 30_000,
-      endpointsField: 'orchestratorApiEndpoints',
-      clusters: objects.reader.cache(catalog.clusters),
-      probe: async (cluster, signal, refreshKeys) => {
-        world.probes.push(cluster.metadata.name ?? '');
-        if (refreshKeys) world.refreshes.push(cluster.metadata.name ?? '');
-        if (refreshKeys && world.outcome === OK) return { ...OK, refreshed: world.answersRefresh };
-        return typeof world.outcome === 'function' ? world.outcome(cluster, signal) : world.outcome;
-      },
-      refreshTimes: () => world.refreshTimes,
-      onRefreshed: () => {},
-      update: (name, uid, change) =>
-        objects.writer.update(catalog.clusters, at('', '', name), change, {
-          dryRun: false,
-          part: 'status',
-          preconditions: { uid },
-        }),
-      leads: () => world.leads,
-      clock,
-      random: () => 0.5,
-      report: (problem) => {
-        throw problem;
-      },
-      reveal: (name, reason, message) => world.revealed.push(`${name} ${reason} ${message}`),
-    };
-    const prober = createProber(options);
-    objects.reflector.listen(prober);
-    const world: World = {
-      objects,
-      clock,
-      prober,
-      outcome: OK,
-      leads: true,
-      probes: [],
-      revealed: [],
-      refreshTimes: [],
-      refreshes: [],
-      answersRefresh: true,
-      status,
-      ready: (name) => status(name).conditions?.find(({ type }) => type === 'Ready'),
-      until: async (holds) => {
-        while (!holds()) await nextTick();
-      },
-    };
-    try {
-      await test(world);
-    } finally {
-      await prober.stop();
-      await objects.close();
-    }
-  });
+async function openWorld(gate?: Gate): Promise<World> {
+  const objects = await openObjects(newDatabase(), gate);
+  const clock = new ManualClock();
+  const status = (name: string): ClusterStatus =>
+    (objects.reader.find(catalog.clusters, at('', '', name))?.object().status ?? {}) as ClusterStatus;
+  const options: ProberOptions = {
+    intervalMs: 30_000,
+    endpointsField: 'orchestratorApiEndpoints',
+    clusters: objects.reader.cache(catalog.clusters),
+    probe: async (cluster, signal, refreshKeys) => {
+      world.probes.push(cluster.metadata.name ?? '');
+      if (refreshKeys) world.refreshes.push(cluster.metadata.name ?? '');
+      if (refreshKeys && world.outcome === OK) return { ...OK, refreshed: world.answersRefresh };
+      return typeof world.outcome === 'function' ? world.outcome(cluster, signal) : world.outcome;
+    },
+    refreshTimes: () => world.refreshTimes,
+    onRefreshed: () => {},
+    update: (name, uid, change) =>
+      objects.writer.update(catalog.clusters, at('', '', name), change, {
+        dryRun: false,
+        part: 'status',
+        preconditions: { uid },
+      }),
+    leads: () => world.leads,
+    clock,
+    random: () => 0.5,
+    report: (problem) => {
+      throw problem;
+    },
+    reveal: (name, reason, message) => world.revealed.push(`${name} ${reason} ${message}`),
+  };
+  const prober = createProber(options);
+  objects.reflector.listen(prober);
+  const world: World = {
+    objects,
+    clock,
+    prober,
+    outcome: OK,
+    leads: true,
+    probes: [],
+    revealed: [],
+    refreshTimes: [],
+    refreshes: [],
+    answersRefresh: true,
+    status,
+    ready: (name) => status(name).conditions?.find(({ type }) => type === 'Ready'),
+    until: async (holds) => {
+      while (!holds()) await nextTick();
+    },
+  };
+  onTestFinished(() => prober.stop());
+  return world;
 }
 
 async function startReady(world: World): Promise<void> {
@@ -153,89 +147,83 @@ const annotate = (world: World, name: string, value: string) =>
 
 describe('the prober', () => {
   it('probes a new cluster at once, and writes condition, version and type', async () => {
-    await inWorld(async (world) => {
-      await startReady(world);
-      expect(world.status('a')).toMatchObject({ version: 'v1.36.4+k3s1', type: 'k3s' });
-    });
+    const world = await openWorld();
+    await startReady(world);
+    expect(world.status('a')).toMatchObject({ version: 'v1.36.4+k3s1', type: 'k3s' });
   });
 
   it('spreads the existing clusters over the interval, and probes each once in an interval', async () => {
-    await inWorld(async (world) => {
-      for (const name of ['a', 'b', 'c']) await register(world, name);
-      world.prober.start();
-      await world.clock.pass(14_900);
-      expect(world.probes).toEqual([]);
-      await world.clock.pass(10 * 30_000);
-      expect(world.probes).toHaveLength(30);
-    });
+    const world = await openWorld();
+    for (const name of ['a', 'b', 'c']) await register(world, name);
+    world.prober.start();
+    await world.clock.pass(14_900);
+    expect(world.probes).toEqual([]);
+    await world.clock.pass(10 * 30_000);
+    expect(world.probes).toHaveLength(30);
   });
 
   it('sets False after three failures and True after one success', async () => {
-    await inWorld(async (world) => {
-      await startReady(world);
-      world.outcome = DOWN;
-      await world.clock.pass(61_000);
-      expect([world.probes.length, world.ready('a')?.status]).toEqual([3, 'True']);
-      await world.clock.pass(30_000);
-      await world.until(() => world.ready('a')?.status === 'False');
-      expect(world.ready('a')).toMatchObject({ reason: 'ProbeNetworkFailed', message: 'gone' });
-      world.outcome = OK;
-      await world.clock.pass(30_000);
-      await world.until(() => world.ready('a')?.status === 'True');
-      expect(world.revealed).toEqual([]);
-    });
+    const world = await openWorld();
+    await startReady(world);
+    world.outcome = DOWN;
+    await world.clock.pass(61_000);
+    expect([world.probes.length, world.ready('a')?.status]).toEqual([3, 'True']);
+    await world.clock.pass(30_000);
+    await world.until(() => world.ready('a')?.status === 'False');
+    expect(world.ready('a')).toMatchObject({ reason: 'ProbeNetworkFailed', message: 'gone' });
+    world.outcome = OK;
+    await world.clock.pass(30_000);
+    await world.until(() => world.ready('a')?.status === 'True');
+    expect(world.revealed).toEqual([]);
   });
 
   it('A11: tells nothing of what failed, nor when, for a cluster that was never ready', async () => {
-    await inWorld(async (world) => {
-      // Refused at once, and no answer for five seconds: a closed port, and one behind a firewall.
-      world.outcome = async (cluster) => {
-        if (cluster.metadata.name === 'closed') return DOWN;
-        await new Promise<void>((resolve) => world.clock.after(5_000, resolve));
-        return { ready: false, fault: 'timeout', message: 'late' };
-      };
-      world.prober.start();
-      for (const name of ['closed', 'silent']) await register(world, name);
-      await world.clock.pass(59_000);
-      expect(world.probes).toEqual(['closed', 'silent', 'closed', 'silent']);
-      await world.clock.pass(8_000);
-      await world.until(() => ['closed', 'silent'].every((name) => world.ready(name)?.status === 'False'));
-      expect(world.ready('closed')).toEqual(world.ready('silent'));
-      expect(world.ready('closed')?.reason).toBe('ProbeNotYetSucceeded');
-      expect(world.revealed).toEqual(['closed ProbeNetworkFailed gone', 'silent ProbeTimedOut late']);
-    });
+    const world = await openWorld();
+    // Refused at once, and no answer for five seconds: a closed port, and one behind a firewall.
+    world.outcome = async (cluster) => {
+      if (cluster.metadata.name === 'closed') return DOWN;
+      await new Promise<void>((resolve) => world.clock.after(5_000, resolve));
+      return { ready: false, fault: 'timeout', message: 'late' };
+    };
+    world.prober.start();
+    for (const name of ['closed', 'silent']) await register(world, name);
+    await world.clock.pass(59_000);
+    expect(world.probes).toEqual(['closed', 'silent', 'closed', 'silent']);
+    await world.clock.pass(8_000);
+    await world.until(() => ['closed', 'silent'].every((name) => world.ready(name)?.status === 'False'));
+    expect(world.ready('closed')).toEqual(world.ready('silent'));
+    expect(world.ready('closed')?.reason).toBe('ProbeNotYetSucceeded');
+    expect(world.revealed).toEqual(['closed ProbeNetworkFailed gone', 'silent ProbeTimedOut late']);
   });
 
   it('A11: a cluster with another address was never ready there', async () => {
-    await inWorld(async (world) => {
-      await startReady(world);
-      world.outcome = DOWN;
-      await change(world, 'a', 'object', (cluster) => ({
-        ...cluster,
-        spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.2:22' }] } },
-      }));
-      expect(world.ready('a')).toMatchObject({ status: 'Unknown', reason: 'ProbePending' });
-      await world.clock.pass(70_000);
-      await world.until(() => world.ready('a')?.status === 'False');
-      expect(world.ready('a')?.reason).toBe('ProbeNotYetSucceeded');
-    });
+    const world = await openWorld();
+    await startReady(world);
+    world.outcome = DOWN;
+    await change(world, 'a', 'object', (cluster) => ({
+      ...cluster,
+      spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.2:22' }] } },
+    }));
+    expect(world.ready('a')).toMatchObject({ status: 'Unknown', reason: 'ProbePending' });
+    await world.clock.pass(70_000);
+    await world.until(() => world.ready('a')?.status === 'False');
+    expect(world.ready('a')?.reason).toBe('ProbeNotYetSucceeded');
   });
 
   it('does not write unchanged results, except the heartbeat after five minutes', async () => {
-    await inWorld(async (world) => {
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(10);
-      await world.until(() => world.ready('a') !== undefined);
-      const first = world.ready('a');
-      const { revision } = world.objects.reader;
-      await world.clock.pass(4.9 * MINUTE);
-      expect([world.probes.length, world.objects.reader.revision]).toEqual([10, revision]);
-      await world.clock.pass(1.1 * MINUTE);
-      await world.until(() => world.ready('a')?.lastHeartbeatTime !== first?.lastHeartbeatTime);
-      expect(world.objects.reader.revision).toBe(revision + 1);
-      expect(world.ready('a')).toEqual({ ...first, lastHeartbeatTime: world.ready('a')?.lastHeartbeatTime });
-    });
+    const world = await openWorld();
+    world.prober.start();
+    await register(world, 'a');
+    await world.clock.pass(10);
+    await world.until(() => world.ready('a') !== undefined);
+    const first = world.ready('a');
+    const { revision } = world.objects.reader;
+    await world.clock.pass(4.9 * MINUTE);
+    expect([world.probes.length, world.objects.reader.revision]).toEqual([10, revision]);
+    await world.clock.pass(1.1 * MINUTE);
+    await world.until(() => world.ready('a')?.lastHeartbeatTime !== first?.lastHeartbeatTime);
+    expect(world.objects.reader.revision).toBe(revision + 1);
+    expect(world.ready('a')).toEqual({ ...first, lastHeartbeatTime: world.ready('a')?.lastHeartbeatTime });
   });
 
   it('keeps conditions of other types, also one that is written concurrently', async () => {
@@ -246,139 +234,130 @@ describe('the prober', () => {
       await first?.();
       return next();
     };
-    await inWorld(async (world) => {
-      world.prober.start();
-      await register(world, 'a');
-      between = () => setConditions(world, 'a', [{ type: 'CredentialUsable', status: 'False', reason: 'Unconfirmed' }]);
-      await world.clock.pass(10);
-      await world.until(() => world.status('a').conditions?.length === 2);
-      expect(world.status('a').conditions?.map(({ type }) => type)).toEqual(['CredentialUsable', 'Ready']);
-    }, gate);
+    const world = await openWorld(gate);
+    world.prober.start();
+    await register(world, 'a');
+    between = () => setConditions(world, 'a', [{ type: 'CredentialUsable', status: 'False', reason: 'Unconfirmed' }]);
+    await world.clock.pass(10);
+    await world.until(() => world.status('a').conditions?.length === 2);
+    expect(world.status('a').conditions?.map(({ type }) => type)).toEqual(['CredentialUsable', 'Ready']);
   });
 
   it('does not probe a cluster with a Ready condition of another program, until it is enabled', async () => {
-    await inWorld(async (world) => {
-      await register(world, 'a');
-      await setConditions(world, 'a', [{ type: 'Ready', status: 'False', reason: 'NodesLost' }]);
-      world.prober.start();
-      await world.clock.pass(2 * MINUTE);
-      expect([world.probes, world.ready('a')?.reason]).toEqual([[], 'NodesLost']);
-      await annotate(world, 'a', 'enabled');
-      await world.clock.pass(10);
-      await world.until(() => world.ready('a')?.reason === 'ProbeSucceeded');
-    });
+    const world = await openWorld();
+    await register(world, 'a');
+    await setConditions(world, 'a', [{ type: 'Ready', status: 'False', reason: 'NodesLost' }]);
+    world.prober.start();
+    await world.clock.pass(2 * MINUTE);
+    expect([world.probes, world.ready('a')?.reason]).toEqual([[], 'NodesLost']);
+    await annotate(world, 'a', 'enabled');
+    await world.clock.pass(10);
+    await world.until(() => world.ready('a')?.reason === 'ProbeSucceeded');
   });
 
   it('stops probing when disabled, and sets Unknown', async () => {
-    await inWorld(async (world) => {
-      await startReady(world);
-      await annotate(world, 'a', 'disabled');
-      await world.until(() => world.ready('a')?.reason === 'ProbeDisabled');
-      const probes = world.probes.length;
-      await world.clock.pass(2 * MINUTE);
-      expect([world.probes.length, world.ready('a')?.status]).toEqual([probes, 'Unknown']);
-    });
+    const world = await openWorld();
+    await startReady(world);
+    await annotate(world, 'a', 'disabled');
+    await world.until(() => world.ready('a')?.reason === 'ProbeDisabled');
+    const probes = world.probes.length;
+    await world.clock.pass(2 * MINUTE);
+    expect([world.probes.length, world.ready('a')?.status]).toEqual([probes, 'Unknown']);
   });
 
   it('probes a changed address at once, and drops the running probe of the old one', async () => {
-    await inWorld(async (world) => {
-      const old = Promise.withResolvers<Outcome>();
-      world.outcome = () => old.promise;
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(10);
-      world.outcome = { ready: true, version: 'v2' };
-      await change(world, 'a', 'object', (cluster) => ({
-        ...cluster,
-        spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.2' }] } },
-      }));
-      old.resolve({ ready: true, version: 'v1' });
-      await world.clock.pass(10);
-      await world.until(() => world.status('a').version !== undefined);
-      expect([world.probes, world.status('a').version]).toEqual([['a', 'a'], 'v2']);
-    });
+    const world = await openWorld();
+    const old = Promise.withResolvers<Outcome>();
+    world.outcome = () => old.promise;
+    world.prober.start();
+    await register(world, 'a');
+    await world.clock.pass(10);
+    world.outcome = { ready: true, version: 'v2' };
+    await change(world, 'a', 'object', (cluster) => ({
+      ...cluster,
+      spec: { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://10.0.0.2' }] } },
+    }));
+    old.resolve({ ready: true, version: 'v1' });
+    await world.clock.pass(10);
+    await world.until(() => world.status('a').version !== undefined);
+    expect([world.probes, world.status('a').version]).toEqual([['a', 'a'], 'v2']);
   });
 
   it('sets Unknown when no probe ends for five intervals', async () => {
-    await inWorld(async (world) => {
-      await startReady(world);
-      world.outcome = (_, signal) =>
-        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-      await world.clock.pass(149_000);
-      expect(world.ready('a')?.status).toBe('True');
-      await world.clock.pass(31_000);
-      await world.until(() => world.ready('a')?.status === 'Unknown');
-      expect(world.ready('a')?.reason).toBe('ProbeMissing');
-    });
+    const world = await openWorld();
+    await startReady(world);
+    world.outcome = (_, signal) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    await world.clock.pass(149_000);
+    expect(world.ready('a')?.status).toBe('True');
+    await world.clock.pass(31_000);
+    await world.until(() => world.ready('a')?.status === 'Unknown');
+    expect(world.ready('a')?.reason).toBe('ProbeMissing');
   });
 
   it('A43: makes each cluster read its keys again at each of the given times, once', async () => {
-    await inWorld(async (world) => {
-      world.prober.start();
-      for (const name of ['a', 'b']) await register(world, name);
-      await world.clock.pass(2 * MINUTE);
-      expect(world.refreshes).toEqual([]);
-      const now = world.clock.wall();
-      world.refreshTimes = [now - 1, now + 10 * MINUTE];
-      await world.clock.pass(9 * MINUTE);
-      expect(world.refreshes.toSorted()).toEqual(['a', 'b']);
-      await world.clock.pass(3 * MINUTE);
-      expect(world.refreshes.toSorted()).toEqual(['a', 'a', 'b', 'b']);
-    });
+    const world = await openWorld();
+    world.prober.start();
+    for (const name of ['a', 'b']) await register(world, name);
+    await world.clock.pass(2 * MINUTE);
+    expect(world.refreshes).toEqual([]);
+    const now = world.clock.wall();
+    world.refreshTimes = [now - 1, now + 10 * MINUTE];
+    await world.clock.pass(9 * MINUTE);
+    expect(world.refreshes.toSorted()).toEqual(['a', 'b']);
+    await world.clock.pass(3 * MINUTE);
+    expect(world.refreshes.toSorted()).toEqual(['a', 'a', 'b', 'b']);
   });
 
   it('A43: tries again while a cluster does not answer, and a new leader does it once more', async () => {
-    await inWorld(async (world) => {
-      world.answersRefresh = false;
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(10);
-      world.refreshTimes = [world.clock.wall() - 1];
-      await world.clock.pass(61_000);
-      expect(world.refreshes).toEqual(['a', 'a']);
-      world.answersRefresh = true;
-      await world.clock.pass(3 * MINUTE);
-      expect(world.refreshes).toEqual(['a', 'a', 'a']);
-      world.leads = false;
-      await world.clock.pass(MINUTE);
-      world.leads = true;
-      await world.clock.pass(2 * MINUTE);
-      expect(world.refreshes).toEqual(['a', 'a', 'a', 'a']);
-    });
+    const world = await openWorld();
+    world.answersRefresh = false;
+    world.prober.start();
+    await register(world, 'a');
+    await world.clock.pass(10);
+    world.refreshTimes = [world.clock.wall() - 1];
+    await world.clock.pass(61_000);
+    expect(world.refreshes).toEqual(['a', 'a']);
+    world.answersRefresh = true;
+    await world.clock.pass(3 * MINUTE);
+    expect(world.refreshes).toEqual(['a', 'a', 'a']);
+    world.leads = false;
+    await world.clock.pass(MINUTE);
+    world.leads = true;
+    await world.clock.pass(2 * MINUTE);
+    expect(world.refreshes).toEqual(['a', 'a', 'a', 'a']);
   });
 
   it('probes only while it leads', async () => {
-    await inWorld(async (world) => {
-      world.leads = false;
-      world.prober.start();
-      await register(world, 'a');
-      await world.clock.pass(2 * MINUTE);
-      expect(world.probes).toEqual([]);
-      world.leads = true;
-      await world.clock.pass(40_000);
-      expect(world.probes).toEqual(['a']);
-      world.leads = false;
-      await world.clock.pass(2 * MINUTE);
-      expect(world.probes).toEqual(['a']);
-    });
+    const world = await openWorld();
+    world.leads = false;
+    world.prober.start();
+    await register(world, 'a');
+    await world.clock.pass(2 * MINUTE);
+    expect(world.probes).toEqual([]);
+    world.leads = true;
+    await world.clock.pass(40_000);
+    expect(world.probes).toEqual(['a']);
+    world.leads = false;
+    await world.clock.pass(2 * MINUTE);
+    expect(world.probes).toEqual(['a']);
   });
 
   it('drops a deleted cluster, and aborts running probes when it stops', async () => {
-    await inWorld(async (world) => {
-      const signals: AbortSignal[] = [];
-      world.outcome = (_, signal) => {
-        signals.push(signal);
-        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-      };
-      world.prober.start();
-      await register(world, 'a');
-      await make(world.objects, catalog.clusters, at('', '', 'no-address'));
-      await world.clock.pass(10);
-      await world.objects.writer.remove(catalog.clusters, at('', '', 'a'), { dryRun: false });
-      await world.prober.stop();
-      expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-      await world.clock.pass(2 * MINUTE);
-      expect(world.probes).toEqual(['a']);
-    });
+    const world = await openWorld();
+    const signals: AbortSignal[] = [];
+    world.outcome = (_, signal) => {
+      signals.push(signal);
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    };
+    world.prober.start();
+    await register(world, 'a');
+    await make(world.objects, catalog.clusters, at('', '', 'no-address'));
+    await world.clock.pass(10);
+    await world.objects.writer.remove(catalog.clusters, at('', '', 'a'), { dryRun: false });
+    await world.prober.stop();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    await world.clock.pass(2 * MINUTE);
+    expect(world.probes).toEqual(['a']);
   });
 });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { StoredObject } from '../../src/objects/stored-object.ts';
 import { createObjectSweep, hasPassed } from '../../src/objects/sweep-objects.ts';
 import { StorageError } from '../../src/storage/contract.ts';
-import { at, catalog, inFolder, make, openObjects } from './object-store.ts';
+import { at, catalog, make, openObjects } from './object-store.ts';
 
 interface World {
   /** The names of the objects that each call has tried, in order. */
@@ -11,48 +11,37 @@ interface World {
   sweep(): Promise<void>;
 }
 
-async function inWorld(
-  names: readonly string[],
-  fail: (name: string) => Error | undefined,
-  test: (world: World) => Promise<void>,
-): Promise<void> {
-  await inFolder(async (file) => {
-    const objects = await openObjects(file);
-    for (const name of names) await make(objects, catalog.clusters, at('', '', name));
-    await objects.reader.catchUp();
-    const tried: string[] = [];
-    const logged: object[] = [];
-    const sweep = createObjectSweep({
-      reader: objects.reader,
-      kind: catalog.clusters,
-      logger: { warn: (fields: object) => logged.push(fields) },
-      removalTime: () => 0,
-      stepFor: () => 'step',
-      perform: async ({ name }: StoredObject) => {
-        tried.push(name);
-        const error = fail(name);
-        if (error !== undefined) throw error;
-      },
-    });
-    try {
-      await test({ tried, logged, sweep });
-    } finally {
-      await objects.close();
-    }
+async function openWorld(names: readonly string[], fail: (name: string) => Error | undefined): Promise<World> {
+  const objects = await openObjects();
+  for (const name of names) await make(objects, catalog.clusters, at('', '', name));
+  await objects.reader.catchUp();
+  const tried: string[] = [];
+  const logged: object[] = [];
+  const sweep = createObjectSweep({
+    reader: objects.reader,
+    kind: catalog.clusters,
+    logger: { warn: (fields: object) => logged.push(fields) },
+    removalTime: () => 0,
+    stepFor: () => 'step',
+    perform: async ({ name }: StoredObject) => {
+      tried.push(name);
+      const error = fail(name);
+      if (error !== undefined) throw error;
+    },
   });
+  return { tried, logged, sweep };
 }
 
 it('objects that always fail do not starve the others, however many they are', async () => {
   const failing = Array.from({ length: 270 }, (_, index) => `a-${index}`);
   const fail = (name: string) => (name === 'z' ? undefined : new Error('invalid'));
-  await inWorld([...failing, 'z'], fail, async ({ tried, logged, sweep }) => {
-    await sweep();
-    expect([tried.length, tried.includes('z')]).toEqual([250, false]);
-    await sweep();
-    expect([tried.length, tried.includes('z')]).toEqual([500, true]);
-    for (let round = 0; round < 3; round++) await sweep();
-    expect(logged.length, 'once for each object').toBe(270);
-  });
+  const { tried, logged, sweep } = await openWorld([...failing, 'z'], fail);
+  await sweep();
+  expect([tried.length, tried.includes('z')]).toEqual([250, false]);
+  await sweep();
+  expect([tried.length, tried.includes('z')]).toEqual([500, true]);
+  for (let round = 0; round < 3; round++) await sweep();
+  expect(logged.length, 'once for each object').toBe(270);
 });
 
 it.each([
@@ -69,18 +58,13 @@ it.each([
 it('a store that cannot be reached ends the call, and the next one continues behind the object', async () => {
   const outage = new StorageError('unavailable', 'no connection');
   let isOut = true;
-  await inWorld(
-    ['a', 'b', 'c'],
-    () => (isOut ? outage : undefined),
-    async ({ tried, logged, sweep }) => {
-      await expect(sweep()).rejects.toBe(outage);
-      await expect(sweep()).rejects.toBe(outage);
-      expect(tried.splice(0)).toEqual(['a', 'b']);
-      isOut = false;
-      await sweep();
-      expect([tried.splice(0), logged]).toEqual([['c', 'a', 'b'], []]);
-      await sweep();
-      expect(tried).toEqual(['a', 'b', 'c']);
-    },
-  );
+  const { tried, logged, sweep } = await openWorld(['a', 'b', 'c'], () => (isOut ? outage : undefined));
+  await expect(sweep()).rejects.toBe(outage);
+  await expect(sweep()).rejects.toBe(outage);
+  expect(tried.splice(0)).toEqual(['a', 'b']);
+  isOut = false;
+  await sweep();
+  expect([tried.splice(0), logged]).toEqual([['c', 'a', 'b'], []]);
+  await sweep();
+  expect(tried).toEqual(['a', 'b', 'c']);
 });
