@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectSecurely } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
 import { describeWith } from '../describe-with.ts';
 import { eventsOf } from './support/audit.ts';
 import { bytes, clientHello } from './support/client-hello.ts';
@@ -165,11 +166,7 @@ for (const kind of [NGINX, HAPROXY]) {
       const auditId = watch.headers.get('audit-id');
       for (const name of [`${kind.program.name}-1`, `${kind.program.name}-2`]) {
         const { code } = await server.call('POST', CLUSTERS, {
-          body: {
-            apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-            kind: 'Cluster',
-            metadata: { name, labels: { is: 'new' } },
-          },
+          body: { ...CLUSTER_TYPE, metadata: { name, labels: { is: 'new' } } },
         });
         expect(code).toBe(201);
         const heard = await watch.until(({ object }) => object.metadata.name === name);

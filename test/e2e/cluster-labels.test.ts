@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { expectStatus } from './support/expect-status.ts';
 import {
@@ -56,11 +57,7 @@ beforeEach(async () => {
   await createCluster(server, name, { env: 'dev' });
 });
 
-const clusterBody = (labels: object, named = name): object => ({
-  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-  kind: 'Cluster',
-  metadata: { name: named, labels },
-});
+const clusterBody = (labels: object, named = name): object => ({ ...CLUSTER_TYPE, metadata: { name: named, labels } });
 const patch = (who: string, labels: object, path = `${CLUSTERS}/${name}`): Promise<Answer> =>
   server.call('PATCH', path, { body: { metadata: { labels } }, ...asUser(who) });
 /** Server-side apply, with the rights of one user and the name of a manager that others may share. */

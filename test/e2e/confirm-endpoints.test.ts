@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../../src/api/clusters/confirmed-endpoint.ts';
 import { ENDPOINT_AUTHORS_ANNOTATION } from '../../src/api/domain-keys.ts';
 import { type FakeApiServer, startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
@@ -72,12 +73,7 @@ afterAll(async () => {
 });
 
 async function register(name: string): Promise<void> {
-  const body = {
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name },
-    spec: { [FIELD]: endpoints(real.port) },
-  };
+  const body = { ...CLUSTER_TYPE, metadata: { name }, spec: { [FIELD]: endpoints(real.port) } };
   const made = await server.call('POST', CLUSTERS, { body });
   expect(made.code, made.text).toBe(201);
 }
@@ -228,7 +224,7 @@ describe('A14: an edited endpoint', () => {
     }
     const write = (spec: object, { query, type }: Way, user = 'patcher'): Promise<Answer> =>
       server.call('PATCH', `${CLUSTERS}/zeta?${query}`, {
-        body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'zeta' }, spec },
+        body: { ...CLUSTER_TYPE, metadata: { name: 'zeta' }, spec },
         headers: { 'Content-Type': type },
         token: tokenOf(user),
       });
@@ -357,12 +353,7 @@ describeWithKubectl('A14: kubectl', () => {
   it('prints that a change waits, and an unchanged manifest changes nothing', async () => {
     await register('applied');
     const manifest = (port: number): string =>
-      JSON.stringify({
-        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-        kind: 'Cluster',
-        metadata: { name: 'applied' },
-        spec: { [FIELD]: endpoints(port) },
-      });
+      JSON.stringify({ ...CLUSTER_TYPE, metadata: { name: 'applied' }, spec: { [FIELD]: endpoints(port) } });
     const apply = (port: number) => kubectlOk(server, ['apply', '-f', '-'], { stdin: manifest(port) });
     await apply(real.port);
     await apply(evil.port);

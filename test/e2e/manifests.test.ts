@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
 import { readLines } from './support/audit.ts';
 import { create, createCluster, inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
@@ -124,8 +125,7 @@ it('A40: removes up to a quarter with a warning and audit events, and beyond tha
   expect(await followed.clusters()).toEqual(names.slice(2));
   // A client cannot have an object removed by marking it.
   await create(followed.server, CLUSTERS, {
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
+    ...CLUSTER_TYPE,
     metadata: { name: 'marked', annotations: { 'clusterpass.dev/manifest': 'manifests:gone.yaml' } },
   });
   // Contents before their containers: the order of files and documents does not matter.
@@ -170,12 +170,7 @@ it('follows the folder: changed, added, removed', async () => {
     write('a.yaml', account('builder'), inside('Namespace', 'ci', ''), cluster('east', ', labels: { env: prod }')),
   );
   expect(await labelsOf('east')).toEqual({ env: 'prod' });
-  const json = JSON.stringify({
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name: 'west' },
-    status: { version: 'v1' },
-  });
+  const json = JSON.stringify({ ...CLUSTER_TYPE, metadata: { name: 'west' }, status: { version: 'v1' } });
   await afterChange(() => write('b.json', json));
   expect((await followed.server.call('GET', `${CLUSTERS}/west`)).json.status).toEqual({ version: 'v1' });
   const report = await afterChange(() => unlink(join(followed.folder, 'b.json')));

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
 import { ASK, createCluster, createObjects, issue, post } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { run } from './support/run.ts';
@@ -12,11 +13,7 @@ import { brief, Watch } from './support/watch.ts';
 
 /** B12 on the embedded store; the same for etcd is in etcd-faults.test.ts. */
 
-const cluster = (name: string): object => ({
-  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-  kind: 'Cluster',
-  metadata: { name },
-});
+const cluster = (name: string): object => ({ ...CLUSTER_TYPE, metadata: { name } });
 
 let server: Server;
 let folder: string;

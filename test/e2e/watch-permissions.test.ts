@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import {
   addCluster,
@@ -76,11 +77,7 @@ describe('A18, decision 13: an open watch follows permission', () => {
     const version = gone[0]?.object.metadata.resourceVersion ?? '';
     const taken = (name: string) => ({
       type: 'DELETED',
-      object: {
-        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-        kind: 'Cluster',
-        metadata: { name, resourceVersion: version },
-      },
+      object: { ...CLUSTER_TYPE, metadata: { name, resourceVersion: version } },
     });
     expect(gone).toEqual([taken('dev-1'), taken('dev-2')]);
     expect((await watch.take(1))[0]?.object.metadata).toEqual({ resourceVersion: String(Number(version) + 1) });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
 import { badRequest, expectStatus } from './support/expect-status.ts';
 import {
   addCluster,
@@ -75,11 +76,7 @@ describe('events', () => {
       for (const event of events ?? []) {
         expect(event).toEqual({
           type: 'BOOKMARK',
-          object: {
-            apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-            kind: 'Cluster',
-            metadata: { resourceVersion: expect.stringMatching(/^\d+$/) },
-          },
+          object: { ...CLUSTER_TYPE, metadata: { resourceVersion: expect.stringMatching(/^\d+$/) } },
         });
         expect(versionOf(event as never)).toBeGreaterThanOrEqual(version);
       }
@@ -157,8 +154,7 @@ describe('events', () => {
       );
       const mark = (await watch.until(({ type }) => type === 'BOOKMARK')).at(-1);
       expect(mark?.object).toEqual({
-        apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-        kind: 'Cluster',
+        ...CLUSTER_TYPE,
         metadata: { annotations: { 'k8s.io/initial-events-end': 'true' }, resourceVersion: expect.any(String) },
       });
       expect(Number(mark?.object.metadata.resourceVersion)).toBeGreaterThanOrEqual(version);

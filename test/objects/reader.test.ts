@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { kindPrefix, REGISTRY_PREFIX, storageKey } from '../../src/api/object-key.ts';
 import { ApiError, type Status } from '../../src/api/status.ts';
@@ -149,11 +150,7 @@ describe('L-38: while the caches are filled', () => {
 });
 
 describe('B30: a write that this process does not act on yet', () => {
-  const newCluster = (name: string): ApiObject => ({
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name },
-  });
+  const newCluster = (name: string): ApiObject => ({ ...CLUSTER_TYPE, metadata: { name } });
 
   it('is not acknowledged: 504, and it has happened', async () => {
     const { store, reader, reflector, hold, release } = await openDelayedWatch();

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { CLUSTER_TYPE } from '../../../src/api/cluster.fixture.ts';
 import { endpointDigest } from '../../../src/api/clusters/confirmed-endpoint.ts';
 import { confirmation, waitingChange } from './waiting-change.ts';
 
@@ -6,12 +7,7 @@ const endpoints = (host: string) => ({
   serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: `https://${host}:6443` }, { serverAddress: 'https://b' }],
   caBundle: 'QUFBQQ==',
 });
-const cluster = (spec: Record<string, unknown>) => ({
-  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-  kind: 'Cluster',
-  metadata: { name: 'a' },
-  spec,
-});
+const cluster = (spec: Record<string, unknown>) => ({ ...CLUSTER_TYPE, metadata: { name: 'a' }, spec });
 
 it.each([
   ['a change', { orchestratorApiEndpoints: endpoints('new'), confirmedEndpoints: endpoints('old') }],

@@ -4,6 +4,7 @@ import { anyCharacter } from '../../lib/any-character.fixture.ts';
 import { cpuTimeOf, TEST_LIMIT_MS } from '../../lib/cpu-time.fixture.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { propertyRuns } from '../../lib/property-runs.fixture.ts';
+import { CLUSTER_TYPE } from '../cluster.fixture.ts';
 import { tokenRequestType } from '../kinds/token-request.ts';
 import { refusal } from '../refusal.fixture.ts';
 import { ApiError } from '../status.ts';
@@ -14,7 +15,7 @@ import { encodeValue } from './encode.ts';
 describe('A19: lists and maps are limited', () => {
   const finalizers = (count: number) => Array.from({ length: count }, (_, index) => `a.io/${index}`);
   const labels = (count: number) => Object.fromEntries(finalizers(count).map((key) => [key, 'x']));
-  const head = { kind: 'Cluster', apiVersion: 'clusterregistry.k8s.io/v1alpha1' };
+  const head = { ...CLUSTER_TYPE };
 
   test.each([
     ['of a built-in type', sample, { kind: 'Sample', apiVersion: 'example.dev/v1' }],
@@ -153,12 +154,7 @@ describe('custom resources', () => {
       'unknown field "spec.b"',
       'unknown field "z"',
     ]);
-    expect(value).toEqual({
-      kind: 'Cluster',
-      apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-      metadata: { name: 'd' },
-      spec: {},
-    });
+    expect(value).toEqual({ ...CLUSTER_TYPE, metadata: { name: 'd' }, spec: {} });
     expect(refusal(() => decode(body, cluster, 'Strict')).message).toBe(
       `Cluster in version "v1alpha1" cannot be handled as a Cluster: strict decoding error: ${violations.join(', ')}`,
     );

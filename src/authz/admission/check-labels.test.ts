@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CLUSTER_TYPE } from '../../api/cluster.fixture.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { refusalIfAny } from '../../api/refusal.fixture.ts';
 import { account, binding, Fleet, fleetBinding, person, type Rules, role } from '../policy/rbac.fixture.ts';
@@ -8,11 +9,7 @@ const KIND = { group: 'clusterregistry.k8s.io', resource: 'clusters' };
 const TOKEN: Rules = [{ verbs: ['create'], apiGroups: [''], resources: ['serviceaccounts/token'] }];
 const carl = person('carl');
 
-const cluster = (labels: Record<string, string>): ApiObject => ({
-  apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-  kind: 'Cluster',
-  metadata: { name: 'a', labels },
-});
+const cluster = (labels: Record<string, string>): ApiObject => ({ ...CLUSTER_TYPE, metadata: { name: 'a', labels } });
 
 /** The message when `caller` changes the labels of cluster `a` from `before` to `after`. */
 function refusal(

@@ -1,4 +1,5 @@
 import { expect, vi } from 'vitest';
+import { CLUSTER_TYPE } from '../../../src/api/cluster.fixture.ts';
 import { clustersOf } from '../../../src/api/clusters-field.ts';
 import { FLEET_BINDINGS, fleetBinding } from './bindings.ts';
 import { CLUSTERS, RBAC } from './paths.ts';
@@ -27,12 +28,7 @@ const versionIn = ({ json }: Answer): number => Number(json.metadata.resourceVer
 /** Creates a cluster. Returns its resourceVersion. */
 export async function addCluster(server: Server, name: string, parts: ClusterParts = {}): Promise<number> {
   const { labels, annotations, spec, metadata } = parts;
-  const body = {
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name, labels, annotations, ...metadata },
-    spec,
-  };
+  const body = { ...CLUSTER_TYPE, metadata: { name, labels, annotations, ...metadata }, spec };
   return versionIn(await succeed(server.call('POST', CLUSTERS, { body })));
 }
 

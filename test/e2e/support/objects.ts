@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { CLUSTER_TYPE } from '../../../src/api/cluster.fixture.ts';
 import { FLEET_BINDINGS, fleetBinding } from './bindings.ts';
 import { CLUSTERS, RBAC } from './paths.ts';
 import { type Answer, type CallOptions, type Server, tokenOf } from './server.ts';
@@ -25,11 +26,7 @@ export async function remove(server: Server, path: string): Promise<void> {
 }
 
 export const createCluster = (server: Server, name: string, labels: Record<string, string> = {}) =>
-  create(server, CLUSTERS, {
-    apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-    kind: 'Cluster',
-    metadata: { name, labels },
-  });
+  create(server, CLUSTERS, { ...CLUSTER_TYPE, metadata: { name, labels } });
 
 /**
  * Three accounts: one is being deleted after `leave`, one is in a namespace and one in a cluster that is being deleted.
@@ -37,7 +34,7 @@ export const createCluster = (server: Server, name: string, labels: Record<strin
  */
 export async function createLeaving(server: Server) {
   const metadata = (name: string) => ({ name, finalizers: ['example.com/wait'] });
-  const type = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' };
+  const type = { ...CLUSTER_TYPE };
   const accounts = inNamespace('serviceaccounts');
   const namespaces = '/orchestrator/alpha/api/v1/namespaces';
   await create(server, accounts, { metadata: metadata('leaving-account') });

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { CLUSTER_TYPE } from '../../../src/api/cluster.fixture.ts';
 import { tokenPath } from './objects.ts';
 import { CLUSTERS } from './paths.ts';
 import type { Server } from './server.ts';
@@ -67,11 +68,7 @@ export async function stopUnderLoad(
     const name = `c-${turn}`;
     const writes = turn % WRITE_EVERY === 0;
     const outcome = writes
-      ? await ask('POST', CLUSTERS, {
-          apiVersion: 'clusterregistry.k8s.io/v1alpha1',
-          kind: 'Cluster',
-          metadata: { name },
-        })
+      ? await ask('POST', CLUSTERS, { ...CLUSTER_TYPE, metadata: { name } })
       : await ask('POST', tokenPath(), { spec: { audiences: [] } });
     answers[outcome] = (answers[outcome] ?? 0) + 1;
     answered += 1;
