@@ -1,8 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { create, createCluster, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
-import { CLUSTERS, RBAC } from './support/paths.ts';
-import { user } from './support/rbac.ts';
-import { tokenOf } from './support/server.ts';
+import { CLUSTERS } from './support/paths.ts';
 import { sharedServer } from './support/shared-server.ts';
 
 /**
@@ -122,33 +120,6 @@ describe('A19: a request that would take too long is refused', () => {
     const answer = await server.call('PATCH', `${ACCOUNTS}/many?dryRun=All`, { body, headers: STRATEGIC });
     expect(answer.code).toBe(400);
     expect(answer.json.message).toBe('a list of the patch has more than 1000 elements');
-  });
-
-  it('a role that would need too many comparisons', async () => {
-    const role = (name: string, rules: object[]) => ({ metadata: { name }, rules });
-    const paths = (prefix: string, count: number) => [
-      { verbs: ['get'], nonResourceURLs: times(count, (i) => `${prefix}/${i}/*`) },
-    ];
-    const writes = { verbs: ['create'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles'] };
-    for (const [name, rules] of [
-      ['granter', [writes]],
-      ['held-a', paths('/held/a', 4_900)],
-      ['held-b', paths('/held/b', 4_900)],
-      ['held-c', paths('/held/c', 4_900)],
-    ] as const) {
-      await create(server, `${RBAC}/clusterroles`, role(name, [...rules]));
-      await create(server, `${RBAC}/clusterrolebindings`, {
-        metadata: { name },
-        subjects: [user('granter')],
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-      });
-    }
-    const grant = (rules: object[]) =>
-      server.call('POST', `${RBAC}/clusterroles`, { body: role('wanted', rules), token: tokenOf('granter') });
-    const refused = await grant(paths('/held/a', 1_000));
-    expect(refused.code).toBe(403);
-    expect(refused.json.message).toContain('more RBAC permissions at once than can be compared');
-    expect((await grant([writes])).code).toBe(403);
   });
 });
 

@@ -468,19 +468,6 @@ describeWithBrowser('the console for those who run the fleet', () => {
       expect(await Promise.all(tokens.map(isAccepted))).toEqual(Array(5).fill(true));
     });
 
-    it('a token that the server rejects ends the revocation of passes, and the sign-in page says so', async () => {
-      await Promise.all(Array.from({ length: 5 }, () => issue('shop/deployer', 'dana')));
-      const { page } = await pages.openFresh();
-      const rejection = { kind: 'Status', code: 401, reason: 'Unauthorized' };
-      await page.route('**/issuedtokens/*', (route) => route.fulfill({ status: 401, json: rejection }));
-      await signIn(page, server, await tokenFor('dana'), '#/passes?account=shop%2Fdeployer');
-      await page.getByLabel('Select all shown passes').check();
-      await page.getByRole('button', { name: /^Revoke \d+ passes$/ }).click();
-      await page.getByRole('button', { name: 'Revoke now' }).click();
-      await page.getByText('Your session has expired').waitFor();
-      await page.getByText(/^Up to \d+ of the selected passes were not revoked/).waitFor();
-    });
-
     it('a person chooses the group of a pass where a connector allows several', async () => {
       const connector = await connectorOf(server, 'private-1');
       await connector.report({ version: '1.2.3', allow: [{ namespace: 'ci', accounts: ['*'] }] });
