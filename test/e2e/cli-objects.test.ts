@@ -11,6 +11,7 @@ import { Person } from './support/cli.ts';
 import { patchCluster } from './support/fleet.ts';
 import { bind, createAccount, createNamespace, createObjects } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
+import { grant, may, REGISTRY_GROUP } from './support/rbac.ts';
 import { TLS } from './support/server.ts';
 import { sharedServer } from './support/shared-server.ts';
 
@@ -222,17 +223,7 @@ describe('clusterpass register', () => {
   });
 
   it('warns a caller who may create clusters, but not write their status', async () => {
-    const path = '/apis/rbac.authorization.k8s.io/v1';
-    const metadata = { name: 'jane-creates' };
-    const rules = [{ apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], verbs: ['create'] }];
-    const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata, rules };
-    const binding = {
-      ...{ apiVersion: role.apiVersion, kind: 'ClusterRoleBinding', metadata },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: metadata.name },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'jane' }],
-    };
-    expect((await server.call('POST', `${path}/clusterroles`, { body: role })).code).toBe(201);
-    expect((await server.call('POST', `${path}/clusterrolebindings`, { body: binding })).code).toBe(201);
+    await grant(server, { to: 'jane', rules: [may('create', 'clusters', REGISTRY_GROUP)] });
     const file = join(admin.home, 'dev.yaml');
     const { code, stderr } = await jane.run(['register', 'dev-13', '--kubeconfig', file]);
     expect(stderr).toMatch(/^Warning: the version of dev-13 was not stored: .*\n$/);
