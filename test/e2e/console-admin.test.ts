@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import {
   type Browser,
   describeWithBrowser,
@@ -14,8 +15,9 @@ import {
 } from './support/browser.ts';
 import { connectorOf } from './support/connector.ts';
 import { addCluster, removeCluster } from './support/fleet.ts';
-import { remove } from './support/objects.ts';
+import { create, remove } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
+import { grant, group, user } from './support/rbac.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
 import { SignedInPages } from './support/signed-in-pages.ts';
 
@@ -37,32 +39,14 @@ async function tokenFor(role: Role): Promise<string> {
 const visitAs = async (role: Role, path = '#/', size: { width?: number; height?: number } = {}): Promise<Page> =>
   (await pages.visit(await tokenFor(role), path, size)).page;
 
-const FLEET_BINDINGS = '/apis/clusterpass.dev/v1alpha1/fleetrolebindings';
+const VIEWER = 'clusterpass:viewer';
 
-const labelled = (matchLabels: Readonly<Record<string, string>>): object => ({ selector: { matchLabels } });
-
-const fleetBinding = (
-  name: string,
-  {
-    subjects,
-    role,
-    clusters,
-    ...more
-  }: { subjects: readonly object[]; role: string; clusters: object; agents?: string; approval?: object },
-): object => ({
-  apiVersion: 'clusterpass.dev/v1alpha1',
-  kind: 'FleetRoleBinding',
-  metadata: { name },
-  spec: { subjects, roleRef: { kind: 'ClusterRole', name: role }, clusters, ...more },
-});
+const bind = (binding: Parameters<typeof fleetBinding>[0]): Promise<unknown> =>
+  create(server, FLEET_BINDINGS, fleetBinding(binding));
 
 /** The owner sees every cluster, and administers those of the environment dev. */
 async function grantOwner(): Promise<void> {
   const apiGroup = 'rbac.authorization.k8s.io';
-  const bind = (name: string, role: string, clusters: object = { all: true }) =>
-    server.call('POST', FLEET_BINDINGS, {
-      body: fleetBinding(name, { subjects: [{ kind: 'User', name: 'owner' }], role, clusters }),
-    });
   const rules = [
     { apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'], verbs: ['get', 'list', 'watch', 'patch'] },
     { apiGroups: ['clusterpass.dev'], resources: ['clustergrantreviews', 'resourceaccessreviews'], verbs: ['create'] },
@@ -72,24 +56,15 @@ async function grantOwner(): Promise<void> {
     { apiGroups: [apiGroup], resources: ['clusterrolebindings', 'rolebindings'], verbs: ['get'] },
     { apiGroups: ['clusterpass.dev'], resources: ['fleetrolebindings'], verbs: ['get'] },
   ];
-  const answers = [
-    await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name: 'demo-owner' }, rules } }),
-    await server.call('POST', `${RBAC}/clusterroles`, {
-      body: { metadata: { name: 'demo-reads-bindings' }, rules: readsBindings },
-    }),
-    await bind('demo-owner-views', 'clusterpass:viewer'),
-    await bind('demo-owner-reads-bindings', 'demo-reads-bindings'),
-    await server.call('POST', `${RBAC}/clusterrolebindings`, {
-      body: {
-        metadata: { name: 'demo-viewer-asks' },
-        subjects: [{ kind: 'User', apiGroup, name: 'viewer' }],
-        roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:access-requester' },
-      },
-    }),
-    await bind('demo-owner-administers', 'demo-owner', labelled({ env: 'dev' })),
-    await bind('demo-owner-asks', 'clusterpass:access-requester', labelled({ env: 'dev' })),
-  ];
-  expect(answers.map(({ code }) => code)).toEqual(Array(7).fill(201));
+  await bind({ name: 'demo-owner-views', to: ['owner'], role: VIEWER });
+  await bind({ name: 'demo-owner-asks', to: ['owner'], role: 'clusterpass:access-requester', clusters: 'env=dev' });
+  await grant(server, { to: 'owner', rules, clusters: 'env=dev' });
+  await grant(server, { to: 'owner', rules: readsBindings, fields: {} });
+  await create(server, `${RBAC}/clusterrolebindings`, {
+    metadata: { name: 'demo-viewer-asks' },
+    subjects: [user('viewer')],
+    roleRef: { apiGroup, kind: 'ClusterRole', name: 'clusterpass:access-requester' },
+  });
 }
 
 const hashOf = (page: Page): string => new URL(page.url()).hash;
@@ -178,12 +153,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await panel('Kubernetes versions').getByText('until 2027-06-28').waitFor();
       await follow(panel('Readiness').getByRole('link', { name: '75 % ready' }).first(), '2 of 12 clusters');
       await follow(panel('Passes by hour').getByRole('link', { name: 'refused' }), 'Only failures');
-      const soon = { all: true };
-      const body = fleetBinding('ends-soon', { subjects: [], role: 'clusterpass:viewer', clusters: soon }) as {
-        spec: object;
-      };
       const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
-      await server.call('POST', FLEET_BINDINGS, { body: { ...body, spec: { ...body.spec, expiresAt } } });
+      await bind({ name: 'ends-soon', to: [], role: VIEWER, fields: { expiresAt } });
       await expect
         .poll(async () => {
           await page.evaluate('window.dispatchEvent(new Event("focus"))');
@@ -476,12 +447,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
         { apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'], verbs: ['create'] },
         { apiGroups: ['clusterpass.dev'], resources: ['connectors'], verbs: ['list'] },
       ];
-      const name = 'demo-owner-of-private';
-      await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name }, rules } });
-      const subject = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'owner' };
-      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
-      const body = { metadata: { name }, subjects: [subject], roleRef };
-      expect((await server.call('POST', `${RBAC}/clusterrolebindings`, { body })).code).toBe(201);
+      const takeBack = await grant(server, { to: 'owner', rules });
       const page = await visitAs('owner', '#/clusters/private-1');
       await page.getByText('ci/*, people of ops, people of devs, people of others').waitFor();
       await page.getByRole('button', { name: 'Issue a pass as me in ops' }).click();
@@ -495,19 +461,13 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByText('So does the cluster, within about ten seconds.').waitFor();
       await expect.poll(() => [...connector.secrets]).toEqual([]);
       await connector.stop();
-      for (const path of [`${CLUSTERS}/private-1`, `${RBAC}/clusterrolebindings/${name}`]) {
-        expect((await server.call('DELETE', path)).code).toBe(200);
-      }
+      await takeBack();
+      await remove(server, `${CLUSTERS}/private-1`);
     });
 
     it('a person gets a pass as itself where a rule allows it; the admin token is offered none', async () => {
       const rules = [{ apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters/userpass'], verbs: ['create'] }];
-      const name = 'demo-owner-as-itself';
-      await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name }, rules } });
-      const clusters = labelled({ env: 'staging', region: 'eu' });
-      await server.call('POST', FLEET_BINDINGS, {
-        body: fleetBinding(name, { subjects: [{ kind: 'User', name: 'owner' }], role: name, clusters }),
-      });
+      await grant(server, { to: 'owner', rules, clusters: 'env=staging,region=eu' });
       const owner = await visitAs('owner', '#/clusters/staging-eu-1');
       await owner.getByRole('button', { name: 'Issue a pass as me' }).click();
       await owner.getByRole('button', { name: 'Show pass' }).click();
@@ -681,10 +641,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
 
     it('A45: names by their codes characters of a subject that cannot be seen', async () => {
-      const subjects = [{ kind: 'User', name: 'ow\u202ener' }];
-      const clusters = labelled({ wing: 'north' });
-      const body = fleetBinding('hidden-subject', { subjects, role: 'clusterpass:viewer', clusters });
-      expect((await server.call('POST', FLEET_BINDINGS, { body })).code).toBe(201);
+      await bind({ name: 'hidden-subject', to: ['ow\u202ener'], role: VIEWER, clusters: 'wing=north' });
       const page = await visitAs('owner', '#/clusters/dev-us-1');
       await page.getByRole('button', { name: 'Edit labels' }).click();
       await page.getByRole('button', { name: 'Add a label' }).click();
@@ -853,10 +810,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
 
     it('an administrator removes a subject in the row of a cluster; the other subjects keep the binding', async () => {
-      const subjects = ['ann', 'bob'].map((name) => ({ kind: 'User', name }));
       const clusters = { names: ['prod-eu-1'] };
-      const pair = fleetBinding('pair', { subjects, role: 'clusterpass:viewer', clusters });
-      expect((await server.call('POST', FLEET_BINDINGS, { body: pair })).code).toBe(201);
+      await bind({ name: 'pair', to: ['ann', 'bob'], role: VIEWER, fields: { clusters } });
       const page = await visitAs('administrator', '#/access?view=cluster&cluster=prod-eu-1');
       await page.getByRole('row', { name: /^User ann sees it ClusterRole clusterpass:viewer by pair never/ }).waitFor();
       // What needs no binding cannot be removed.
@@ -888,10 +843,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
 
     it('an administrator is offered the groups that a person had at the last sign-in', async () => {
-      const subjects = [{ kind: 'Group', name: 'auditors' }];
       const clusters = { names: ['staging-eu-1'] };
-      const body = fleetBinding('auditors-view', { subjects, role: 'clusterpass:viewer', clusters });
-      expect((await server.call('POST', FLEET_BINDINGS, { body })).code).toBe(201);
+      await bind({ name: 'auditors-view', to: [group('auditors')], role: VIEWER, fields: { clusters } });
       expect((await server.call('GET', CLUSTERS, { token: tokenOf('lister') })).code).toBe(200);
       const page = await visitAs('administrator', '#/access?view=person&user=lister');
       await page.getByText('At the last sign-in: auditors').waitFor();
@@ -903,18 +856,11 @@ describeWithBrowser('the console for those who run the fleet', () => {
     });
 
     it('users who may list bindings and not delete them are offered no deletion', async () => {
-      const name = 'demo-lists-bindings';
-      const apiGroup = 'rbac.authorization.k8s.io';
-      const rules = [{ apiGroups: [apiGroup], resources: ['clusterrolebindings'], verbs: ['get', 'list'] }];
-      await server.call('POST', `${RBAC}/clusterroles`, { body: { metadata: { name }, rules } });
-      await server.call('POST', `${RBAC}/clusterrolebindings`, {
-        body: {
-          metadata: { name },
-          subjects: [{ kind: 'User', apiGroup, name: 'lister' }],
-          roleRef: { apiGroup, kind: 'ClusterRole', name },
-        },
-      });
-      const page = await visitAs('lister', '#/access?view=bindings&search=demo-lists');
+      const rules = [
+        { apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterrolebindings'], verbs: ['get', 'list'] },
+      ];
+      await grant(server, { to: 'lister', rules });
+      const page = await visitAs('lister', '#/access?view=bindings&search=lister');
       await page.getByText('1 binding', { exact: true }).waitFor();
       expect(await page.getByRole('button', { name: /^Delete/ }).count()).toBe(0);
     });
@@ -1004,6 +950,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const events = owner.getByRole('region', { name: 'Recent events' });
       await events.getByText('patch clusters dev-eu-2').first().waitFor();
       await events.getByText('issued').waitFor();
+      expect(await events.getByRole('link').count()).toBe(0);
       // In each of the layouts with one, two and three columns.
       for (const width of [390, 1280, 1600]) {
         await owner.setViewportSize({ width, height: 900 });
@@ -1016,22 +963,11 @@ describeWithBrowser('the console for those who run the fleet', () => {
   });
 
   it('MC-93: a pass of an agent is approved on its page, which shows what others wrote as text', async () => {
-    const bindings = {
-      'demo-viewer-agents': {
-        subjects: [{ kind: 'User', name: 'viewer' }],
-        role: 'clusterpass:token-creator',
-        clusters: { names: ['prod-us-2'] },
-        agents: 'Allow',
-        approval: { by: 'Approver' },
-      },
-      'demo-deployer-views': {
-        subjects: [{ kind: 'ServiceAccount', namespace: 'shop', name: 'deployer' }],
-        role: 'clusterpass:viewer',
-        clusters: { all: true },
-      },
-    };
-    for (const [name, spec] of Object.entries(bindings)) {
-      expect((await server.call('POST', FLEET_BINDINGS, { body: fleetBinding(name, spec) })).code).toBe(201);
+    const fields = { clusters: { names: ['prod-us-2'] }, agents: 'Allow', approval: { by: 'Approver' } };
+    const deployer = { kind: 'ServiceAccount', namespace: 'shop', name: 'deployer' };
+    await bind({ name: 'demo-viewer-agents', to: ['viewer'], role: 'clusterpass:token-creator', fields });
+    await bind({ name: 'demo-deployer-views', to: [deployer], role: VIEWER });
+    for (const name of ['demo-viewer-agents', 'demo-deployer-views']) {
       onTestFinished(() => remove(server, `${FLEET_BINDINGS}/${name}`));
     }
     const path = '/apis/clusterpass.dev/v1alpha1/passes';

@@ -4,9 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { catalog, openDatabase } from '../objects/object-store.ts';
+import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { type Browser, describeWithBrowser, launchBrowser, namesShown, openPage, signIn } from './support/browser.ts';
+import { inspect } from './support/console-faults.ts';
+import { create, createAccount, createNamespace, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { type Server, startServer } from './support/server.ts';
+import { group } from './support/rbac.ts';
+import { type Server, startServer, tokenOf } from './support/server.ts';
 
 /** Several pages of a list, and far more rows than fit on the screen. */
 const COUNT = 2_000;
@@ -15,7 +19,21 @@ const MAX_RENDERED = 100;
 let server: Server;
 let browser: Browser;
 
-const nameOf = (index: number): string => `fleet-${index}`;
+/** One name needs most of the line of a phone. */
+const LONG_NAME = 'fleet-5-customer-demonstration';
+const nameOf = (index: number): string => (index === 5 ? LONG_NAME : `fleet-${index}`);
+
+const ASKERS = Array.from({ length: 12 }, (_, index) => `asker-${index}`);
+
+/** Of different teams, and one with dozens of subjects and clusters. */
+const BINDINGS = [
+  ...Array.from({ length: 60 }, (_, index) => ({ name: `sees-${index}`, to: [`person-${index}@example.com`] })),
+  {
+    name: 'sees-all',
+    to: Array.from({ length: 60 }, (_, index) => `person-${index}@example.com`),
+    fields: { clusters: { names: Array.from({ length: 80 }, (_, index) => nameOf(index)) } },
+  },
+].map((each) => fleetBinding({ ...each, role: 'clusterpass:viewer' }));
 const condition = (ready: string) => ({
   type: 'Ready',
   status: ready,
@@ -52,7 +70,10 @@ async function manyClusters(): Promise<string> {
 
 describeWithBrowser('the console with thousands of clusters', () => {
   beforeAll(async () => {
-    server = await startServer({ dataDir: await manyClusters() });
+    server = await startServer({
+      dataDir: await manyClusters(),
+      users: Object.fromEntries(ASKERS.map((user) => [user, []])),
+    });
     browser = await launchBrowser();
   });
   afterAll(async () => {
@@ -121,12 +142,73 @@ describeWithBrowser('the console with thousands of clusters', () => {
     await page.evaluate(`void (location.hash = '#/access?view=person&user=jane&groups=system:masters')`);
     await page.getByText('Reaches 2,000 clusters.').waitFor();
     expect(await page.locator('.list tbody tr').count()).toBeLessThan(MAX_RENDERED);
-    await page.getByText('3,950 more').waitFor();
+    await page.getByRole('button', { name: 'Show more of 4,000' }).waitFor();
     await page.getByLabel('Search', { exact: true }).fill('fleet-1777');
     const found = page.getByRole('row', { name: /^fleet-/ });
     // By its binding, and without one.
     await expect.poll(() => found.count()).toBe(2);
     expect(await found.getByText('needs no binding').count()).toBe(1);
+    expect(problems).toEqual([]);
+    await close();
+  });
+
+  /** Bindings, passes of an account, and requests of different people. */
+  async function bindIssueAndAsk(): Promise<void> {
+    await createNamespace(server, 'shop', 'fleet-1');
+    await createAccount(server, 'web', 'shop', 'fleet-1');
+    const asks = { name: 'all-ask', to: [group('system:authenticated')], role: 'clusterpass:access-requester' };
+    for (const body of [...BINDINGS, fleetBinding(asks)]) await create(server, FLEET_BINDINGS, body);
+    const tracked = { metadata: { annotations: { 'clusterpass.dev/tracked': 'true' } }, spec: { audiences: [] } };
+    for (let count = 0; count < 25; count += 1) await create(server, tokenPath('web', 'shop', 'fleet-1'), tracked);
+    for (const name of ASKERS) {
+      const spec = { cluster: LONG_NAME, reason: 'INC-8: the checkout is slow' };
+      const body = { apiVersion: 'clusterpass.dev/v1alpha1', kind: 'AccessRequest', metadata: { name }, spec };
+      const path = '/apis/clusterpass.dev/v1alpha1/accessrequests';
+      expect((await server.call('POST', path, { body, token: tokenOf(name) })).code).toBe(201);
+    }
+  }
+
+  it('shows the first of many as cards on a phone, and more of them on demand; no page has a fault', async () => {
+    await bindIssueAndAsk();
+    const { page, problems, close } = await openPage(browser, { width: 390, height: 844 });
+    await signIn(page, server, server.adminToken);
+    await page.getByText('2,000 clusters').waitFor();
+    const name = page.locator('tr[data-index] th', { hasText: LONG_NAME });
+    expect(await name.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
+    const row = '.list tbody tr';
+    const pages = [
+      { path: '#/access', shown: /^\d+ bindings$/, rows: row, counts: [20, 40] },
+      { path: '#/access?view=cluster&cluster=fleet-1', shown: /^\d+ grants$/, rows: row, counts: [20, 40] },
+      { path: '#/passes?scope=all', shown: '25 passes, 20 shown', rows: row, counts: [20, 25] },
+      { path: '#/audit?reads=true', shown: 'Follow', rows: row, counts: [20, 40] },
+      { path: '#/requests', shown: 'asker-11 asks', rows: 'article', counts: [10, 12] },
+      { path: '#/keys', shown: 'this replica', rows: `.columns ${row}`, counts: [20, 40] },
+      { path: '#/clusters/fleet-1', shown: 'Valid for 1 hour', rows: `.columns + * ${row}`, counts: [20, 40] },
+    ];
+    const faults: string[] = [];
+    for (const { path, shown, rows, counts } of pages) {
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.evaluate(`void (location.hash = ${JSON.stringify(path)})`);
+      await page.getByText(shown).first().waitFor();
+      const count = (): Promise<number> => page.locator(rows).count();
+      await expect.poll(count, { message: path }).toBe(counts[0]);
+      expect(await page.locator('main').evaluate((it) => it.scrollHeight), path).toBeLessThan(6_000);
+      await inspect(page, path, faults);
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.locator('.more-rows').last().click();
+      await expect.poll(count, { message: path }).toBe(counts[1]);
+    }
+    expect(faults).toEqual([]);
+    const show = (hash: string): Promise<unknown> => page.evaluate(`void (location.hash = ${JSON.stringify(hash)})`);
+    await show('#/passes?scope=all');
+    await page.getByLabel('Select all shown passes').check();
+    await page.getByText('25 passes, 20 shown, 20 selected').waitFor();
+    await show('#/access?view=bindings&search=sees-all');
+    const subjects = page.getByRole('row', { name: /^sees-all/ }).getByRole('link');
+    await page.getByRole('button', { name: 'Show more of 80' }).waitFor();
+    expect(await subjects.count()).toBe(6);
+    await page.getByRole('button', { name: 'Show more of 60' }).click();
+    await expect.poll(() => subjects.count()).toBe(12);
     expect(problems).toEqual([]);
     await close();
   });

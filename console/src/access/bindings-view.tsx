@@ -3,9 +3,9 @@ import { clustersText } from '../../../src/api/clusters-field.ts';
 import { ENDING_DAYS } from '../../../src/api/overview.ts';
 import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
 import { countOf } from '../components/count.ts';
+import { First, FirstRows } from '../components/first-rows.tsx';
 import type { Column } from '../components/list-table.tsx';
 import { Problem } from '../components/problem.tsx';
-import { FirstRows } from '../components/search-list.tsx';
 import { ClusterFilter, FilterField } from '../components/text-field.tsx';
 import { Remaining } from '../components/time.tsx';
 import type { Fields } from '../hooks/use-fields.ts';
@@ -103,6 +103,9 @@ interface BindingTableProps {
   readonly onChoose: (chosen: Chosen) => void;
 }
 
+/** In a cell, of the dozens that a binding may have. */
+const NAMES_AT_ONCE = 6;
+
 const COLUMNS: readonly Column<Binding>[] = [
   {
     title: 'Binding',
@@ -120,13 +123,17 @@ const COLUMNS: readonly Column<Binding>[] = [
   {
     title: 'Subjects',
     cell: ({ subjects }) => (
-      <ul>
-        {subjects.map((subject) => (
-          <li key={`${subject.kind} ${subject.namespace} ${subject.name}`}>
-            <Subject {...subject} kind={subject.kind as 'User' | 'Group' | 'ServiceAccount'} />
-          </li>
-        ))}
-      </ul>
+      <First all={subjects} atOnce={NAMES_AT_ONCE}>
+        {(shown) => (
+          <ul>
+            {shown.map((subject) => (
+              <li key={`${subject.kind} ${subject.namespace} ${subject.name}`}>
+                <Subject {...subject} kind={subject.kind as 'User' | 'Group' | 'ServiceAccount'} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </First>
     ),
   },
   { title: 'Role', className: 'wrap-anywhere', cell: ({ role }) => role },
@@ -138,7 +145,9 @@ const COLUMNS: readonly Column<Binding>[] = [
         {scopeOfGrant(binding).all === true ? (
           <span className="muted">all</span>
         ) : (
-          <span className="mono">{clustersText(scopeOfGrant(binding))}</span>
+          <First all={clustersText(scopeOfGrant(binding)).split(',')} atOnce={NAMES_AT_ONCE}>
+            {(shown) => <span className="mono">{shown.join(',')}</span>}
+          </First>
         )}
         {binding.reach !== undefined && (
           <span className="muted hint"> reaches {countOf(binding.reach, 'cluster')}</span>

@@ -2,12 +2,12 @@ import { clustersText } from '../../../src/api/clusters-field.ts';
 import { givesPassesOf } from '../../../src/api/reach.ts';
 import { reviewReach } from '../../../src/client/access-reviews.ts';
 import { countOf } from '../components/count.ts';
+import { First } from '../components/first-rows.tsx';
 import { useQuery } from '../hooks/use-query.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { clustersOfDraft, type GrantDraft } from './grant-manifest.ts';
 
-/** How many names are listed. */
-const MAX_NAMES = 12;
+const NAMES_AT_ONCE = 12;
 
 /** What a grant changes: the clusters that the subject does not reach yet. */
 export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
@@ -55,10 +55,9 @@ export function GrantEffect({ draft }: { readonly draft: GrantDraft }) {
             : `${subject} newly ${gains} ${countOf(next.length, 'cluster')}:`}
       </p>
       {next.length > 0 && (
-        <p className="mono wrap-anywhere">
-          {next.slice(0, MAX_NAMES).join(', ')}
-          {next.length > MAX_NAMES && ` and ${(next.length - MAX_NAMES).toLocaleString()} more`}
-        </p>
+        <First all={next} atOnce={NAMES_AT_ONCE}>
+          {(shown) => <p className="mono wrap-anywhere">{shown.join(', ')}</p>}
+        </First>
       )}
       {already.length > 0 && next.length > 0 && (
         <p className="muted hint">{countOf(already.length, 'cluster is', 'clusters are')} reached already.</p>

@@ -2,8 +2,9 @@ import { useState } from 'react';
 import type { GrantedSubject } from '../../../src/api/kinds/grant-reviews.ts';
 import { givesTexts } from '../../../src/api/reach.ts';
 import { visibleName } from '../../../src/lib/text.ts';
+import { FirstRows } from '../components/first-rows.tsx';
 import type { Column } from '../components/list-table.tsx';
-import { SearchList } from '../components/search-list.tsx';
+
 import { Remaining } from '../components/time.tsx';
 import { bindingText } from '../grants/grant-changes.tsx';
 import { useFocusAfterChange } from '../hooks/use-focus-after-change.ts';
@@ -108,8 +109,8 @@ export function ReachTable({ rows, count, incomplete, onRemoved }: ReachTablePro
         />
       )}
       {rows.length > 0 && (
-        <SearchList
-          label="Search"
+        <FirstRows
+          search="Search"
           columns={[...(isOfMany ? [CLUSTER] : []), ...COLUMNS, { title: 'Actions', head: null, cell: actions }]}
           rows={rows}
           keyOf={keyOf}

@@ -1,5 +1,5 @@
 import { memo, useState } from 'react';
-import { countOf } from '../components/count.ts';
+import { First } from '../components/first-rows.tsx';
 import { Loaded } from '../components/loaded.tsx';
 import { Segments } from '../components/text-field.tsx';
 import { useFields } from '../hooks/use-fields.ts';
@@ -13,7 +13,7 @@ import { RequestForm } from './request-form.tsx';
 
 const INTERVAL_MS = 10_000;
 /** Each card asks the server what an approval would do. */
-const MOST_AT_ONCE = 20;
+const AT_ONCE = 10;
 
 /** Asks again at an interval, and after a decision. */
 function useApprovals<T>(key: string, read: () => Promise<T>): Query<T> {
@@ -30,8 +30,6 @@ interface CardsProps {
 function Cards({ query, approvals }: CardsProps) {
   const { requests } = useSession();
   const [outcome, setOutcome] = useState('');
-  const [most, setMost] = useState(MOST_AT_ONCE);
-  const shown = approvals.slice(0, most);
   const focused = useFocusAfterChange<HTMLParagraphElement>(outcome);
   const onDecided = (text: string): void => {
     setOutcome(text);
@@ -48,17 +46,16 @@ function Cards({ query, approvals }: CardsProps) {
         {outcome}
       </p>
       <Loaded query={query}>
-        {() =>
-          shown.map((each) => (
-            <ApprovalCard key={`${each.resource} ${each.metadata.name}`} approval={each} onDecided={onDecided} />
-          ))
-        }
+        {() => (
+          <First all={approvals} atOnce={AT_ONCE}>
+            {(shown) =>
+              shown.map((each) => (
+                <ApprovalCard key={`${each.resource} ${each.metadata.name}`} approval={each} onDecided={onDecided} />
+              ))
+            }
+          </First>
+        )}
       </Loaded>
-      {approvals.length > most && (
-        <button type="button" className="button" onClick={() => setMost(most + MOST_AT_ONCE)}>
-          Show more of {countOf(approvals.length, 'request')}
-        </button>
-      )}
     </>
   );
 }

@@ -1,8 +1,9 @@
 import type { AuditEventSummary } from '../../../src/api/kinds/audit-event-review.ts';
 import { visibleName } from '../../../src/lib/text.ts';
-import { type Column, ListTable } from '../components/list-table.tsx';
+import { FirstRows } from '../components/first-rows.tsx';
+import type { Column } from '../components/list-table.tsx';
 import { Time } from '../components/time.tsx';
-import { linkTo } from '../router.ts';
+import { AuditLink } from './audit-link.tsx';
 import { actionOf, keyOf, passesOf, resultOf } from './event-feed.ts';
 
 const COLUMNS: readonly Column<AuditEventSummary>[] = [
@@ -13,7 +14,7 @@ const COLUMNS: readonly Column<AuditEventSummary>[] = [
     className: 'event-user wrap-anywhere',
     cell: ({ user = '', impersonatedUser = '' }) => (
       <>
-        {user === '' ? <span className="muted">unknown</span> : <FilterLink field="user" value={user} />}
+        {user === '' ? <span className="muted">unknown</span> : <AuditLink field="user" value={user} />}
         {impersonatedUser !== '' && <span className="muted hint"> as {visibleName(impersonatedUser)}</span>}
       </>
     ),
@@ -31,7 +32,7 @@ const COLUMNS: readonly Column<AuditEventSummary>[] = [
   {
     title: 'Cluster',
     className: 'list-cluster wrap-anywhere',
-    cell: ({ cluster = '' }) => (cluster === '' ? '' : <FilterLink field="cluster" value={cluster} />),
+    cell: ({ cluster = '' }) => (cluster === '' ? '' : <AuditLink field="cluster" value={cluster} />),
   },
   {
     title: 'Result',
@@ -44,20 +45,13 @@ const COLUMNS: readonly Column<AuditEventSummary>[] = [
     cell: (event) =>
       passesOf(event).map(({ use, id }) => (
         <span key={use} className="event-pass">
-          <span className="muted">{use}</span>{' '}
-          <a href={linkTo('audit', { pass: id })} title={id}>
-            {id.slice(0, 8)}
-          </a>
+          <span className="muted">{use}</span> <AuditLink field="pass" value={id} text={id.slice(0, 8)} />
         </span>
       )),
   },
 ];
 
-/** Links of a row filter the page by their value. */
+/** Links of a row filter the audit page by their value. */
 export const EventTable = ({ events }: { events: readonly AuditEventSummary[] }) => (
-  <ListTable className="list events" columns={COLUMNS} rows={events} keyOf={keyOf} />
-);
-
-const FilterLink = ({ field, value }: { field: 'user' | 'cluster'; value: string }) => (
-  <a href={linkTo('audit', { [field]: value })}>{visibleName(value)}</a>
+  <FirstRows className="list events" columns={COLUMNS} rows={events} keyOf={keyOf} />
 );

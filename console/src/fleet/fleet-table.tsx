@@ -2,7 +2,7 @@ import { type KeyboardEvent, type MouseEvent, memo, type RefObject, useLayoutEff
 import { flushSync } from 'react-dom';
 import { humanAge } from '../../../src/api/codec/go-text/human-duration.ts';
 import { DownIcon, UpIcon } from '../components/icons.tsx';
-import { useMedia } from '../hooks/use-media.ts';
+import { useNarrow } from '../hooks/use-media.ts';
 import { useNow } from '../hooks/use-now.ts';
 import { hrefOf } from '../router.ts';
 import type { ClusterRow } from './cluster-row.ts';
@@ -23,7 +23,6 @@ const COLUMNS: readonly { readonly id: SortColumn; readonly title: string; reado
 ];
 
 const HEAD_HEIGHT = 34;
-const NARROW = '(max-width: 760px)';
 
 /** The heights in fleet-table.css. useVirtualRows computes the position of a row from them. */
 const rowHeightFor = (narrow: boolean): number => (narrow ? 58 : 36);
@@ -48,7 +47,7 @@ interface FleetTableProps {
 export function FleetTable({ rows, filter, stale, savedScroll, onSort }: FleetTableProps) {
   const scroller = useRef<HTMLElement>(null);
   const now = useNow(10_000);
-  const rowHeight = rowHeightFor(useMedia(NARROW));
+  const rowHeight = rowHeightFor(useNarrow());
   const view = queryOf(filter);
   // Before useVirtualRows measures: the first rows that are rendered are those of this position.
   useLayoutEffect(() => {

@@ -1,8 +1,9 @@
 import { useSyncExternalStore } from 'react';
 import { detailsOf } from '../cluster/cluster-details.ts';
 import { CopyButton } from '../components/copy-button.tsx';
+import { FirstRows } from '../components/first-rows.tsx';
 import type { Column } from '../components/list-table.tsx';
-import { SearchList } from '../components/search-list.tsx';
+
 import { Section } from '../components/section.tsx';
 import { NO_FILTER } from '../fleet/fleet-filter.ts';
 import { useSession } from '../hooks/use-session.ts';
@@ -39,8 +40,8 @@ export function IssuersSection() {
         Each cluster has an issuer. All of them publish the same key set, which clusters and services fetch to verify
         passes.
       </p>
-      <SearchList
-        label="Search issuers"
+      <FirstRows
+        search="Search issuers"
         columns={COLUMNS}
         rows={issuers.filter(({ issuer }) => issuer !== '')}
         keyOf={({ cluster }) => cluster}

@@ -3,9 +3,6 @@ import type { Client, TrackedToken } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
 
 const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
-/** A page of the list. A fleet can have hundreds of thousands of passes. */
-const PAGE_SIZE = 200;
-
 export interface PassFilter {
   readonly cluster: string;
   readonly requester: string;
@@ -26,16 +23,17 @@ interface TrackedTokenList {
   readonly items: readonly TrackedToken[];
 }
 
-/** One page of the passes that match. The server filters. */
+/** At most `limit` of the passes that match. The server filters: a fleet can have hundreds of thousands. */
 export async function listPasses(
   client: Client,
   filter: PassFilter,
   from: string,
+  limit: number,
   signal?: AbortSignal,
 ): Promise<PassPage> {
   const { value } = await client.request<TrackedTokenList>('GET', ISSUED_TOKENS, {
     query: {
-      limit: PAGE_SIZE,
+      limit,
       fieldSelector: fieldSelector(filter),
       continue: from === '' ? undefined : from,
     },

@@ -1,15 +1,14 @@
 import type { TrackedToken } from '../../../src/client/index.ts';
 import { visibleName } from '../../../src/lib/text.ts';
+import { AuditLink } from '../audit/audit-link.tsx';
 import { type Column, ListTable } from '../components/list-table.tsx';
 import { Age, Remaining } from '../components/time.tsx';
-import { hrefOf, linkTo } from '../router.ts';
+import { hrefOf } from '../router.ts';
 
 interface PassTableProps {
   readonly passes: readonly TrackedToken[];
   readonly selected: ReadonlySet<string>;
   readonly onSelect: (selected: ReadonlySet<string>) => void;
-  /** The user may read recent events. */
-  readonly showsEvents: boolean;
 }
 
 /** The account of a pass, or the person whose pass it is. */
@@ -52,16 +51,7 @@ const COLUMNS: readonly Column<TrackedToken>[] = [
   { title: 'Expires', cell: ({ spec }) => <Remaining at={spec.expirationTimestamp} /> },
 ];
 
-const shortId = (id: string, showsEvents: boolean) =>
-  showsEvents ? (
-    <a href={linkTo('audit', { pass: id })} title={`Events of ${id}`}>
-      {id.slice(0, 8)}
-    </a>
-  ) : (
-    <span title={id}>{id.slice(0, 8)}</span>
-  );
-
-export function PassTable({ passes, selected, onSelect, showsEvents }: PassTableProps) {
+export function PassTable({ passes, selected, onSelect }: PassTableProps) {
   const isAll = passes.length > 0 && passes.every((pass) => selected.has(idOf(pass)));
   const isSelected = (pass: TrackedToken): boolean => selected.has(idOf(pass));
   const toggle = (name: string): void => {
@@ -88,7 +78,11 @@ export function PassTable({ passes, selected, onSelect, showsEvents }: PassTable
   const columns: readonly Column<TrackedToken>[] = [
     { title: 'Select', head: checkAll, className: 'col-check', cell: check },
     ...COLUMNS,
-    { title: 'ID', className: 'mono', cell: (pass) => shortId(idOf(pass), showsEvents) },
+    {
+      title: 'ID',
+      className: 'mono',
+      cell: (pass) => <AuditLink field="pass" value={idOf(pass)} text={idOf(pass).slice(0, 8)} />,
+    },
   ];
   return <ListTable columns={columns} rows={passes} keyOf={idOf} isSelected={isSelected} />;
 }

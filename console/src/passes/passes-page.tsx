@@ -2,6 +2,7 @@ import { memo, useEffect, useState, useSyncExternalStore } from 'react';
 import type { TrackedToken } from '../../../src/client/index.ts';
 import { countOf } from '../components/count.ts';
 import { EmptyState } from '../components/empty-state.tsx';
+import { MoreButton } from '../components/first-rows.tsx';
 import { Problem } from '../components/problem.tsx';
 import { ClusterFilter, FilterField, Segments, suggestionsOf } from '../components/text-field.tsx';
 import { useAction } from '../hooks/use-action.ts';
@@ -146,20 +147,13 @@ export const PassesPage = memo(function PassesPage({ query }: { readonly query: 
       )}
       {list.passes.length > 0 && (
         <div className="card table-card">
-          <PassTable
-            passes={list.passes}
-            selected={selected}
-            onSelect={setSelected}
-            showsEvents={permissions.can('create', CLUSTERPASS, 'auditeventreviews')}
-          />
+          <PassTable passes={list.passes} selected={selected} onSelect={setSelected} />
+          {list.loadMore !== undefined && (
+            <ServerControls>
+              <MoreButton count={total} onMore={list.loadMore} />
+            </ServerControls>
+          )}
         </div>
-      )}
-      {list.loadMore !== undefined && (
-        <ServerControls>
-          <button type="button" className="button" onClick={list.loadMore}>
-            Load more
-          </button>
-        </ServerControls>
       )}
     </div>
   );

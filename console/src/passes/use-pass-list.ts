@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import type { Client, TrackedToken } from '../../../src/client/index.ts';
+import { useRowsAtOnce } from '../components/first-rows.tsx';
 import { errorMessage } from '../error-message.ts';
 import { useConnected, useReconnections } from '../hooks/use-connected.tsx';
 import { useQuery } from '../hooks/use-query.ts';
@@ -24,8 +25,9 @@ const NO_PAGES: FurtherPages = { key: '', pages: [], problem: '' };
 
 /** The passes that match, page by page. What reads the first page again drops the others. */
 export function usePassList(client: Client, filter: PassFilter, generation: number): PassList {
+  const atOnce = useRowsAtOnce();
   const selection = JSON.stringify(filter);
-  const first = useQuery(selection, (signal) => listPasses(client, filter, '', signal), generation);
+  const first = useQuery(selection, (signal) => listPasses(client, filter, '', atOnce, signal), generation);
   const [stored, setStored] = useState(NO_PAGES);
   const reconnections = useReconnections(useConnected());
   const key = `${generation} ${reconnections} ${selection}`;
@@ -37,7 +39,7 @@ export function usePassList(client: Client, filter: PassFilter, generation: numb
     const add = (page: readonly PassPage[], problem: string): void =>
       setStored((old) => ({ key, pages: [...(old.key === key ? old.pages : []), ...page], problem }));
     try {
-      add([await listPasses(client, filter, next)], '');
+      add([await listPasses(client, filter, next, atOnce)], '');
     } catch (error) {
       add([], errorMessage(error));
     }
