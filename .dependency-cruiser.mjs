@@ -122,13 +122,7 @@ const MODULES = [
     folders: [
       ...['http', 'cli', 'authn/jwt', 'clusters/upstream', 'tokens/external', 'storage/etcd', 'server/workers'],
     ],
-    files: [
-      'lib/network.ts',
-      'server/demo-front.ts',
-      'client/node.ts',
-      'storage/sqlite/backup-socket.ts',
-      'storage/sqlite/request-backup.ts',
-    ],
+    files: ['lib/network.ts', 'server/demo-front.ts', 'client/node.ts', 'storage/sqlite/backup-socket.ts'],
     why:
       'Sockets are opened where their limits are set: http/, cli/, authn/jwt/, clusters/upstream/, tokens/external/, ' +
       'storage/etcd/ and server/workers/. A module that needs only `isIP` or `BlockList` takes them from ' +

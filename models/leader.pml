@@ -1,5 +1,5 @@
 /*
- * Leadership, fencing and import: src/storage/etcd/etcd-leadership.ts, src/storage/leadership.ts, src/storage/proxy/,
+ * Leadership, fencing and import: src/storage/etcd/etcd-leadership.ts, src/storage/contract.ts, src/storage/proxy/,
  * src/transfer/import-store.ts, seedEtcdRevision in src/storage/etcd/store-meta.ts.
  *
  * Two replicas share a prefix of etcd. The leader holds a key with a lease; each of its writes carries a guard, the

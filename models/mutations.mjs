@@ -68,7 +68,7 @@ export const MUTATIONS = [
   },
   {
     what: 'A write does not compare its guards: nothing fences a former leader.',
-    file: 'src/storage/etcd/transaction.ts',
+    file: 'src/storage/etcd/etcd-store.ts',
     from: 'const demands = [{ key, expect }, ...guards];\n  const etcdKey',
     to: 'const demands = guards.length < 0 ? [...guards] : [{ key, expect }];\n  const etcdKey',
     tests: ['test/conformance/etcd.test.ts'],
@@ -100,7 +100,7 @@ export const MUTATIONS = [
   },
   {
     what: 'An order can be claimed again.',
-    file: 'src/authz/admission/check-order.ts',
+    file: 'src/authz/admission/admission.ts',
     from: "of ['claimedBy', 'claimTime', 'answer'] as const",
     to: "of ['answer'] as const",
     tests: WORKERS,

@@ -7,7 +7,7 @@ import { CLUSTER_GROUP, isClusters } from './kinds/cluster-spec.ts';
 import { issuedTokenKind } from './kinds/issued-token.ts';
 import { passKind } from './kinds/pass.ts';
 import type { PassApproval } from './kinds/pass-spec.ts';
-import { tokenRequestListType } from './kinds/token-request-list.ts';
+import { tokenRequestListType } from './kinds/token-request.ts';
 import type { Target } from './request.ts';
 import type { ClusterLabels } from './visibility.ts';
 

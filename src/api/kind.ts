@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import type { BodyStyle, StructShape } from './codec/shape.ts';
-import type { FieldError } from './field-error.ts';
 import type { ObjectMeta } from './kinds/meta.ts';
-import type { Verb } from './request.ts';
+import type { ApiRequest, Verb } from './request.ts';
+import type { FieldError } from './status.ts';
 
 export type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from './kinds/meta.ts';
 
@@ -156,3 +156,57 @@ export const storedKindOf = (kind: Kind): Kind => kind.projection?.source ?? kin
 
 export const apiVersionOf = ({ group, version }: { group: string; version: string }): string =>
   group === '' ? version : `${group}/${version}`;
+
+/**
+ * The storage keys of objects. Every part is a validated name or a resource of the catalog, none contains `/`, and
+ * every prefix ends in `/`: a listing of cluster `a` cannot include objects of `ab`.
+ */
+export const REGISTRY_PREFIX = '/registry/';
+
+type KeyedKind = Pick<Kind, 'resource' | 'inCluster' | 'namespaced'>;
+
+export interface ObjectKey {
+  /** `""` for the fleet's own objects. */
+  readonly cluster: string;
+  /** `""` for objects without namespace. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The key of one of the fleet's own objects, e.g. a Cluster: it is in no cluster and in no namespace. */
+export const fleetKey = (name: string): ObjectKey => ({ cluster: '', namespace: '', name });
+
+/** The key of the object that a path names. */
+export function objectKeyOf({ target }: Pick<ApiRequest, 'target'>, { inCluster }: Pick<Kind, 'inCluster'>): ObjectKey {
+  const { cluster = '', namespace, name } = target;
+  return { cluster: inCluster ? cluster : '', namespace, name };
+}
+
+export function kindPrefix(kind: Pick<Kind, 'resource'>): string {
+  return `${REGISTRY_PREFIX}${kind.resource}/`;
+}
+
+/** The prefix of a collection; `namespace` `""` means all namespaces. */
+export function collectionPrefix(kind: KeyedKind, cluster: string, namespace: string): string {
+  let prefix = kindPrefix(kind);
+  if (kind.inCluster) prefix += `${cluster}/`;
+  if (kind.namespaced && namespace !== '') prefix += `${namespace}/`;
+  return prefix;
+}
+
+export function storageKey(kind: KeyedKind, key: ObjectKey): string {
+  return `${collectionPrefix(kind, key.cluster, key.namespace)}${key.name}`;
+}
+
+/** K-15, K-20: for clocks that differ between machines. */
+export const LEEWAY_MS = 60_000;
+
+/** Whether tokens that depend on the object are refused. A timestamp that cannot be parsed counts as long past. */
+export function isGone(
+  { deletionTimestamp }: { readonly deletionTimestamp?: string | undefined },
+  now: number,
+): boolean {
+  if (deletionTimestamp === undefined) return false;
+  const deletedAt = Date.parse(deletionTimestamp);
+  return Number.isNaN(deletedAt) || deletedAt < now - LEEWAY_MS;
+}

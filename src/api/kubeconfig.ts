@@ -1,15 +1,5 @@
 import { isMap, parseDocument } from 'yaml';
 
-/** A kubeconfig (`v1` `Config`): the fields that are written here. */
-interface Kubeconfig {
-  apiVersion: 'v1';
-  kind: 'Config';
-  clusters: { name: string; cluster: ClusterFields }[];
-  users: { name: string; user: UserFields }[];
-  contexts: { name: string; context: { cluster: string; user: string; namespace?: string } }[];
-  'current-context': string;
-}
-
 export interface ClusterFields {
   server: string;
   'certificate-authority-data'?: string;
@@ -38,7 +28,7 @@ export interface ContextEntry {
 }
 
 /** The first context is the current one. */
-export const kubeconfigOf = (entries: readonly [ContextEntry, ...ContextEntry[]]): Kubeconfig => ({
+export const kubeconfigOf = (entries: readonly [ContextEntry, ...ContextEntry[]]) => ({
   apiVersion: 'v1',
   kind: 'Config',
   clusters: entries.map(({ name, cluster }) => ({ name, cluster })),

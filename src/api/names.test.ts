@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { invalid } from './field-error.ts';
 import {
   DNS1123_SUBDOMAIN_PATTERN,
   isDns1123Label,
@@ -12,6 +11,7 @@ import {
   validateAnnotations,
   validateLabels,
 } from './names.ts';
+import { invalid } from './status.ts';
 
 const LABEL_RULE =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";

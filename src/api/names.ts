@@ -1,4 +1,4 @@
-import { checkEach, type FieldError, invalidValues, tooLong } from './field-error.ts';
+import { checkEach, type FieldError, invalidValues, tooLong } from './status.ts';
 
 /**
  * Kubernetes' rules for names, labels and annotations, with its messages. A validator returns a list of messages, empty

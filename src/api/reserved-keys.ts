@@ -1,7 +1,6 @@
 import { clip } from '../lib/text.ts';
-import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from './clusters/annotations.ts';
+import { COMPUTED_ANNOTATIONS, PROBE_ANNOTATION, TOKEN_CHECKS_ANNOTATION } from './clusters/annotations.ts';
 import { CONFIRMED_ANNOTATION } from './clusters/confirmed-endpoint.ts';
-import { PROBE_ANNOTATION } from './clusters/probe-annotation.ts';
 import {
   CLUSTER_ID_ANNOTATION,
   ENDPOINT_AUTHORS_ANNOTATION,
@@ -12,13 +11,13 @@ import {
   MIRRORED_ANNOTATION,
   PROTECTED_LABEL_PREFIX,
 } from './domain-keys.ts';
-import { checkEach, type FieldError, invalidValue } from './field-error.ts';
 import type { ObjectMeta } from './kind.ts';
 import { ACCESS_REQUEST_LABEL } from './kinds/access-request.ts';
 import { REQUEST_CLUSTER_LABEL, REQUEST_NAMESPACE_LABEL } from './kinds/approval-kind.ts';
 import { BINDING_LABEL, COUNTED_LABEL, REQUESTER_LABEL } from './kinds/issued-token.ts';
 import { PASS_APPROVAL_LABEL } from './kinds/pass-spec.ts';
 import { TOKEN_ANNOTATIONS } from './kinds/token-request.ts';
+import { checkEach, type FieldError, invalidValue } from './status.ts';
 
 /**
  * The annotations and labels of the domain `clusterpass.dev`. The domain is reserved: a key that a kind does not have

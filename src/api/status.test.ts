@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { ApiError, badRequest } from './status.ts';
+import { describe, expect, it, test } from 'vitest';
+import { ApiError, badRequest, invalid, invalidValue, required } from './status.ts';
 
 describe('a Status', () => {
   test('F-01: has its keys in order', () => {
@@ -18,4 +18,18 @@ describe('a Status', () => {
     const { message = '' } = badRequest(`${'a'.repeat(64 * 1024 - 4)}\u{1f600}...`).status;
     expect(message.slice(-4)).toBe('\ufffd...');
   });
+});
+
+const KIND = { group: 'example.com', kind: 'Thing' };
+
+it('F-06: one error is bare, several are in brackets without repeats, and each is a cause', () => {
+  const one = required('spec.a');
+  const other = invalidValue('spec.b', 1, 'must be more');
+  expect(invalid(KIND, 'x', [one]).message).toBe('Thing.example.com "x" is invalid: spec.a: Required value');
+  const all = invalid(KIND, '', [one, one, other]);
+  expect(all.message).toBe(
+    'Thing.example.com "" is invalid: [spec.a: Required value, spec.b: Invalid value: 1: must be more]',
+  );
+  expect(all.status.details?.causes).toHaveLength(3);
+  expect(all.status.details).not.toHaveProperty('name');
 });

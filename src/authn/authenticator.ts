@@ -1,11 +1,10 @@
 import type { Caller } from '../api/caller.ts';
 import type { TokenFindings, TokenQuestion } from '../api/kinds/token-review.ts';
 import { type ApiError, unauthorized } from '../api/status.ts';
-import type { MaybePromise } from '../lib/maybe-promise.ts';
-import { clip } from '../lib/text.ts';
-import type { Secret } from '../observability/secret.ts';
+import type { MaybePromise } from '../lib/promises.ts';
+import { clip, utf8Text } from '../lib/text.ts';
+import { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/jws.ts';
-import { bearerToken, MAX_BEARER_LENGTH } from './bearer.ts';
 import { webOrigin } from './jwt/discovery-document.ts';
 import { claimedIssuer } from './jwt/jwt-authenticator.ts';
 import type { AuthenticatedToken, TokenAuthenticator } from './token-authenticator.ts';
@@ -160,4 +159,34 @@ function refusal(cause: unknown): ApiError {
   const error = unauthorized();
   error.cause = cause;
   return error;
+}
+
+/** Longer than any client sends, and about Node's limit for all headers of a request. */
+const MAX_BEARER_LENGTH = 16 * 1024;
+
+/** The form of nearly every client, which needs no decoding. */
+const PLAIN = /^Bearer [\x21-\x7e]+$/;
+const EXTRA_SPACE = 'the provided Authorization header contains extra space before the bearer token, and is ignored';
+
+/**
+ * The token in an `Authorization` header; undefined when it holds no credentials (A-03, W-08). No other part of a
+ * request is read: RFC 9700 section 4.3.2 forbids tokens in the query.
+ */
+export function bearerToken(authorization: string | undefined, warn: (text: string) => void): Secret | undefined {
+  if (authorization === undefined || authorization.length > MAX_BEARER_LENGTH) return undefined;
+  if (PLAIN.test(authorization)) return new Secret(authorization.slice('Bearer '.length));
+  const [scheme, token, rest] = authorization.trim().split(' ', 3);
+  if (scheme?.toLowerCase() !== 'bearer' || token === undefined) return undefined;
+  if (token === '') {
+    if (rest !== undefined) warn(EXTRA_SPACE);
+    return undefined;
+  }
+  const text = decodeHeaderText(token);
+  return text === undefined ? undefined : new Secret(text);
+}
+
+/** Node decodes header bytes as Latin-1; token files are UTF-8. Undefined for bytes that are not UTF-8. */
+function decodeHeaderText(latin1: string): string | undefined {
+  const bytes = Buffer.from(latin1, 'latin1');
+  return bytes.toString('latin1') === latin1 ? utf8Text(bytes) : undefined;
 }

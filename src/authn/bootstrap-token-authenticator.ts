@@ -5,12 +5,10 @@ import {
   bootstrapTokenId,
   bootstrapUserName,
 } from '../api/bootstrap-credential.ts';
-import type { ApiObject } from '../api/kind.ts';
+import { type ApiObject, fleetKey, storageKey } from '../api/kind.ts';
 import { bootstrapSpec, bootstrapTokenKind } from '../api/kinds/bootstrap-token.ts';
-import { fleetKey, storageKey } from '../api/object-key.ts';
 import { TokenRejected } from '../tokens/jws.ts';
-import { plainCaller } from './plain-caller.ts';
-import type { TokenAuthenticator } from './token-authenticator.ts';
+import { plainCaller, type TokenAuthenticator } from './token-authenticator.ts';
 
 export interface BootstrapTokenParts {
   /** The stored object of this name, also if it has expired. */

@@ -1,17 +1,16 @@
 import { AUTHENTICATED, accountUserName, type Caller } from '../api/caller.ts';
 import { CONNECTORS_GROUP, clusterOfConnector, connectorUserName } from '../api/connector.ts';
+import { fleetKey, storageKey } from '../api/kind.ts';
 import { clusterScope } from '../api/kinds/cluster.ts';
 import { type ConnectorSpec, connectorKind, IDENTITY_FIELD, identityText, KEYS_FIELD } from '../api/kinds/connector.ts';
-import { fleetKey, storageKey } from '../api/object-key.ts';
 import { memberOf, parsedJson } from '../lib/json.ts';
-import { withValue } from '../lib/maybe-promise.ts';
+import { withValue } from '../lib/promises.ts';
 import type { Secret } from '../observability/secret.ts';
 import { decodeJsonSegment, splitToken, TokenRejected, unverifiedClaims } from '../tokens/jws.ts';
 import { VerifiedTokenCache } from '../tokens/verified-token-cache.ts';
 import { type IssuerKey, readKeySet } from './jwt/jwks.ts';
 import { readHeader, signingKey, type TokenTimes, timeProblem, timesIn } from './jwt/jwt-authenticator.ts';
-import { plainCaller } from './plain-caller.ts';
-import type { TokenAuthenticator } from './token-authenticator.ts';
+import { plainCaller, type TokenAuthenticator } from './token-authenticator.ts';
 
 /** The account of a connector, as its token says. */
 export type ConnectorIdentity = Required<Pick<ConnectorSpec, 'issuer' | 'subject' | 'accountUID'>>;

@@ -5,8 +5,7 @@ import { AUTHENTICATED, type Caller, MASTERS, type User } from '../api/caller.ts
 import { type FollowParts, followFiles } from '../lib/follow-files.ts';
 import { ensureSecretFile, readSecretFile, replaceSecretFile, UnreadableFile, UnsafeFile } from '../lib/secret-file.ts';
 import { Secret } from '../observability/secret.ts';
-import { plainCaller } from './plain-caller.ts';
-import type { TokenAuthenticator } from './token-authenticator.ts';
+import { plainCaller, type TokenAuthenticator } from './token-authenticator.ts';
 
 const TOKEN_BYTES = 32;
 

@@ -1,7 +1,6 @@
 import type { User } from '../api/caller.ts';
 import type { Secret } from '../observability/secret.ts';
-import { plainCaller } from './plain-caller.ts';
-import type { TokenAuthenticator } from './token-authenticator.ts';
+import { plainCaller, type TokenAuthenticator } from './token-authenticator.ts';
 
 /** One token that always authenticates the same user, without a file. */
 export function createFixedTokenAuthenticator(token: Secret, user: User): TokenAuthenticator {

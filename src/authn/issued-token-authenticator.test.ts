@@ -6,7 +6,7 @@ import { ACCOUNT, API, type Fixture, ISSUERS, JTI, openFixture, POD, SECRET, STA
 import { createAuthenticator } from './authenticator.ts';
 import { createFixedTokenAuthenticator } from './fixed-token.fixture.ts';
 import { createIssuedTokenAuthenticator } from './issued-token-authenticator.ts';
-import { plainCaller } from './plain-caller.ts';
+import { plainCaller } from './token-authenticator.ts';
 
 let fixture: Fixture;
 

@@ -3,6 +3,8 @@ import {
   accountGroups,
   accountUserName,
   type Caller,
+  CREDENTIAL_ID,
+  credentialIdOf,
   foreignAccountGroups,
   foreignAccountName,
   MCP_SCOPES,
@@ -10,8 +12,7 @@ import {
   REQUESTED_BY,
   type User,
 } from '../api/caller.ts';
-import { CREDENTIAL_ID, credentialIdOf } from '../api/credential-id.ts';
-import { withValue } from '../lib/maybe-promise.ts';
+import { withValue } from '../lib/promises.ts';
 import { expiryOf, type NodeRef, type ObjectRef, type TokenClaims } from '../tokens/claims.ts';
 import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';

@@ -1,10 +1,8 @@
-import { AUTHENTICATED, type Caller, REQUESTED_BY, type User } from '../api/caller.ts';
-import { CREDENTIAL_ID, credentialIdOf } from '../api/credential-id.ts';
-import type { PersonClaims } from '../tokens/person-claims.ts';
+import { AUTHENTICATED, type Caller, CREDENTIAL_ID, credentialIdOf, REQUESTED_BY, type User } from '../api/caller.ts';
+import type { PersonClaims } from '../tokens/claims.ts';
 import type { Verifier } from '../tokens/verifier.ts';
 import { requesters } from './issued-token-authenticator.ts';
-import { plainCaller } from './plain-caller.ts';
-import type { TokenAuthenticator } from './token-authenticator.ts';
+import { plainCaller, type TokenAuthenticator } from './token-authenticator.ts';
 
 interface PeopleAuthenticatorParts {
   readonly verifier: Verifier<PersonClaims>;

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { Secret } from '../observability/secret.ts';
-import { parseCsv } from './csv.ts';
-import { openStaticTokenAuthenticator, parseTokenTable } from './static-token-authenticator.ts';
+import { openStaticTokenAuthenticator, parseCsv, parseTokenTable } from './static-token-authenticator.ts';
 
 describe('CSV', () => {
   const fields = (text: string) => [...parseCsv(text)].map((record) => record.fields);

@@ -1,12 +1,11 @@
 import type { Catalog } from '../api/catalog.ts';
+import { fleetKey } from '../api/kind.ts';
 import { END_FIELD } from '../api/kinds/fleet-role-binding.ts';
-import { fleetKey } from '../api/object-key.ts';
 import type { ObjectReader } from '../objects/reader.ts';
-import { type SweepTimer, startSweep } from '../objects/start-sweep.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
-import { createObjectSweep } from '../objects/sweep-objects.ts';
+import { createObjectSweep, type SweepTimer, startSweep } from '../objects/sweep-objects.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
-import { type Leadership, leaderGuards } from '../storage/leadership.ts';
+import { type Leadership, leaderGuards } from '../storage/contract.ts';
 
 interface BindingExpiryParts extends SweepTimer {
   readonly catalog: Pick<Catalog, 'fleetRoleBindings'>;

@@ -1,12 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalog } from '../api/catalog.ts';
 import { NAME_LABEL } from '../api/clusters-field.ts';
-import {
-  type BindingCondition,
-  bindingStatus,
-  type FleetRoleBindingStatus,
-} from '../api/kinds/fleet-role-binding-spec.ts';
-import { fleetKey, kindPrefix } from '../api/object-key.ts';
+import { fleetKey, kindPrefix } from '../api/kind.ts';
+import { type BindingCondition, bindingStatus, type FleetRoleBindingStatus } from '../api/kinds/fleet-role-binding.ts';
 import { createRounds } from '../lib/rounds.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
@@ -15,7 +11,7 @@ import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { Logger } from '../observability/logger.ts';
-import { type Leadership, leaderGuards } from '../storage/leadership.ts';
+import { type Leadership, leaderGuards } from '../storage/contract.ts';
 import { type BindingFacts, readBinding } from './policy/binding-facts.ts';
 import { type ClusterSelector, viewCluster } from './policy/cluster-selector.ts';
 import type { Policy } from './policy/policy.ts';

@@ -1,7 +1,6 @@
 import type { Catalog } from '../api/catalog.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
-import { bindingSpec } from '../api/kinds/fleet-role-binding-spec.ts';
-import { fleetKey, kindPrefix } from '../api/object-key.ts';
+import { type ApiObject, fleetKey, type Kind, kindPrefix } from '../api/kind.ts';
+import { bindingSpec } from '../api/kinds/fleet-role-binding.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';

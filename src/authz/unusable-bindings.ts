@@ -1,5 +1,5 @@
 import type { Catalog } from '../api/catalog.ts';
-import { kindPrefix } from '../api/object-key.ts';
+import { kindPrefix } from '../api/kind.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { Logger } from '../observability/logger.ts';

@@ -1,14 +1,13 @@
 import { COMPUTED_ANNOTATIONS } from '../api/clusters/annotations.ts';
 import { CONFIRMED_FIELD } from '../api/clusters/confirmed-endpoint.ts';
-import { fieldSelectorFor } from '../api/field-selector-text.ts';
 import { endpointsField } from '../api/kinds/cluster-spec.ts';
 import { isDns1123Subdomain } from '../api/names.ts';
+import { fieldSelectorFor } from '../api/selectors.ts';
 import type { Client } from '../client/create-client.ts';
 import { FULL_CLUSTERS } from '../client/list-clusters.ts';
 import type { Cluster } from '../client/types.ts';
 import { terminalSafe } from '../lib/text.ts';
-import { CliError } from './command.ts';
-import { checkClusterName, pathSegment } from './names.ts';
+import { CliError, UsageError } from './command.ts';
 
 /** `clusters`, `Cluster`, `clusters.clusterregistry.k8s.io` */
 export const isClusterType = (text: string): boolean =>
@@ -49,4 +48,21 @@ export function withConfirmedEndpoints(cluster: Cluster, productName: string): C
   return confirmed === undefined
     ? cluster
     : { ...cluster, spec: { ...spec, [endpointsField(productName)]: confirmed } };
+}
+
+/** A name as a segment of a path. A URL parser would remove `.` and `..`, and the request would go to another path. */
+export function pathSegment(name: string, what = 'a name'): string {
+  if (name === '' || name === '.' || name === '..') throw new CliError(`${JSON.stringify(name)} is not ${what}`);
+  return encodeURIComponent(name);
+}
+
+/** Refuses `SERVER/NAME`, which only commands over several servers take, and says what to write instead. */
+export function checkClusterName(text: string, flag = ''): void {
+  const slash = text.lastIndexOf('/');
+  if (slash < 0) return;
+  const [server, name] = [text.slice(0, slash), text.slice(slash + 1)];
+  throw new UsageError(
+    `${flag === '' ? '' : `${flag}: `}${JSON.stringify(text)} is not the name of a cluster: for the cluster ` +
+      `${JSON.stringify(name)} of another server, use --server ${server}`,
+  );
 }

@@ -1,6 +1,6 @@
 import { parseDuration } from '../config/duration.ts';
 
-/** One command of the program: a row of the table in command-table/. Its code is in commands/, see load-command.ts. */
+/** One command of the program: a row of the table in command-table/. Its code is in commands/, see program.ts. */
 export interface Command {
   /** `['get', 'clusters']` */
   readonly path: readonly string[];
@@ -27,7 +27,7 @@ export interface Command {
   readonly notRun?: string;
 }
 
-export interface Argument {
+interface Argument {
   /** `[NAME...]`, `<NAME>` */
   readonly name: string;
   readonly doc: string;
@@ -217,3 +217,25 @@ export class CliError extends Error {
 export class UsageError extends CliError {
   override readonly name = 'UsageError';
 }
+
+export type DryRun = 'none' | 'client' | 'server';
+
+/** `client`: the command sends no change. `server`: the server checks the change and does not persist it. */
+export const dryRunOf = (invocation: Invocation): DryRun => invocation.value('dryRun') as DryRun;
+
+export const isDryRun = (invocation: Invocation): boolean => dryRunOf(invocation) === 'server';
+
+/** The query of a write. */
+export const writeQuery = (invocation: Invocation) => ({
+  fieldManager: 'clusterpass',
+  ...(isDryRun(invocation) ? { dryRun: 'All' } : {}),
+});
+
+/** The suffix of a message about a write. */
+export const noteOf = (invocation: Invocation): string => dryRunNote[dryRunOf(invocation)];
+
+const dryRunNote: Readonly<Record<DryRun, string>> = {
+  none: '',
+  client: ' (dry run)',
+  server: ' (server dry run)',
+};

@@ -1,9 +1,8 @@
 import type { Command, Flag } from './command.ts';
 import { HELP_FLAG, VERSION_FLAG } from './command-line.ts';
-import { GROUPS, SECTIONS } from './command-table/commands.ts';
+import { ALL_COMMANDS, GROUPS, SECTIONS } from './command-table/commands.ts';
 import { CONNECTION_FLAGS, docOf, flagsOf } from './command-table/flags.ts';
 import { LOCAL_COMMANDS } from './command-table/local-commands.ts';
-import { ALL_COMMANDS } from './find-command.ts';
 
 /** The help of the program, of a group and of a command, for a terminal of 80 columns. */
 

@@ -172,22 +172,18 @@ interface MissingCluster {
   readonly isUnknown: boolean;
 }
 
-interface SelectedClusters {
-  readonly found: readonly LocatedCluster[];
-  readonly missing: readonly MissingCluster[];
-  readonly failed: readonly NamedServer[];
-}
-
 /** Finds the named clusters, or reads all. A name that several servers have is found once at each. */
 export async function selectClusters(
   context: Context,
   servers: readonly NamedServer[],
   references: readonly ClusterReference[],
   read: Reading,
-): Promise<SelectedClusters> {
+) {
   if (references.length === 0) {
     const { answers, failed } = await askAll(context, servers, ({ client }) => read.all(client));
-    const found = answers.flatMap(({ server, value }) => value.map((cluster) => ({ server, cluster })));
+    const found: LocatedCluster[] = answers.flatMap(({ server, value }) =>
+      value.map((cluster) => ({ server, cluster })),
+    );
     return { found, missing: [], failed };
   }
   const asked = servers.filter((server) => namesAt(server, references).length > 0);

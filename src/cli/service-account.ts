@@ -1,9 +1,9 @@
-import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
+import type { IssuedPass, RequestedPass } from '../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
 import { orMeant } from '../lib/nearest.ts';
-import { Slots } from '../lib/slots.ts';
+import { Slots } from '../lib/promises.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { type Invocation, UsageError } from './command.ts';
 import { describeError } from './describe-error.ts';

@@ -1,5 +1,11 @@
 import type { Static } from 'typebox';
-import type { ReachedCluster, ResourceAccessReview, SubjectReachReview } from '../api/kinds/grant-reviews.ts';
+import type { AuditEventReview } from '../api/kinds/audit-event-review.ts';
+import type {
+  ClusterGrantReview,
+  ReachedCluster,
+  ResourceAccessReview,
+  SubjectReachReview,
+} from '../api/kinds/grant-reviews.ts';
 import type { BodyOf, Read } from '../api/kinds/meta.ts';
 import type { SelfSubjectAccessReview, selfSubjectRulesReviewType, UserInfoSchema } from '../api/kinds/reviews.ts';
 import { REACH_STATUS, wrongTypeIn } from './answer-types.ts';
@@ -32,7 +38,7 @@ export const clusterPrefix = ({ productName }: Client, cluster: string | undefin
   cluster === undefined || cluster === '' ? '' : `/${productName}/${encodeURIComponent(cluster)}`;
 
 const AUTHORIZATION = 'authorization.k8s.io/v1';
-export const CLUSTERPASS = 'clusterpass.dev/v1alpha1';
+const CLUSTERPASS = 'clusterpass.dev/v1alpha1';
 
 /** What a review is about. */
 export type ReviewedAction =
@@ -40,7 +46,7 @@ export type ReviewedAction =
   | { readonly nonResourceAttributes: NonResourceAttributes };
 
 /** Sends a review, of the fleet or of a cluster, and returns its status. */
-export async function review<T extends object>(
+async function review<T extends object>(
   client: Client,
   cluster: string | undefined,
   [apiVersion, kind]: readonly [apiVersion: string, kind: string],
@@ -115,3 +121,23 @@ export const reviewRules = (
   namespace: string,
 ): Promise<SubjectRulesReviewStatus> =>
   review(client, cluster, [AUTHORIZATION, 'SelfSubjectRulesReview'], { namespace });
+
+export type ClusterGrantReviewStatus = Read<NonNullable<ClusterGrantReview['status']>>;
+export type AuditEventReviewStatus = Read<NonNullable<AuditEventReview['status']>>;
+
+/** ClusterGrantReview: the bindings that hold in a cluster, and what other labels would change. */
+export const reviewClusterGrants = (
+  client: Client,
+  cluster: string,
+  labels?: Readonly<Record<string, string>>,
+  signal?: AbortSignal,
+): Promise<ClusterGrantReviewStatus> =>
+  review(client, cluster, [CLUSTERPASS, 'ClusterGrantReview'], labels === undefined ? {} : { labels }, { signal });
+
+/** AuditEventReview: the last events, of the fleet or of one cluster. */
+export const reviewAuditEvents = (
+  client: Client,
+  cluster: string | undefined,
+  spec: NonNullable<AuditEventReview['spec']>,
+  signal?: AbortSignal,
+): Promise<AuditEventReviewStatus> => review(client, cluster, [CLUSTERPASS, 'AuditEventReview'], spec, { signal });

@@ -1,10 +1,9 @@
-import type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
+import type { IssuedPass, RequestedPass } from '../api/kinds/token-request.ts';
 import { realTiming, type Timing } from '../lib/backoff.ts';
 import { CLUSTERPASS_ANSWER } from './answer-types.ts';
-import { listIssuedTokens, revokeToken } from './issued-tokens.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
-import { createPasses, type PassOptions } from './request-passes.ts';
-import { createToken, createUserpass, redeemPass } from './request-token.ts';
+import { readPages } from './list-pages.ts';
+import { createPasses, createToken, createUserpass, type PassOptions, redeemPass } from './request-token.ts';
 import { createTokenSource, type TokenSource } from './token-source.ts';
 import { type Fetch, type Reply, type RequestOptions, type TokenProvider, Transport } from './transport.ts';
 import type {
@@ -118,4 +117,22 @@ export function createClient(options: ClientOptions): Client {
     text: async (path, request) => (await transport.text('GET', path, { ...request, accept: '*/*' })).value,
     request: (method, path, request) => transport.request(method, path, request),
   };
+}
+
+const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
+
+interface TrackedTokenList {
+  readonly metadata: { readonly continue?: string };
+  readonly items: readonly TrackedToken[];
+}
+
+async function listIssuedTokens(transport: Transport, options: TokenSelection = {}): Promise<TrackedToken[]> {
+  const pages = await readPages<TrackedTokenList>(transport, ISSUED_TOKENS, options);
+  return pages.flatMap(({ items }) => items);
+}
+
+/** Revokes a token, tracked or not. From then on the server and everyone who asks it refuse the token. */
+async function revokeToken(transport: Transport, jti: string, signal?: AbortSignal): Promise<void> {
+  if (!/^[0-9a-f-]{36}$/.test(jti)) throw new TypeError('jti is not the ID of a token');
+  await transport.request('DELETE', `${ISSUED_TOKENS}/${jti}`, { signal });
 }

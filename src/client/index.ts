@@ -1,8 +1,7 @@
 /** `clusterpass/client`: a typed client of the server, for Node and browsers. */
 export type { ApiEndpoints, ClusterCondition, ClusterStatus, ServerEndpoint } from '../api/kinds/cluster-spec.ts';
 export type { IssuedTokenSpec } from '../api/kinds/issued-token.ts';
-export type { BoundObjectReference } from '../api/kinds/token-request.ts';
-export type { IssuedPass, RequestedPass } from '../api/kinds/token-request-list.ts';
+export type { BoundObjectReference, IssuedPass, RequestedPass } from '../api/kinds/token-request.ts';
 export type { Status, StatusCause, StatusDetails } from '../api/status.ts';
 export type { Timing } from '../lib/backoff.ts';
 export {
@@ -18,7 +17,7 @@ export {
 } from './access-reviews.ts';
 export { type Client, type ClientOptions, createClient } from './create-client.ts';
 export { ConnectionError, isStatus, StatusError } from './errors.ts';
-export type { PassOptions } from './request-passes.ts';
+export type { PassOptions } from './request-token.ts';
 export type { TokenSource } from './token-source.ts';
 export type { Fetch, Reply, RequestOptions, TokenProvider } from './transport.ts';
 export {

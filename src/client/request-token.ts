@@ -1,4 +1,4 @@
-import type { TOKEN_ANNOTATIONS, TokenRequest } from '../api/kinds/token-request.ts';
+import type { IssuedPass, RequestedPass, TOKEN_ANNOTATIONS, TokenRequest } from '../api/kinds/token-request.ts';
 import type { Timing } from '../lib/backoff.ts';
 import { ConnectionError } from './errors.ts';
 import type { Transport } from './transport.ts';
@@ -117,4 +117,33 @@ function metadataFor({
     ...(codeVerifier === undefined ? {} : { [ANNOTATIONS.codeVerifier]: codeVerifier }),
   };
   return Object.keys(annotations).length === 0 ? {} : { metadata: { annotations } };
+}
+
+const PASSES = '/auth/v1/passes';
+/** The limit of the server. Repeated here, because the client imports only types. */
+export const MAX_PASSES = 500;
+
+export interface PassOptions {
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** In the order of `requested`. Each item has a token or an error. More items than one request takes are split. */
+export async function createPasses(
+  transport: Transport,
+  requested: readonly RequestedPass[],
+  { dryRun = false, signal }: PassOptions = {},
+): Promise<IssuedPass[]> {
+  const passes: IssuedPass[] = [];
+  for (let from = 0; from < requested.length; from += MAX_PASSES) {
+    const items = requested.slice(from, from + MAX_PASSES);
+    const { value } = await transport.request<{ items: IssuedPass[] }>('POST', PASSES, {
+      body: { items },
+      expects: 'items',
+      query: { dryRun: dryRun ? 'All' : undefined },
+      signal,
+    });
+    passes.push(...value.items);
+  }
+  return passes;
 }

@@ -1,7 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
+import { probeChoice } from '../api/clusters/annotations.ts';
 import { type Conclusion, conclude, withCondition } from '../api/clusters/conditions.ts';
-import { probeChoice } from '../api/clusters/probe-annotation.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
+import { type ApiObject, fleetKey, type Kind, kindPrefix } from '../api/kind.ts';
 import { CONTROLLER_FIELD } from '../api/kinds/cluster.ts';
 import { CONNECTOR_REFERENCE, statusOf } from '../api/kinds/cluster-spec.ts';
 import {
@@ -11,7 +11,6 @@ import {
   isConnected,
   RENEW_FIELD,
 } from '../api/kinds/connector.ts';
-import { fleetKey, kindPrefix } from '../api/object-key.ts';
 import { ignoreNotFound } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';

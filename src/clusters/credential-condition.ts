@@ -7,9 +7,8 @@ import {
   withCondition,
 } from '../api/clusters/conditions.ts';
 import { isConfirmed } from '../api/clusters/confirmed-endpoint.ts';
-import type { ApiObject } from '../api/kind.ts';
+import { type ApiObject, kindPrefix } from '../api/kind.ts';
 import { type ClusterCondition, controllerOf, statusOf } from '../api/kinds/cluster-spec.ts';
-import { kindPrefix } from '../api/object-key.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
 import { createKeyedWriter, statusUpdate } from '../objects/keyed-writer.ts';

@@ -1,10 +1,9 @@
 import { type FleetHour, HISTORY_HOURS } from '../api/overview.ts';
-import { firstWithin } from '../lib/first-within.ts';
+import { firstWithin } from '../lib/promises.ts';
 import { createRounds } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { Store } from '../storage/contract.ts';
-import type { Leadership } from '../storage/leadership.ts';
-import { updateKey } from '../storage/update-key.ts';
+import type { Leadership, Store } from '../storage/contract.ts';
+import { updateKey } from '../storage/scan.ts';
 
 interface HistoryParts {
   readonly store: Pick<Store, 'get' | 'write'>;

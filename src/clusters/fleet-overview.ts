@@ -1,12 +1,11 @@
 import type { Catalog } from '../api/catalog.ts';
 import { CONDITION_STATUSES, type ConditionStatus } from '../api/clusters/conditions.ts';
 import { endpointsInForce } from '../api/clusters/confirmed-endpoint.ts';
-import type { Kind } from '../api/kind.ts';
+import { type Kind, kindPrefix } from '../api/kind.ts';
 import { CREDENTIAL_FIELD, READY_FIELD, REASON_FIELD } from '../api/kinds/cluster.ts';
 import { bundleEnd } from '../api/kinds/cluster-endpoints.ts';
 import { END_FIELD } from '../api/kinds/fleet-role-binding.ts';
 import { minorOf } from '../api/kubernetes-support.ts';
-import { kindPrefix } from '../api/object-key.ts';
 import { ENDING_DAYS, type FleetCounts, type FleetHour, type Overview } from '../api/overview.ts';
 import { Cache } from '../lib/cache.ts';
 import { SharedCall } from '../lib/shared-call.ts';

@@ -2,10 +2,10 @@ import type { TSchema } from 'typebox';
 import { decodeBody } from '../api/codec/decode.ts';
 import { bodySchema, type SchemaNode } from '../api/codec/shape.ts';
 import { peopleNamespace } from '../api/connector.ts';
-import { checkEach, errorText, type FieldError, forbiddenField, invalidValue, required } from '../api/field-error.ts';
 import type { BodyType } from '../api/kind.ts';
 import type { ConnectorStatus } from '../api/kinds/connector.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
+import { checkEach, errorText, type FieldError, forbiddenField, invalidValue, required } from '../api/status.ts';
 
 /** The file in which the owner of a cluster says what its connector may do, whatever Clusterpass orders. */
 

@@ -4,7 +4,7 @@ import type { ApiObject } from '../api/kind.ts';
 import type { TokenOrderSpec, TokenOrderStatus } from '../api/kinds/token-order.ts';
 import { isStatus } from '../client/errors.ts';
 import { problemLog } from '../lib/problem-log.ts';
-import { Slots } from '../lib/slots.ts';
+import { Slots } from '../lib/promises.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { Informer } from '../sync/informer.ts';
 import { isRefusal, judgeOrder } from './judge-order.ts';

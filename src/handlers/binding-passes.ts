@@ -1,7 +1,7 @@
+import { credentialIdOf, REVOKED_CREDENTIAL_IDS } from '../api/caller.ts';
 import type { Catalog } from '../api/catalog.ts';
-import { credentialIdOf, REVOKED_CREDENTIAL_IDS } from '../api/credential-id.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { bindingSpec } from '../api/kinds/fleet-role-binding-spec.ts';
+import { bindingSpec } from '../api/kinds/fleet-role-binding.ts';
 import { BINDING_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../api/kinds/issued-token.ts';
 import type { ApiRequest } from '../api/request.ts';
 import { toTimestamp } from '../lib/utc-second.ts';

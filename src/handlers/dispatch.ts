@@ -2,8 +2,7 @@ import { isDecidedByHandler, isTokenRequestList, READ_VERBS } from '../api/autho
 import type { Catalog } from '../api/catalog.ts';
 import type { Kind, VirtualType } from '../api/kind.ts';
 import { JOIN_SUBRESOURCE } from '../api/kinds/bootstrap-token.ts';
-import { USERPASS } from '../api/kinds/token-request.ts';
-import { tokenRequestListType } from '../api/kinds/token-request-list.ts';
+import { tokenRequestListType, USERPASS } from '../api/kinds/token-request.ts';
 import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
 import type { ApiRequest, ApiResponse, Target, Verb } from '../api/request.ts';
 import type { SUBRESOURCES } from '../api/subresources.ts';

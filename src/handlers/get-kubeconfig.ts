@@ -1,13 +1,12 @@
 import type { Catalog } from '../api/catalog.ts';
 import { addressFor } from '../api/clusters/choose-endpoint.ts';
 import { endpointsInForce } from '../api/clusters/confirmed-endpoint.ts';
-import { type FieldError, invalidValue, required, requireValid } from '../api/field-error.ts';
+import { fleetKey } from '../api/kind.ts';
 import { CLUSTER_GROUP } from '../api/kinds/cluster-spec.ts';
 import { kubeconfigOf, type PassFacts, passContext } from '../api/kubeconfig.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
-import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
-import { conflict, notFound } from '../api/status.ts';
+import { conflict, type FieldError, invalidValue, notFound, required, requireValid } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
 interface KubeconfigParts {

@@ -6,7 +6,7 @@ import {
   tokenQuestion,
 } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
-import { collectionPrefix, fleetKey } from '../api/object-key.ts';
+import { collectionPrefix, fleetKey } from '../api/kind.ts';
 import type { ApiRequest, ApiResponse, Query } from '../api/request.ts';
 import { badRequest, notFound } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';

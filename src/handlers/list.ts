@@ -1,5 +1,4 @@
-import { apiVersionOf, type Kind, storedKindOf } from '../api/kind.ts';
-import { fleetKey } from '../api/object-key.ts';
+import { apiVersionOf, fleetKey, type Kind, storedKindOf } from '../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { type ApiError, gone } from '../api/status.ts';
 import { defined } from '../lib/json.ts';

@@ -1,9 +1,15 @@
 import { encodeValue } from '../api/codec/encode.ts';
 import { humanAge } from '../api/codec/go-text/human-duration.ts';
 import type { StructShape } from '../api/codec/shape.ts';
-import { type ApiObject, apiVersionOf, type Kind, type ObjectMeta, type TableColumn } from '../api/kind.ts';
+import {
+  type ApiObject,
+  apiVersionOf,
+  type Kind,
+  type ObjectKey,
+  type ObjectMeta,
+  type TableColumn,
+} from '../api/kind.ts';
 import { PARTIAL_METADATA_SHAPE, rowShape, tableShape } from '../api/kinds/representations.ts';
-import type { ObjectKey } from '../api/object-key.ts';
 import type { ValueResponse } from '../api/request.ts';
 import type { VisibilityRule } from '../api/visibility.ts';
 import type { Work } from '../lib/work-queue.ts';

@@ -1,8 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import { TOKEN_CHECKS_ANNOTATION } from '../api/clusters/annotations.ts';
-import { LEEWAY_MS } from '../api/deletion.ts';
+import { fleetKey, LEEWAY_MS } from '../api/kind.ts';
 import { hasConnector } from '../api/kinds/cluster-spec.ts';
-import { fleetKey } from '../api/object-key.ts';
 import type { ApiRequest } from '../api/request.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
-import { kindPrefix } from '../api/object-key.ts';
+import { kindPrefix } from '../api/kind.ts';
 import type { VisibilityRule } from '../api/visibility.ts';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import type { Work } from '../lib/work-queue.ts';

@@ -1,7 +1,7 @@
 import type { Authorizer } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
 import type { FlowControlLimits } from '../api/flow-control-limits.ts';
-import { REGISTRY_PREFIX } from '../api/object-key.ts';
+import { REGISTRY_PREFIX } from '../api/kind.ts';
 import type { Overview } from '../api/overview.ts';
 import { unavailable } from '../api/status.ts';
 import type { ClusterVisibility } from '../api/visibility.ts';
@@ -31,8 +31,8 @@ import type { Tracer } from './records/tracing/tracer.ts';
 import { createRequestLineParser } from './request/request-info.ts';
 import { type ConsoleOptions, consoleRedirect, consoleRoutes } from './routes/console-routes.ts';
 import { discoveryRoutes } from './routes/discovery-routes.ts';
+import { metricsRoutes } from './routes/health-routes.ts';
 import { issuerRoutes } from './routes/issuer-routes.ts';
-import { metricsRoutes } from './routes/metrics-route.ts';
 import { openApiRoutes } from './routes/openapi-routes.ts';
 import { resourceRoutes } from './routes/resource-routes.ts';
 import { firstOf } from './routes/routes.ts';

@@ -1,8 +1,7 @@
 import { createListener, type Listener, type ListenerOptions } from './listener/listener.ts';
 import { createPipeline, type PipelineOptions } from './pipeline.ts';
-import { type HealthOptions, healthRoutes } from './routes/health-routes.ts';
+import { type HealthOptions, healthRoutes, versionRoutes } from './routes/health-routes.ts';
 import { firstOf } from './routes/routes.ts';
-import { versionRoutes } from './routes/version-route.ts';
 
 export interface HttpServerOptions
   extends ListenerOptions,

@@ -25,8 +25,7 @@ import { classify, type PipelineName } from './stages/classify.ts';
 import { holdBody, takeAddressSeat, takeCallerSeat } from './stages/flow-control-stages.ts';
 import { receiveForm } from './stages/form-stage.ts';
 import { checkEndpoint, serveMcp } from './stages/mcp-stage.ts';
-import { applyTimeout, negotiate } from './stages/request-stages.ts';
-import { findRoute, handle, servePath } from './stages/route-stages.ts';
+import { applyTimeout, findRoute, handle, negotiate, servePath } from './stages/route-stages.ts';
 import { runStages, type Stage, type StageParts, where } from './stages/stage.ts';
 import { issueTokenList } from './stages/token-list-stage.ts';
 

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { codeOf } from './file-problem.ts';
-import { quantity } from './quantity.ts';
 import { every as everyInterval } from './rounds.ts';
 import { UnsafeFile } from './secret-file.ts';
+import { quantity } from './text.ts';
 
 /** Files that are read again when they change. */
 export interface FollowedFiles<T> {

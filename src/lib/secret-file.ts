@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { copyFile, link, lstat, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf } from './file-problem.ts';
@@ -132,7 +132,7 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
 }
 
 /** A file beside `path` that only its owner can read; durable. */
-async function writeTemporary(path: string, content: Uint8Array, owner?: Owner): Promise<string> {
+async function writeTemporary(path: string, content: Uint8Array, owner?: Pick<Stats, 'uid' | 'gid'>): Promise<string> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);
   const handle = await open(temporary, 'wx', 0o600);
   try {
@@ -148,11 +148,6 @@ async function writeTemporary(path: string, content: Uint8Array, owner?: Owner):
     await handle.close();
   }
   return temporary;
-}
-
-interface Owner {
-  readonly uid: number;
-  readonly gid: number;
 }
 
 /**

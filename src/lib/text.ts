@@ -121,3 +121,11 @@ export function unescaped(text: string): string | undefined {
     return undefined;
   }
 }
+
+/** `1 second`, `2 seconds`: a count with its noun. */
+export const quantity = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;
+
+/** Quotes a word for the shell, in commands that people copy. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,23 +1,30 @@
 import type { Catalog } from '../api/catalog.ts';
 import { withConditionTimes, withServerStatus } from '../api/clusters/conditions.ts';
-import { MANIFEST_ANNOTATION } from '../api/domain-keys.ts';
+import { decodeValue } from '../api/codec/decode.ts';
+import { MANIFEST_ANNOTATION, originOf } from '../api/domain-keys.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
-import { originOf } from '../api/origin-annotation.ts';
 import { ApiError } from '../api/status.ts';
-import { inParallel } from '../lib/in-parallel.ts';
+import type { JsonMap, JsonValue } from '../lib/json.ts';
+import { inParallel } from '../lib/promises.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
 import { auditedWriter } from '../objects/audited-writer.ts';
 import type { DeletionPropagation } from '../objects/deletion-propagation.ts';
-import { storedEntries } from '../objects/managed-fields.ts';
+import { fieldRules, plainObject, storedEntries, storedManagers } from '../objects/managed-fields.ts';
+import { applyConfig, BEFORE_FIRST_APPLY } from '../objects/patches/apply/apply-config.ts';
+import { applyConflict } from '../objects/patches/apply/conflict-error.ts';
+import { type Managers, NO_MANAGERS } from '../objects/patches/apply/managers.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { ObjectWriter } from '../objects/writer.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
-import { SECURITY_GROUPS } from '../observability/audit/security-groups.ts';
-import { type ServerChange, type ServerEvent, serverEvent } from '../observability/audit/server-event.ts';
-import type { Leadership } from '../storage/leadership.ts';
-import { type MergedManifest, mergeManifest } from './merge-manifest.ts';
+import {
+  SECURITY_GROUPS,
+  type ServerChange,
+  type ServerEvent,
+  serverEvent,
+} from '../observability/audit/server-event.ts';
+import type { Leadership } from '../storage/contract.ts';
 import {
   type Manifest,
   type ManifestPosition,
@@ -149,3 +156,42 @@ function withStatus(
 }
 
 const positionOf = ({ file, document, line }: Manifest) => ({ file, document, line });
+
+/** The field manager of manifests folders. */
+const MANIFESTS_MANAGER = 'clusterpass-manifests';
+
+interface MergedManifest {
+  readonly object: ApiObject;
+  readonly managers: Managers;
+  /** The fields that others had set to other values, and their managers. */
+  readonly takenOver: string | undefined;
+}
+
+/**
+ * Server-side apply of a manifest, except for its status. Fields that others have set and the file does not mention
+ * stay. The folder wins a conflict: operators review the folder, and a manual change would otherwise stay for ever.
+ */
+export function mergeManifest(kind: Kind, manifest: ApiObject, current: ApiObject | undefined): MergedManifest {
+  const rules = fieldRules(kind, 'object');
+  const live = current === undefined ? undefined : plainObject(current);
+  const by = { manager: MANIFESTS_MANAGER, subresource: '', now: toTimestamp(Date.now()) };
+  const managers = current === undefined ? NO_MANAGERS : storedManagers(kind, current);
+  const input = { ...by, live, managers, config: configOf(manifest) };
+  const { conflicts } = applyConfig(rules, { ...input, force: false });
+  const applied = applyConfig(rules, { ...input, force: true });
+  const { value } = decodeValue(applied.object as JsonValue, kind, 'Ignore', live === undefined ? {} : { known: live });
+  const takenOver = conflicts.length === 0 ? undefined : withoutSummary(applyConflict(conflicts).message);
+  // The folder made an object without managers: a file that sets no field leaves none. It had no fields before.
+  const ofFields = [...applied.managers].filter(([, { name }]) => managers.size > 0 || name !== BEFORE_FIRST_APPLY);
+  return { object: value, managers: new Map(ofFields), takenOver };
+}
+
+/** Without `Apply failed with 2 conflicts: `. */
+const withoutSummary = (message: string): string => message.slice(message.indexOf(': ') + 2);
+
+/** Without the fields of a file that a server wrote: they are no configuration. */
+function configOf({ status: _, ...manifest }: ApiObject): JsonMap {
+  const { uid, resourceVersion, generation, creationTimestamp, managedFields, selfLink, ...metadata } =
+    manifest.metadata;
+  return { ...manifest, metadata } as unknown as JsonMap;
+}

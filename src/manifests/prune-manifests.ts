@@ -1,10 +1,10 @@
-import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
-import { originOf } from '../api/origin-annotation.ts';
+import { originOf } from '../api/domain-keys.ts';
+import { kindPrefix, type ObjectKey, storageKey } from '../api/kind.ts';
 import { ApiError, conflict } from '../api/status.ts';
-import { quantity } from '../lib/quantity.ts';
+import { quantity } from '../lib/text.ts';
 import { objectsInside } from '../objects/parents.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
-import { leaderGuards } from '../storage/leadership.ts';
+import { leaderGuards } from '../storage/contract.ts';
 import { type ApplyParts, eventOf, PART } from './apply-manifests.ts';
 import { type Manifests, messageOf } from './read-manifests.ts';
 

@@ -10,10 +10,9 @@ import { decodeUtf8 } from '../api/codec/utf8.ts';
 import { duplicatesIn } from '../api/codec/violations.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION } from '../api/domain-keys.ts';
-import { invalid } from '../api/field-error.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
-import { type ObjectKey, storageKey } from '../api/object-key.ts';
+import { type ApiObject, type Kind, type ObjectKey, storageKey } from '../api/kind.ts';
 import { validateDomainKeys } from '../api/reserved-keys.ts';
+import { invalid } from '../api/status.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Work } from '../lib/work-queue.ts';
 

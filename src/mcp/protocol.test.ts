@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { describe, expect, it, test } from 'vitest';
 import { MCP_SCOPES } from '../api/caller.ts';
 import { propertyRuns } from '../lib/property-runs.fixture.ts';
-import { checkMessageHeaders, type Headers } from './http-headers.ts';
+import { checkMessageHeaders, type Headers } from './headers.ts';
 import { errorResponse, idOf, parseJson, RpcError, type RpcRequest, readMessage } from './json-rpc.ts';
 import { type CallTool, clientOf, createProtocol } from './protocol.ts';
 import { closed, complete, READS, ToolError, tool } from './tool.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { NAME_LABEL } from '../api/clusters-field.ts';
+import { fleetKey } from '../api/kind.ts';
 import type { EventType, Notification } from '../api/notification.ts';
-import { fleetKey } from '../api/object-key.ts';
 import { backoff } from '../lib/backoff.ts';
 import { cleanText } from '../lib/text.ts';
-import { type SweepTimer, startSweep } from '../objects/start-sweep.ts';
+import { type SweepTimer, startSweep } from '../objects/sweep-objects.ts';
 import type { Store } from '../storage/contract.ts';
-import { updateKey } from '../storage/update-key.ts';
+import { updateKey } from '../storage/scan.ts';
 import type { NotifyConfiguration, Receiver } from './configuration.ts';
 import { collectFacts, type Fact, type FactParts } from './events.ts';
 

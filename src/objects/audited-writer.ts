@@ -1,5 +1,4 @@
-import type { ApiObject, Kind } from '../api/kind.ts';
-import type { ObjectKey } from '../api/object-key.ts';
+import type { ApiObject, Kind, ObjectKey } from '../api/kind.ts';
 import type { ServerChange } from '../observability/audit/server-event.ts';
 import type { ObjectWriter } from './writer.ts';
 

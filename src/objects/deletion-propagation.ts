@@ -1,9 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
-import type { Kind } from '../api/kind.ts';
-import { kindPrefix, type ObjectKey, storageKey } from '../api/object-key.ts';
+import { type Kind, kindPrefix, type ObjectKey, storageKey } from '../api/kind.ts';
 import { ApiError, conflict } from '../api/status.ts';
-import { inParallel } from '../lib/in-parallel.ts';
-import { Slots } from '../lib/slots.ts';
+import { inParallel, Slots } from '../lib/promises.ts';
 import type { Work } from '../lib/work-queue.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import type { Unreadable } from '../storage/watch-cache.ts';
@@ -21,12 +19,6 @@ interface DeletionPropagationParts {
   readonly catalog: Catalog;
   readonly unfinished: UnfinishedDeletions;
   readonly work: Work;
-}
-
-interface Orphan {
-  readonly key: string;
-  readonly createRevision: number;
-  readonly guards: readonly Guard[];
 }
 
 type Child = Pick<StoredObject, 'kind' | 'key' | 'cluster' | 'namespace' | 'name' | 'createRevision'>;
@@ -176,7 +168,7 @@ export function createDeletionPropagation(parts: DeletionPropagationParts) {
    * Undefined if the parents of the object exist. One that is younger than the object is another one of the same name.
    * A missing one must be missing in the store, too: caches leave out what they cannot decode.
    */
-  function orphanOf(entry: Child): Orphan | undefined {
+  function orphanOf(entry: Child) {
     const { kind, key, createRevision } = entry;
     const parents = findParents(catalog, reader, kind, entry);
     const missing = parents.filter((parent) => 'missing' in parent);

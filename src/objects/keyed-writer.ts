@@ -1,5 +1,4 @@
-import type { ApiObject, Kind } from '../api/kind.ts';
-import { fleetKey } from '../api/object-key.ts';
+import { type ApiObject, fleetKey, type Kind } from '../api/kind.ts';
 import { ApiError } from '../api/status.ts';
 import type { Guard } from '../storage/contract.ts';
 import type { ObjectWriter } from './writer.ts';

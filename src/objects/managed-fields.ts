@@ -1,8 +1,7 @@
-import { printableErrors } from '../api/codec/go-text/go-unicode.ts';
-import { type FieldError, invalid, invalidValue, requireValid, tooLong } from '../api/field-error.ts';
+import { printableErrors } from '../api/codec/go-text/go-quote.ts';
 import { type ApiObject, apiVersionOf, type Kind, type ManagedFieldsEntry } from '../api/kind.ts';
-import type { JsonMap, JsonValue } from '../lib/json.ts';
-import { isJsonObject, parsedJson } from '../lib/json.ts';
+import { type FieldError, invalid, invalidValue, requireValid, tooLong } from '../api/status.ts';
+import { isJsonObject, type JsonMap, type JsonValue, parsedJson } from '../lib/json.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { setOf } from './patches/apply/field-set.ts';
 import { FieldsError, FieldsTooLarge } from './patches/apply/fields-v1.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
-import { invalid } from '../api/field-error.ts';
 import { type ApiObject, apiVersionOf, NOTHING_UNCHANGED, type OwnerReference } from '../api/kind.ts';
+import { invalid } from '../api/status.ts';
 import { validateObject } from './validate-object.ts';
 
 const { clusters: kind } = createCatalog({ productName: 'orchestrator' });

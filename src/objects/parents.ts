@@ -1,8 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
-import type { Kind } from '../api/kind.ts';
-import { fleetKey, kindPrefix, type ObjectKey } from '../api/object-key.ts';
+import { fleetKey, type Kind, kindPrefix, type ObjectKey } from '../api/kind.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
-import type { MaybePromise } from '../lib/maybe-promise.ts';
+import type { MaybePromise } from '../lib/promises.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
 

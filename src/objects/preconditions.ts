@@ -1,6 +1,5 @@
-import { invalid, invalidValue } from '../api/field-error.ts';
 import type { ApiObject, Kind } from '../api/kind.ts';
-import { type ApiError, conflict } from '../api/status.ts';
+import { type ApiError, conflict, invalid, invalidValue } from '../api/status.ts';
 
 /** What a writer expects of the current object. An empty text expects nothing. */
 export interface Preconditions {

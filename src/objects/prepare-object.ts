@@ -1,14 +1,14 @@
+import { withOrigin, withStoredOrigin } from '../api/domain-keys.ts';
 import {
   type ApiObject,
   apiVersionOf,
   type Kind,
   type ManagedFieldsEntry,
+  type ObjectKey,
   type ObjectMeta,
   type ObjectPart,
   type UnchangedParts,
 } from '../api/kind.ts';
-import type { ObjectKey } from '../api/object-key.ts';
-import { withOrigin, withStoredOrigin } from '../api/origin-annotation.ts';
 import { equalJson, type JsonValue } from '../lib/json.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { WrittenPart } from './managed-fields.ts';

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
-import type { Kind } from '../api/kind.ts';
-import { kindPrefix } from '../api/object-key.ts';
+import { type Kind, kindPrefix } from '../api/kind.ts';
 import { WatchCache } from '../storage/watch-cache.ts';
 import { isProjected, ProjectedCache } from './projected-cache.ts';
 import type { ReadableEvent, ReadableState } from './readable.ts';

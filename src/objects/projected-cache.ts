@@ -1,5 +1,11 @@
-import { type ApiObject, apiVersionOf, type Kind, type ProjectedNamespace, type Projection } from '../api/kind.ts';
-import { kindPrefix } from '../api/object-key.ts';
+import {
+  type ApiObject,
+  apiVersionOf,
+  type Kind,
+  kindPrefix,
+  type ProjectedNamespace,
+  type Projection,
+} from '../api/kind.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import type { CacheEvent, WatchCache } from '../storage/watch-cache.ts';

@@ -1,5 +1,4 @@
-import type { ApiObject, Kind } from '../api/kind.ts';
-import type { ObjectKey } from '../api/object-key.ts';
+import type { ApiObject, Kind, ObjectKey } from '../api/kind.ts';
 
 /**
  * What get, list and watch read: a watch cache of stored objects, or a projection of one. Projections alone have the

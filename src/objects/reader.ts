@@ -1,8 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
-import type { Kind } from '../api/kind.ts';
-import { type ObjectKey, storageKey } from '../api/object-key.ts';
+import { type Kind, type ObjectKey, storageKey } from '../api/kind.ts';
 import { type ApiError, notFound, unavailable } from '../api/status.ts';
-import type { MaybePromise } from '../lib/maybe-promise.ts';
+import type { MaybePromise } from '../lib/promises.ts';
 import type { Trace } from '../observability/protocol-trace.ts';
 import type { WriteResult } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';

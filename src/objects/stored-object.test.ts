@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
-import { kindPrefix, storageKey } from '../api/object-key.ts';
+import { type ApiObject, type Kind, kindPrefix, storageKey } from '../api/kind.ts';
 import { StoredObject, toStoredBytes } from './stored-object.ts';
 
 const { clusters, namespaces, serviceAccounts, clusterRoles } = createCatalog({ productName: 'orchestrator' });

@@ -1,7 +1,6 @@
 import { encodeValue } from '../api/codec/encode.ts';
 import { requireTypes } from '../api/codec/stored-types.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
-import { kindPrefix, type ObjectKey } from '../api/object-key.ts';
+import { type ApiObject, type Kind, kindPrefix, type ObjectKey } from '../api/kind.ts';
 import type { KeyValue } from '../storage/contract.ts';
 import { type CacheEntry, indexText } from '../storage/snapshot.ts';
 import { withServedFields } from './managed-fields.ts';

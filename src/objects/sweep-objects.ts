@@ -1,8 +1,9 @@
-import type { Kind } from '../api/kind.ts';
-import { kindPrefix } from '../api/object-key.ts';
+import { type Kind, kindPrefix } from '../api/kind.ts';
 import { ApiError } from '../api/status.ts';
 import { Cache } from '../lib/cache.ts';
+import { createRounds } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
+import type { Leadership } from '../storage/contract.ts';
 import type { ObjectReader } from './reader.ts';
 import { storageErrorIn } from './storage-errors.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -88,3 +89,27 @@ function createFailureReports(logger: Pick<Logger, 'warn'>): (entry: StoredObjec
 /** Whether a timestamp is in the past. One that cannot be read is. At -Infinity none is: no clock is trusted. */
 export const hasPassed = (timestamp: string, time: number): boolean =>
   time !== Number.NEGATIVE_INFINITY && !(Date.parse(timestamp) > time);
+
+export interface SweepTimer {
+  readonly every: (ms: number, act: () => void) => () => void;
+  /** The leader sweeps, for all replicas. */
+  readonly leadership: Pick<Leadership, 'leads'>;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+/** Runs the sweep at an interval while this replica leads. `onFailure` is the text of the log. */
+export function startSweep(
+  { every, leadership, logger }: SweepTimer,
+  sweep: () => Promise<void>,
+  onFailure: string,
+  sweepMs = 1_000,
+): () => Promise<void> {
+  const rounds = createRounds(sweep, (error) => logger.warn({ err: error }, onFailure));
+  const stop = every(sweepMs, () => {
+    if (leadership.leads()) rounds.start();
+  });
+  return async () => {
+    stop();
+    await rounds.ended();
+  };
+}

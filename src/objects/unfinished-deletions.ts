@@ -1,5 +1,4 @@
-import type { Kind } from '../api/kind.ts';
-import type { ObjectKey } from '../api/object-key.ts';
+import type { Kind, ObjectKey } from '../api/kind.ts';
 import type { ReflectorListener } from '../storage/reflector.ts';
 import type { CacheEvent } from '../storage/watch-cache.ts';
 import { isParent } from './parents.ts';

@@ -1,15 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
 import { IN_CLUSTER_ANNOTATION } from '../api/domain-keys.ts';
-import {
-  checkEach,
-  type FieldError,
-  forbiddenField,
-  invalidValue,
-  invalidValues,
-  MAX_FIELD_ERRORS,
-  required,
-} from '../api/field-error.ts';
 import type { ApiObject, Kind, ObjectMeta, OwnerReference, UnchangedParts } from '../api/kind.ts';
 import {
   isDns1123Label,
@@ -20,6 +11,15 @@ import {
   validateLabels,
 } from '../api/names.ts';
 import { validateDomainKeys } from '../api/reserved-keys.ts';
+import {
+  checkEach,
+  type FieldError,
+  forbiddenField,
+  invalidValue,
+  invalidValues,
+  MAX_FIELD_ERRORS,
+  required,
+} from '../api/status.ts';
 import { hasControl } from '../lib/text.ts';
 
 const NAME_RULES = {

@@ -1,8 +1,13 @@
 import type { Catalog } from '../api/catalog.ts';
-import { requireValid } from '../api/field-error.ts';
-import { type ApiObject, type Kind, type ManagedFieldsEntry, NOTHING_UNCHANGED } from '../api/kind.ts';
-import { type ObjectKey, storageKey } from '../api/object-key.ts';
-import { ApiError, alreadyExists, badRequest, conflict } from '../api/status.ts';
+import {
+  type ApiObject,
+  type Kind,
+  type ManagedFieldsEntry,
+  NOTHING_UNCHANGED,
+  type ObjectKey,
+  storageKey,
+} from '../api/kind.ts';
+import { ApiError, alreadyExists, badRequest, conflict, requireValid } from '../api/status.ts';
 import type { Work } from '../lib/work-queue.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import { trackUpdate, type WrittenPart } from './managed-fields.ts';

@@ -4,13 +4,11 @@ import type { Catalog } from '../api/catalog.ts';
 import type { Kind } from '../api/kind.ts';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
 import { verifyRegistration } from '../authn/connector-authenticator.ts';
-import { createAdmission, findSecondNames } from '../authz/admission/admission.ts';
+import { checkJoin, createAdmission, findSecondNames } from '../authz/admission/admission.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission/check-access-request.ts';
-import { checkJoin } from '../authz/admission/check-join.ts';
 import { bindingReach } from '../authz/binding-reach.ts';
-import { createChangeCheck } from '../authz/change-check.ts';
+import { createChangeCheck, givesTokens } from '../authz/change-check.ts';
 import { forbiddenFor, questionOf, refusalOf, requirePermission } from '../authz/forbidden.ts';
-import { givesTokens } from '../authz/gives-tokens.ts';
 import { readBinding } from '../authz/policy/binding-facts.ts';
 import {
   type AccessRequestParts,

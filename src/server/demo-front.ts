@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
+import { AUTHENTICATED, type User } from '../api/caller.ts';
 import { type ContextEntry, clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { tlsOptions } from '../http/listener/tls.ts';
@@ -11,7 +12,16 @@ import { validityOf } from '../lib/key-pair-files.ts';
 import { ensureSecretFile, readSecretFile, replaceSecretFile } from '../lib/secret-file.ts';
 import { selfSigned } from '../lib/self-signed.ts';
 import type { Logger } from '../observability/logger.ts';
-import { DEMO_USERS } from './demo-users.ts';
+
+const user = (name: string, ...groups: string[]): User => ({
+  name,
+  uid: `demo:${name}`,
+  groups: [...groups, AUTHENTICATED],
+  extra: {},
+});
+
+/** The callers of the demo fleet; demo/rbac.yaml grants their rights. */
+export const DEMO_USERS: readonly User[] = [user('dana', 'platform-admins'), user('devi', 'team-shop'), user('carl')];
 
 type FrontOptions = Pick<ServeOptions, 'dataDir' | 'demo' | 'demoTlsListen' | 'listen' | 'tls'>;
 

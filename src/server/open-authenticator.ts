@@ -16,10 +16,9 @@ import { openStaticTokenAuthenticator, type StaticTokenAuthenticator } from '../
 import type { ServeOptions } from '../config/serve-options.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { Issuers } from '../tokens/claims.ts';
-import type { PersonClaims } from '../tokens/person-claims.ts';
+import type { Issuers, PersonClaims } from '../tokens/claims.ts';
 import type { Verifier } from '../tokens/verifier.ts';
-import { DEMO_USERS } from './demo-users.ts';
+import { DEMO_USERS } from './demo-front.ts';
 
 interface AuthenticatorParts {
   readonly options: ServeOptions;

@@ -1,13 +1,13 @@
 import { createCatalog } from '../api/catalog.ts';
-import { kindPrefix } from '../api/object-key.ts';
-import { originOf } from '../api/origin-annotation.ts';
+import { originOf } from '../api/domain-keys.ts';
+import { kindPrefix } from '../api/kind.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { programFile } from '../lib/program-files.ts';
 import type { ApplyParts } from '../manifests/apply-manifests.ts';
 import { ManifestFolder, type ManifestFolderOptions } from '../manifests/manifest-folder.ts';
 import { pruneManifests } from '../manifests/prune-manifests.ts';
 import type { Logger } from '../observability/logger.ts';
-import { soleLeadership } from '../storage/leadership.ts';
+import { soleLeadership } from '../storage/contract.ts';
 
 /** The grants of the demo are in the store, and the demo is not served; the message is for the operator. */
 export class DemoGrants extends Error {

@@ -3,13 +3,19 @@ import { dirname } from 'node:path';
 import type { StoreOptions } from '../config/store-options.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Trace } from '../observability/protocol-trace.ts';
-import { IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
+import {
+  IMPORT_KEY,
+  type Leadership,
+  type Revision,
+  StorageError,
+  type Store,
+  soleLeadership,
+} from '../storage/contract.ts';
 import { followCredentials, readCredentials } from '../storage/etcd/etcd-credentials.ts';
 import type { EtcdCredentials } from '../storage/etcd/members.ts';
-import { type Leadership, soleLeadership } from '../storage/leadership.ts';
+import type { StoreTime } from '../storage/scan.ts';
 import { seedSqliteRevision } from '../storage/sqlite/database.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
-import type { StoreTime } from '../storage/store-time.ts';
 
 export interface OpenedStore {
   readonly store: Store;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
-import { recordBaseUrl } from './record-base-url.ts';
+import { recordBaseUrl } from './inventory.ts';
 
 it('K-09: a start with another --base-url than the last one is warned of once, also by several processes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'clusterpass-base-url-'));

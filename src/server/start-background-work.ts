@@ -11,10 +11,10 @@ import { pause } from '../lib/backoff.ts';
 import { workerEntry } from '../lib/program-files.ts';
 import { every } from '../lib/rounds.ts';
 import { unverifiableToken } from '../lib/unverifiable-token.ts';
-import { startSweep } from '../objects/start-sweep.ts';
+import { startSweep } from '../objects/sweep-objects.ts';
 import { startCompactor } from '../storage/compactor.ts';
 import { startConsistencyChecks } from '../storage/consistency-checker.ts';
-import { leaderGuards } from '../storage/leadership.ts';
+import { leaderGuards } from '../storage/contract.ts';
 import { refreshTimes } from '../tokens/keys/key-set-refresh.ts';
 import type { Base, State } from './open-state.ts';
 

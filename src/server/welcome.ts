@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
 import { ADMIN_TOKEN_FILE } from '../authn/fixed-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
-import { shellWord } from '../lib/shell-word.ts';
-import { DEMO_USERS } from './demo-users.ts';
+import { shellWord } from '../lib/text.ts';
+import { DEMO_USERS } from './demo-front.ts';
 
 /** Printed after the start: the next commands, ready to copy. */
 export function welcome(

@@ -1,6 +1,5 @@
 import { pause } from '../lib/backoff.ts';
-import type { Revision, Store } from './contract.ts';
-import { type Leadership, soleLeadership } from './leadership.ts';
+import { type Leadership, type Revision, type Store, soleLeadership } from './contract.ts';
 
 export interface CompactorClock {
   /** Milliseconds on a monotonic clock: a wall clock that is set forward would end the retention early. */

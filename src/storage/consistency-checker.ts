@@ -1,5 +1,5 @@
-import { quantity } from '../lib/quantity.ts';
 import { createRounds } from '../lib/rounds.ts';
+import { quantity } from '../lib/text.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { KeyValue, Store } from './contract.ts';
 import type { Reflector } from './reflector.ts';

@@ -1,4 +1,4 @@
-import { firstWithin } from '../lib/first-within.ts';
+import { firstWithin } from '../lib/promises.ts';
 import { every } from '../lib/rounds.ts';
 import { type Revision, StorageError, type Store } from './contract.ts';
 import type { AppliedRevision } from './revision-waiters.ts';

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type btree from 'sorted-btree';
-import { prefixEnd } from './prefix-end.ts';
+import { prefixEnd } from './scan.ts';
 
 // CommonJS with a `default` export: loaders disagree on how to import it, and agree on `require`.
 const { default: BTree } = createRequire(import.meta.url)('sorted-btree') as typeof btree;

@@ -1,6 +1,5 @@
-import { isGone } from '../api/deletion.ts';
 import { MIRRORED_ANNOTATION } from '../api/domain-keys.ts';
-import type { ApiObject, ObjectMeta } from '../api/kind.ts';
+import { type ApiObject, isGone, type ObjectMeta } from '../api/kind.ts';
 import type { Transport } from '../client/transport.ts';
 import type { Informer } from './informer.ts';
 import { type Desired, keyOf, type Ownership, type Update } from './plan.ts';

@@ -1,7 +1,7 @@
 import type { ApiObject } from '../api/kind.ts';
 import { ConnectionError } from '../client/errors.ts';
 import { reconnectMs, type Timing } from '../lib/backoff.ts';
-import { inParallel } from '../lib/in-parallel.ts';
+import { inParallel } from '../lib/promises.ts';
 import { TokenBuckets } from '../lib/token-buckets.ts';
 import { type Desired, keyOf, type Plan, type PlanInput, planChanges, type Update } from './plan.ts';
 import type { Reporter, SourceProblem, WriteResult } from './reporter.ts';

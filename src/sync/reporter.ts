@@ -1,4 +1,4 @@
-import { quantity } from '../lib/quantity.ts';
+import { quantity } from '../lib/text.ts';
 import type { Plan } from './plan.ts';
 import type { SyncMetrics } from './sync-metrics.ts';
 

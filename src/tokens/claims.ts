@@ -1,5 +1,5 @@
-import { type Actor, accountUserName } from '../api/caller.ts';
-import { LEEWAY_MS } from '../api/deletion.ts';
+import { type Actor, accountUserName, isSystemName } from '../api/caller.ts';
+import { LEEWAY_MS } from '../api/kind.ts';
 import { isClusterName } from '../api/names.ts';
 import { PEOPLE_PATH } from '../api/pass-audience.ts';
 import { defined, isJsonObject, type JsonObject } from '../lib/json.ts';
@@ -27,7 +27,7 @@ interface KubernetesClaims {
 }
 
 /** What all tokens say that are signed here. They are encoded in alphabetical order (K-03). Times are epoch seconds. */
-export interface CommonClaims {
+interface CommonClaims {
   /** Who requested the token, or acts for the person (RFC 8693 section 4.1). */
   readonly act?: Actor;
   readonly aud: readonly string[];
@@ -43,7 +43,7 @@ export interface TokenClaims extends CommonClaims {
   readonly 'kubernetes.io': KubernetesClaims;
 }
 
-export interface CommonGrant {
+interface CommonGrant {
   readonly issuer: string;
   readonly actor?: Actor | undefined;
   readonly expirationSeconds: number;
@@ -149,7 +149,7 @@ export function readClaims(payload: JsonObject): TokenClaims {
 /** More than the server writes. The reader is recursive, so there is a limit. */
 const MAX_ACTORS = 8;
 
-export function readActor(value: unknown, depth = MAX_ACTORS): Actor {
+function readActor(value: unknown, depth = MAX_ACTORS): Actor {
   if (!isJsonObject(value) || depth === 0) throw malformed('act');
   const before = value.act === undefined ? {} : { act: readActor(value.act, depth - 1) };
   return { ...before, iss: readText(value.iss, 'act.iss'), sub: readText(value.sub, 'act.sub') };
@@ -159,7 +159,7 @@ export function readActor(value: unknown, depth = MAX_ACTORS): Actor {
  * A string counts as an array of one (RFC 7519 section 4.1.3); taking one form for "no restriction" was Vault's
  * CVE-2024-5798. An absent `aud` is an empty one, and an empty one matches nothing.
  */
-export function readAudiences(value: unknown): readonly string[] {
+function readAudiences(value: unknown): readonly string[] {
   if (value === undefined) return [];
   const list: unknown = typeof value === 'string' ? [value] : value;
   if (!Array.isArray(list)) throw malformed('aud');
@@ -194,7 +194,7 @@ function readNode(value: unknown): NodeRef {
   return value.uid === undefined ? { name } : { name, uid: readText(value.uid, 'kubernetes.io.node.uid') };
 }
 
-export function readText(value: unknown, member: string): string {
+function readText(value: unknown, member: string): string {
   if (typeof value !== 'string' || value === '') throw malformed(member);
   return value;
 }
@@ -203,9 +203,71 @@ export function readText(value: unknown, member: string): string {
 export const expiryOf = ({ exp }: Pick<TokenClaims, 'exp'>): number => exp * 1000 + LEEWAY_MS;
 
 /** RFC 7519 section 2, NumericDate: any number; JSON has none that is not finite, but JavaScript reads 1e999 as one. */
-export function readSeconds(value: unknown, member: string): number {
+function readSeconds(value: unknown, member: string): number {
   if (typeof value !== 'number' || !Number.isFinite(value)) throw malformed(member);
   return value;
 }
 
 const malformed = (member: string): TokenRejected => new TokenRejected(`token claim ${member} is missing or malformed`);
+
+/** The claims of a pass for a person. Issuer and audience differ from those of accounts, so none is mistaken. */
+
+/** The UID of the cluster: another one of the same name does not accept the pass. */
+export const CLUSTER_UID = 'clusterpass.dev/cluster-uid';
+
+/** `sub` is the user name of the person, without a prefix. */
+export interface PersonClaims extends CommonClaims {
+  readonly [CLUSTER_UID]: string;
+  /** Without those of the system. Absent when there are none. */
+  readonly groups?: readonly string[];
+}
+
+/** The issuer is that of the people of one cluster; it is also the audience. */
+export interface PersonGrant extends CommonGrant {
+  readonly clusterUid: string;
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
+export function buildPersonClaims(grant: PersonGrant): PersonClaims {
+  const { issuer, name, groups } = grant;
+  if (name === '' || [name, ...groups].some(isSystemName)) throw new TypeError('the pass would name the system');
+  const issuedAt = Math.floor(grant.now / 1000);
+  return {
+    ...(grant.actor === undefined ? {} : { act: grant.actor }),
+    aud: [issuer],
+    [CLUSTER_UID]: grant.clusterUid,
+    exp: issuedAt + grant.expirationSeconds,
+    ...(groups.length === 0 ? {} : { groups: [...groups] }),
+    iat: issuedAt,
+    iss: issuer,
+    jti: grant.randomUUID(),
+    nbf: issuedAt,
+    sub: name,
+  };
+}
+
+/** As `readClaims`: without defaults. A name of the system was never signed here. */
+export function readPersonClaims(payload: JsonObject): PersonClaims {
+  const { act, groups } = payload;
+  if ('kubernetes.io' in payload) throw new TokenRejected('token of a person names a service account');
+  const claims: PersonClaims = {
+    ...(act === undefined ? {} : { act: readActor(act) }),
+    aud: readAudiences(payload.aud),
+    [CLUSTER_UID]: readText(payload[CLUSTER_UID], CLUSTER_UID),
+    exp: readSeconds(payload.exp, 'exp'),
+    ...(groups === undefined ? {} : { groups: readGroups(groups) }),
+    iat: readSeconds(payload.iat, 'iat'),
+    iss: readText(payload.iss, 'iss'),
+    jti: readText(payload.jti, 'jti'),
+    nbf: readSeconds(payload.nbf, 'nbf'),
+    sub: readText(payload.sub, 'sub'),
+  };
+  if ([claims.sub, ...(claims.groups ?? [])].some(isSystemName)) throw new TokenRejected('token names the system');
+  return claims;
+}
+
+function readGroups(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) throw new TokenRejected('token claim groups is missing or malformed');
+  return value.map((group) => readText(group, 'groups'));
+}

@@ -1,10 +1,8 @@
-import { isGone } from '../api/deletion.ts';
+import { fleetKey, isGone, type ObjectKey, storageKey } from '../api/kind.ts';
 import { clusterScope } from '../api/kinds/cluster.ts';
 import { namespaceKind, podKind, secretKind, serviceAccountKind } from '../api/kinds/core.ts';
-import { revokedTokenKind } from '../api/kinds/revoked-token.ts';
-import { fleetKey, type ObjectKey, storageKey } from '../api/object-key.ts';
-import type { ObjectRef } from './claims.ts';
-import { CLUSTER_UID } from './person-claims.ts';
+import { revokedTokenKind } from '../api/kinds/issued-token.ts';
+import { CLUSTER_UID, type ObjectRef } from './claims.ts';
 import type { SignedClaims } from './signer.ts';
 
 /** The object of this resource at this storage key, as the watch cache holds it now. */

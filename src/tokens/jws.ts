@@ -26,11 +26,6 @@ export interface Segments {
   readonly signature: string;
 }
 
-interface Header {
-  readonly alg: string;
-  readonly kid: string | undefined;
-}
-
 export function splitToken(token: string): Segments | undefined {
   if (token.length > MAX_JWS_LENGTH) return undefined;
   const first = token.indexOf('.');
@@ -92,7 +87,7 @@ export function isCanonicalJson(value: JsonObject, bytes: Buffer): boolean {
  */
 const HEADER_MEMBERS: ReadonlySet<string> = new Set(['alg', 'kid', 'typ']);
 
-export function readHeader(segment: string): Header {
+export function readHeader(segment: string) {
   const bytes = segment.length <= MAX_HEADER_LENGTH ? decodeSegment(segment) : undefined;
   const header = bytes === undefined ? undefined : parseJsonObject(bytes);
   if (bytes === undefined || header === undefined || !isCanonicalJson(header, bytes)) {

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { SignerAddress } from '../api/signer-address.ts';
 import { every } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
-import type { AudienceAlgorithms } from './audience-algorithms.ts';
 import type { Issuers } from './claims.ts';
 import { openExternalSigner, withExternalKeys } from './external/external-signer.ts';
 import { connectSigner, createSignerClient } from './external/signer-client.ts';
@@ -12,7 +11,7 @@ import { loadEncryptionKey } from './keys/encryption-key.ts';
 import { type KeyRingOptions, openKeyRing } from './keys/key-ring.ts';
 import { RING_KEY } from './keys/ring-store.ts';
 import { createSigningKeyPublisher, type SigningKeyPublisherParts } from './keys/signing-key-publisher.ts';
-import { createSigner } from './signer.ts';
+import { type AudienceAlgorithms, createSigner } from './signer.ts';
 
 interface SigningOptions extends Pick<KeyRingOptions, 'store' | 'leadership' | 'now' | 'removalTime'> {
   readonly issuers: Issuers;

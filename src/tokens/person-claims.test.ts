@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../observability/secret.ts';
+import { buildPersonClaims, type PersonGrant, readPersonClaims } from './claims.ts';
 import { TokenRejected } from './jws.ts';
-import { buildPersonClaims, type PersonGrant, readPersonClaims } from './person-claims.ts';
 import { assertPayload, createSigner } from './signer.ts';
 import { type Fixture, forge, ISSUERS, JTI, openFixture, START } from './tokens.fixture.ts';
 import { createPeopleVerifier, type Verifier } from './verifier.ts';

@@ -1,9 +1,9 @@
 import { goQuote } from '../api/codec/go-text/go-quote.ts';
-import { LEEWAY_MS } from '../api/deletion.ts';
+import { LEEWAY_MS } from '../api/kind.ts';
 import type { JsonObject } from '../lib/json.ts';
-import type { MaybePromise } from '../lib/maybe-promise.ts';
+import type { MaybePromise } from '../lib/promises.ts';
 import type { Secret } from '../observability/secret.ts';
-import { expiryOf, readClaims, type TokenClaims } from './claims.ts';
+import { expiryOf, type PersonClaims, readClaims, readPersonClaims, type TokenClaims } from './claims.ts';
 import {
   DEPENDENCIES,
   type Dependency,
@@ -23,7 +23,6 @@ import {
 } from './jws.ts';
 import type { VerificationKey } from './keys/key-material.ts';
 import type { KeyRing } from './keys/key-ring.ts';
-import { type PersonClaims, readPersonClaims } from './person-claims.ts';
 import type { SignedClaims } from './signer.ts';
 import { VerifiedTokenCache } from './verified-token-cache.ts';
 

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { isJsonObject, parsedJson } from '../lib/json.ts';
-import type { Revision } from '../storage/contract.ts';
+import { ENGINE_KEYS, type Revision, type StoreReads } from '../storage/contract.ts';
+import { scan } from '../storage/scan.ts';
 
 /**
  * An archive is a file with the contents of a store, as lines of JSON. The first line has the format and the revision,
@@ -111,4 +112,21 @@ function readItem({ key, value, created }: Record<string, unknown>, number: numb
   if (typeof value !== 'string') throw new ArchiveError(`line ${number}: value: expected base64`);
   if (!isRevision(created)) throw new ArchiveError(`line ${number}: created: expected a whole number of at least 1`);
   return { key, value: Buffer.from(value, 'base64'), createRevision: created };
+}
+
+/** Yields the lines of an archive of the whole store, read at one revision. */
+export async function* exportStore(store: StoreReads): AsyncGenerator<string, { items: number; revision: Revision }> {
+  const writer = new ArchiveWriter();
+  const revision = await store.revision();
+  let count = 0;
+  yield writer.head(revision);
+  for await (const items of scan(store, { prefix: '/', revision })) {
+    for (const item of items) {
+      if (ENGINE_KEYS.includes(item.key)) continue;
+      count += 1;
+      yield writer.item(item);
+    }
+  }
+  yield writer.end();
+  return { items: count, revision };
 }

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { at, catalog, make, type Objects, object, openObjects } from '../../test/objects/object-store.ts';
 import type { KeyValue, Store } from '../storage/contract.ts';
-import { readArchive } from './archive.ts';
+import { exportStore, readArchive } from './archive.ts';
 import { checkStore } from './check-store.ts';
 import { compareServer, type ServedList, usesStore } from './compare-server.ts';
-import { exportStore } from './export-store.ts';
 
 /** A store with an object of every depth, and a key that is no object. */
 async function openFleet(): Promise<Objects> {

@@ -1,8 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
 import { requireTypes, WrongStoredType } from '../api/codec/stored-types.ts';
-import type { ApiObject, Kind } from '../api/kind.ts';
+import { type ApiObject, fleetKey, type Kind, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/kind.ts';
 import { bindingProblem } from '../api/kinds/binding-problem.ts';
-import { fleetKey, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/object-key.ts';
 import { parsedJson } from '../lib/json.ts';
 import type { KeyValue, Revision, StoreReads } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';

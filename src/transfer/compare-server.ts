@@ -1,8 +1,7 @@
 import type { Catalog } from '../api/catalog.ts';
-import type { Kind } from '../api/kind.ts';
-import { collectionPrefix, storageKey } from '../api/object-key.ts';
-import { inParallel } from '../lib/in-parallel.ts';
+import { collectionPrefix, type Kind, storageKey } from '../api/kind.ts';
 import { memberOf, parsedJson } from '../lib/json.ts';
+import { inParallel } from '../lib/promises.ts';
 import type { Revision, StoreReads } from '../storage/contract.ts';
 
 /** Lists a path at a running server, at one resourceVersion. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { inParallel } from '../lib/in-parallel.ts';
+import { inParallel } from '../lib/promises.ts';
 import { ENGINE_KEYS, type Guard, IMPORT_KEY, type Revision, type Store } from '../storage/contract.ts';
-import { asRead } from '../storage/update-key.ts';
+import { asRead } from '../storage/scan.ts';
 import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
 import { Retries } from './retries.ts';
 

@@ -2,7 +2,7 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { BOOTSTRAP_CLUSTER_ROLES } from '../../src/authz/bootstrap-roles.ts';
+import { BOOTSTRAP_CLUSTER_ROLES } from '../../src/authz/install-bootstrap-roles.ts';
 import { FLEET_BINDINGS, fleetBinding } from '../e2e/support/bindings.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { CLUSTERS, RBAC } from '../e2e/support/paths.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createCatalog } from '../../src/api/catalog.ts';
-import { kindPrefix } from '../../src/api/object-key.ts';
+import { kindPrefix } from '../../src/api/kind.ts';
 import { openEtcdStore } from '../../src/storage/etcd/open-etcd-store.ts';
 import { TcpProxy } from '../chaos/tcp-proxy.ts';
 import { describeWithEtcd, type Etcd, etcdCall, startEtcd } from '../conformance/etcd-process.ts';

@@ -6,8 +6,8 @@ import { parseListOptions } from '../../src/handlers/options/list-options.ts';
 import { parseCreateOptions, parsePatchOptions } from '../../src/handlers/options/write-options.ts';
 import { createRequestLineParser } from '../../src/http/request/request-info.ts';
 import { parseFieldSelector } from '../../src/objects/selectors/field-selector.ts';
+import { SelectorSyntaxError } from '../../src/objects/selectors/label-requirement.ts';
 import { parseLabelSelector } from '../../src/objects/selectors/label-selector.ts';
-import { SelectorSyntaxError } from '../../src/objects/selectors/selector-syntax-error.ts';
 import { fuzz, mutated, readsOrRefuses } from './support/fuzz.ts';
 
 const pieces = fc.oneof(

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ApiObject } from '../../src/api/kind.ts';
+import { type ApiObject, storageKey } from '../../src/api/kind.ts';
 import { requestSpec, requestStatus } from '../../src/api/kinds/access-request-spec.ts';
-import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { Fleet, person } from '../../src/authz/policy/rbac.fixture.ts';
 import {
@@ -13,8 +12,7 @@ import { createGrantStore, grantObjects } from '../../src/handlers/access-reques
 import { createDecisionHandler } from '../../src/handlers/approvals/decide.ts';
 import { createApprovalSweep } from '../../src/handlers/approvals/sweep.ts';
 import { createViews } from '../../src/handlers/views.ts';
-import { StorageError } from '../../src/storage/contract.ts';
-import { soleLeadership } from '../../src/storage/leadership.ts';
+import { StorageError, soleLeadership } from '../../src/storage/contract.ts';
 import { apiRequest } from './api-request.ts';
 import { at, catalog, make, newDatabase, type Objects, object, openObjects } from './object-store.ts';
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { bindingStatus } from '../../src/api/kinds/fleet-role-binding-spec.ts';
+import { bindingStatus } from '../../src/api/kinds/fleet-role-binding.ts';
 import { startBindingStatus } from '../../src/authz/binding-status.ts';
 import { type FleetExtras, fleetBinding, role } from '../../src/authz/policy/rbac.fixture.ts';
 import type { Work } from '../../src/lib/work-queue.ts';
-import { soleLeadership } from '../../src/storage/leadership.ts';
+import { soleLeadership } from '../../src/storage/contract.ts';
 import { at, catalog, make, openObjects } from './object-store.ts';
 
 const KIND = catalog.fleetRoleBindings;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { storageKey } from '../../src/api/object-key.ts';
+import { storageKey } from '../../src/api/kind.ts';
 import { Policy } from '../../src/authz/policy/policy.ts';
 import { binding, fleetBinding, person, role } from '../../src/authz/policy/rbac.fixture.ts';
 import { PolicyUpdater } from '../../src/authz/policy-updater.ts';

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
-import { storageKey } from '../../src/api/object-key.ts';
+import { storageKey } from '../../src/api/kind.ts';
 import { startBindingExpiry } from '../../src/authz/binding-expiry.ts';
 import { fleetBinding } from '../../src/authz/policy/rbac.fixture.ts';
-import { StorageError } from '../../src/storage/contract.ts';
-import { soleLeadership } from '../../src/storage/leadership.ts';
+import { StorageError, soleLeadership } from '../../src/storage/contract.ts';
 import { at, catalog, type Gate, newDatabase, type Objects, openObjects } from './object-store.ts';
 
 const KIND = catalog.fleetRoleBindings;

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { bootstrapToken, bootstrapTokenDigest } from '../../src/api/bootstrap-credential.ts';
 import type { Caller } from '../../src/api/caller.ts';
-import type { ApiObject } from '../../src/api/kind.ts';
+import { type ApiObject, storageKey } from '../../src/api/kind.ts';
 import { bootstrapStatus } from '../../src/api/kinds/bootstrap-token.ts';
-import { storageKey } from '../../src/api/object-key.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { unavailable } from '../../src/api/status.ts';
 import { createBootstrapTokenAuthenticator } from '../../src/authn/bootstrap-token-authenticator.ts';

@@ -6,7 +6,7 @@ import type { ApiObject } from '../../src/api/kind.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { ManifestFolder, type ManifestFolderOptions } from '../../src/manifests/manifest-folder.ts';
 import { createLogger } from '../../src/observability/logger.ts';
-import { soleLeadership } from '../../src/storage/leadership.ts';
+import { soleLeadership } from '../../src/storage/contract.ts';
 import { at, catalog, type Gate, type Objects, openObjects } from './object-store.ts';
 
 const CLUSTERS = 200;

@@ -7,8 +7,7 @@ import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { type ApplyParts, applyManifests } from '../../src/manifests/apply-manifests.ts';
 import { countSurplus, pruneManifests } from '../../src/manifests/prune-manifests.ts';
 import type { Manifests } from '../../src/manifests/read-manifests.ts';
-import { LEADER_KEY } from '../../src/storage/contract.ts';
-import { soleLeadership } from '../../src/storage/leadership.ts';
+import { LEADER_KEY, soleLeadership } from '../../src/storage/contract.ts';
 import { catalog, type Gate, type Objects, openObjects } from './object-store.ts';
 
 let folder: string;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ApiRequest } from '../../src/api/request.ts';
-import { reviewToken } from '../../src/handlers/reviews/review-token.ts';
+import { reviewToken } from '../../src/handlers/reviews/create-review.ts';
 import { at, catalog, make, openObjects } from './object-store.ts';
 
 /** A token review with a real database that is closed. */

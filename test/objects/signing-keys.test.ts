@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { fleetKey, storageKey } from '../../src/api/object-key.ts';
+import { fleetKey, storageKey } from '../../src/api/kind.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { signingKeyVerbs } from '../../src/handlers/signing-keys/signing-key-verbs.ts';
 import { StorageError } from '../../src/storage/contract.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { fleetKey, storageKey } from '../../src/api/kind.ts';
 import { clusterScope } from '../../src/api/kinds/cluster.ts';
-import { fleetKey, storageKey } from '../../src/api/object-key.ts';
 import { createIssuedTokenAuthenticator } from '../../src/authn/issued-token-authenticator.ts';
 import { Client, WatchHarness } from '../../src/handlers/watch/watch.fixture.ts';
 import { Secret } from '../../src/observability/secret.ts';

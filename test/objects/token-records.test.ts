@@ -13,8 +13,7 @@ import { LEADER_KEY, StorageError, type Store, type Write } from '../../src/stor
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
 import { createRevocations, recordLongestLifetime } from '../../src/tokens/revocations/revocations.ts';
-import { createSweep } from '../../src/tokens/revocations/sweep-expired.ts';
-import { obsoleteRecords, openTokenRecords } from '../../src/tokens/revocations/token-records.ts';
+import { createSweep, obsoleteRecords, openTokenRecords } from '../../src/tokens/revocations/token-records.ts';
 import { createTrackedTokens, requesterId } from '../../src/tokens/revocations/tracked-tokens.ts';
 import { at, catalog, newDatabase, openReplica } from './object-store.ts';
 

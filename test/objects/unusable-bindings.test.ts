@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { storageKey } from '../../src/api/object-key.ts';
+import { storageKey } from '../../src/api/kind.ts';
 import { reportUnusableBindings } from '../../src/authz/unusable-bindings.ts';
 import { at, catalog, openObjects } from './object-store.ts';
 

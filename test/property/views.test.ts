@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { REGISTRY_PREFIX } from '../../src/api/object-key.ts';
+import { REGISTRY_PREFIX } from '../../src/api/kind.ts';
 import { propertyRuns } from '../../src/lib/property-runs.fixture.ts';
 import type { Store } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';

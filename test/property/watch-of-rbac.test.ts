@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ApiObject } from '../../src/api/kind.ts';
-import { kindPrefix } from '../../src/api/object-key.ts';
+import { type ApiObject, kindPrefix } from '../../src/api/kind.ts';
 import { binding, person, role } from '../../src/authz/policy/rbac.fixture.ts';
 import { ROOT, sqliteApiCore } from './support/api-core.ts';
 import { MemorySink } from './support/memory-sink.ts';

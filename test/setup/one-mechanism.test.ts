@@ -26,7 +26,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     [
       'src/http/flow-control/priority-level.ts',
       'src/http/listener/drain.ts',
-      'src/http/listener/handshake-queue.ts',
+      'src/http/listener/handshakes.ts',
       'src/lib/event-loop.ts',
       'src/lib/work-queue.ts',
     ],
@@ -89,11 +89,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     /\bwillAnswer\(/,
     ['src/handlers/token/forward-token.ts', 'src/handlers/token/sign-token.ts'],
   ],
-  [
-    'how long a token lasts',
-    /\bgrantLifetime\(/,
-    ['src/handlers/token/token-lifetime.ts', 'src/tokens/grant-lifetime.ts'],
-  ],
+  ['how long a token lasts', /\bgrantLifetime\(/, ['src/handlers/token/sign-token.ts', 'src/tokens/grant-lifetime.ts']],
   [
     'a list of objects in the console',
     /<table\b/,
@@ -144,7 +140,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     [
       'src/authn/jwt/fetch-document.ts',
       'src/clusters/upstream/connections.ts',
-      'src/http/records/tracing/span-exporter.ts',
+      'src/http/records/tracing/tracer.ts',
       'src/notify/send.ts',
     ],
   ],

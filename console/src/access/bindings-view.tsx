@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { clustersText } from '../../../src/api/clusters-field.ts';
 import { ENDING_DAYS } from '../../../src/api/overview.ts';
-import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
+import { reviewClusterGrants } from '../../../src/client/access-reviews.ts';
 import { countOf } from '../components/count.ts';
 import { First, FirstRows } from '../components/first-rows.tsx';
 import type { Column } from '../components/list-table.tsx';

@@ -1,6 +1,5 @@
 import { useState } from 'react';
-import { reviewReach } from '../../../src/client/access-reviews.ts';
-import { reviewAuditEvents } from '../../../src/client/fleet-reviews.ts';
+import { reviewAuditEvents, reviewReach } from '../../../src/client/access-reviews.ts';
 import { countOf } from '../components/count.ts';
 import { Loaded } from '../components/loaded.tsx';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';

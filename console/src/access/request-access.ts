@@ -1,4 +1,4 @@
-import { shellWord } from '../../../src/lib/shell-word.ts';
+import { shellWord } from '../../../src/lib/text.ts';
 import { linkTo } from '../router.ts';
 import { type AccessRequest, isIssuingPass } from './access-review.ts';
 

@@ -1,6 +1,6 @@
 import { accountUserName } from '../../../src/api/caller.ts';
-import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
-import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
+import type { ClusterGrant } from '../../../src/api/kinds/grant-reviews.ts';
+import { reviewClusterGrants } from '../../../src/client/access-reviews.ts';
 import type { Client } from '../../../src/client/index.ts';
 import { Loaded } from '../components/loaded.tsx';
 import { unless } from '../error-message.ts';

@@ -1,5 +1,5 @@
 import type { AuditEventSummary } from '../../../src/api/kinds/audit-event-review.ts';
-import type { AuditEventReviewStatus } from '../../../src/client/fleet-reviews.ts';
+import type { AuditEventReviewStatus } from '../../../src/client/access-reviews.ts';
 
 /** What the page has read so far. */
 export interface EventFeed {

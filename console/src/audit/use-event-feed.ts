@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 import type { AuditEventReview } from '../../../src/api/kinds/audit-event-review.ts';
-import { reviewAuditEvents } from '../../../src/client/fleet-reviews.ts';
+import { reviewAuditEvents } from '../../../src/client/access-reviews.ts';
 import { errorMessage } from '../error-message.ts';
 import { useSession } from '../hooks/use-session.ts';
 import { addEvents, type EventFeed, NO_EVENTS } from './event-feed.ts';

@@ -1,5 +1,5 @@
-import type { ClusterGrant } from '../../../src/api/kinds/cluster-grant-review.ts';
-import type { ClusterGrantReviewStatus } from '../../../src/client/fleet-reviews.ts';
+import type { ClusterGrant } from '../../../src/api/kinds/grant-reviews.ts';
+import type { ClusterGrantReviewStatus } from '../../../src/client/access-reviews.ts';
 import { visibleName } from '../../../src/lib/text.ts';
 import { countOf } from '../components/count.ts';
 import type { Query } from '../hooks/use-query.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
+import { reviewClusterGrants } from '../../../src/client/access-reviews.ts';
 import type { Cluster } from '../../../src/client/index.ts';
 import { clusterPath } from '../cluster/cluster-path.ts';
 import { Form } from '../components/form.tsx';

@@ -1,4 +1,4 @@
-import { quantity } from '../../../src/lib/quantity.ts';
+import { quantity } from '../../../src/lib/text.ts';
 
 const MINUTE = 60;
 const HOUR = 3_600;

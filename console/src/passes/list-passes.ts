@@ -1,4 +1,4 @@
-import { fieldSelectorFor } from '../../../src/api/field-selector-text.ts';
+import { fieldSelectorFor } from '../../../src/api/selectors.ts';
 import type { Client, TrackedToken } from '../../../src/client/index.ts';
 import { readPages } from '../../../src/client/list-pages.ts';
 

@@ -1,6 +1,6 @@
 import { memo, useState } from 'react';
 import { namePart } from '../../../src/api/name-part.ts';
-import { reviewClusterGrants } from '../../../src/client/fleet-reviews.ts';
+import { reviewClusterGrants } from '../../../src/client/access-reviews.ts';
 import { FULL_CLUSTERS } from '../../../src/client/list-clusters.ts';
 import { CaFingerprints } from '../certificates/ca-fingerprints.tsx';
 import { BackLink } from '../components/back-link.tsx';

@@ -1,3 +1,5 @@
+import type { ObjectMeta } from '../kind.ts';
+
 /** Annotations of a cluster that its public view has, also for the console. The others are in ../domain-keys.ts. */
 
 /**
@@ -17,3 +19,11 @@ export const COMPUTED_ANNOTATIONS = {
   audience: 'clusterpass.dev/audience',
   maxExpiration: 'clusterpass.dev/max-expiration-seconds',
 } as const;
+
+/** On a cluster: whether the prober writes its Ready condition. Without it, the prober yields to another writer. */
+export const PROBE_ANNOTATION = 'clusterpass.dev/probe';
+
+export const PROBE_CHOICES = ['enabled', 'disabled'] as const;
+
+export const probeChoice = ({ annotations }: ObjectMeta): (typeof PROBE_CHOICES)[number] | undefined =>
+  PROBE_CHOICES.find((choice) => choice === annotations?.[PROBE_ANNOTATION]);

@@ -1,9 +1,8 @@
 import type { JsonValue } from '../../lib/json.ts';
 import { clip } from '../../lib/text.ts';
-import { invalid, invalidValue } from '../field-error.ts';
 import { type ApiObject, apiVersionOf, type BodyType } from '../kind.ts';
 import type { SentBody } from '../request.ts';
-import { type ApiError, badRequest, unsupportedMediaType } from '../status.ts';
+import { type ApiError, badRequest, invalid, invalidValue, unsupportedMediaType } from '../status.ts';
 import { toJson } from './encode.ts';
 import { sortByBytes } from './go-text/go-json-text.ts';
 import { goQuote } from './go-text/go-quote.ts';

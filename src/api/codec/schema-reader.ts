@@ -1,9 +1,8 @@
 import { clip } from '../../lib/text.ts';
-import { type FieldError, forbiddenField, invalidValue, tooLong, tooMany } from '../field-error.ts';
-import { Base64Error, canonicalBase64 } from './go-text/go-base64.ts';
+import { type FieldError, forbiddenField, invalidValue, tooLong, tooMany } from '../status.ts';
 import { compareBytes } from './go-text/go-json-text.ts';
 import { parseGoInt64 } from './go-text/go-parse.ts';
-import { parseGoTime, TimeSyntaxError } from './go-text/go-time.ts';
+import { Base64Error, canonicalBase64, parseGoTime, TimeSyntaxError } from './go-text/go-time.ts';
 import {
   type ArrayShape,
   type BodyStyle,

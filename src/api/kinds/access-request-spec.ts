@@ -1,6 +1,6 @@
-import { type FieldError, forbiddenField, invalidValue, required, tooLong } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
 import { isDns1123Label, isPathSegmentName } from '../names.ts';
+import { type FieldError, forbiddenField, invalidValue, required, tooLong } from '../status.ts';
 import {
   type ApprovalSpec,
   type ApprovalStatus,

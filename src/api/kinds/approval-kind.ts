@@ -1,12 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TProperties } from 'typebox';
-import { type FieldError, forbiddenField } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { type FieldError, forbiddenField } from '../status.ts';
 import { approvalSpec, approvalStatus, expiryOf, finishedAt } from './approval.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { COUNTED_LABEL, REQUESTER_LABEL } from './issued-token.ts';
-import { flag, int64, kindSchema, list, part, SHORT, selectable, struct, text, texts, timestamp } from './meta.ts';
-import { serverKind } from './server-kind.ts';
+import {
+  flag,
+  int64,
+  kindSchema,
+  list,
+  part,
+  SHORT,
+  selectable,
+  serverKind,
+  struct,
+  text,
+  texts,
+  timestamp,
+} from './meta.ts';
 
 /** The verb of the permission to decide. */
 export const APPROVE_VERB = 'approve';

@@ -1,7 +1,7 @@
 import { exactDuration } from '../codec/go-text/human-duration.ts';
-import { type FieldError, forbiddenField, invalidValue, invalidValues, required, tooLong } from '../field-error.ts';
 import type { ApiObject, ObjectMeta } from '../kind.ts';
 import { isDns1123Label, isDns1123Subdomain, isValidLabelValue } from '../names.ts';
+import { type FieldError, forbiddenField, invalidValue, invalidValues, required, tooLong } from '../status.ts';
 import type { ClusterCondition } from './cluster-spec.ts';
 
 /** Access requests and passes: a caller asks, people decide, and what they grant ends by itself (ADR 49). */

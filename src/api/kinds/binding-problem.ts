@@ -1,11 +1,10 @@
 import type { JsonValue } from '../../lib/json.ts';
 import { SchemaReader } from '../codec/schema-reader.ts';
 import { fromPlain } from '../codec/tree.ts';
-import { errorText, type FieldError, forbiddenField } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
 import { validateDomainKeys } from '../reserved-keys.ts';
-import { fleetRoleBindingKind } from './fleet-role-binding.ts';
-import { bindingErrors } from './fleet-role-binding-errors.ts';
+import { errorText, type FieldError, forbiddenField } from '../status.ts';
+import { bindingErrors, fleetRoleBindingKind } from './fleet-role-binding.ts';
 
 /**
  * Why the API would refuse a stored binding of any kind, by the first field; undefined if it would not. Such a binding

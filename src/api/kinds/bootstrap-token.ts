@@ -1,11 +1,10 @@
 import { type Static, Type } from 'typebox';
-import { type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateLabels } from '../names.ts';
 import { validateDomainLabels } from '../reserved-keys.ts';
+import { type FieldError, forbiddenField, invalidValue, required } from '../status.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { kindSchema, part, SHORT, selectable, stringMap, struct, text, texts, timestamp } from './meta.ts';
-import { serverKind } from './server-kind.ts';
+import { kindSchema, part, SHORT, selectable, serverKind, stringMap, struct, text, texts, timestamp } from './meta.ts';
 
 /** With a bootstrap token a new cluster registers itself, once. The stored object has a digest of the token only. */
 

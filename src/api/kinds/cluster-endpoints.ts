@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { cached } from '../../lib/cache.ts';
 import { isIP, readNetwork } from '../../lib/network.ts';
 import { type AddressRules, createAddressRules } from '../clusters/address-rules.ts';
-import { checkEach, type FieldError, forbiddenField, invalidValue, required } from '../field-error.ts';
+import { checkEach, type FieldError, forbiddenField, invalidValue, required } from '../status.ts';
 import type { ApiEndpoints, ServerEndpoint } from './cluster-spec.ts';
 
 /** What validation needs to know besides the object. */

@@ -1,12 +1,21 @@
 import { Type } from 'typebox';
 import { memberOf } from '../../lib/json.ts';
-import { TOKEN_CHECKS_ANNOTATION, TOKEN_CHECKS_CHOICES } from '../clusters/annotations.ts';
+import {
+  PROBE_ANNOTATION,
+  PROBE_CHOICES,
+  TOKEN_CHECKS_ANNOTATION,
+  TOKEN_CHECKS_CHOICES,
+} from '../clusters/annotations.ts';
 import { CONDITION_STATUSES, conditionOf, readyStatus } from '../clusters/conditions.ts';
-import { CONFIRMED_FIELD, endpointDigest, endpointsInForce, writtenEndpoints } from '../clusters/confirmed-endpoint.ts';
-import { identitiesOf } from '../clusters/identities.ts';
-import { PROBE_ANNOTATION, PROBE_CHOICES } from '../clusters/probe-annotation.ts';
-import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../field-error.ts';
+import {
+  CONFIRMED_FIELD,
+  endpointDigest,
+  endpointsInForce,
+  identitiesOf,
+  writtenEndpoints,
+} from '../clusters/confirmed-endpoint.ts';
 import type { ApiObject, Kind, ObjectMeta } from '../kind.ts';
+import { checkEach, type FieldError, required, tooLong, unsupportedValue } from '../status.ts';
 import { clusterColumns } from './cluster-columns.ts';
 import {
   DEFAULT_CHECKS,

@@ -1,11 +1,10 @@
 import { type Static, Type } from 'typebox';
 import { isJsonObject, parsedJson } from '../../lib/json.ts';
 import { LOST_SECONDS } from '../connector.ts';
-import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
+import { type FieldError, invalidValue } from '../status.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { flag, int64, kindSchema, list, part, SHORT, struct, text, texts, timestamp } from './meta.ts';
-import { serverKind } from './server-kind.ts';
+import { flag, int64, kindSchema, list, part, SHORT, serverKind, struct, text, texts, timestamp } from './meta.ts';
 
 /** A key set has a handful of public keys. */
 const MAX_KEYS_LENGTH = 32_768;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { type FieldError, forbiddenField, invalidValue } from '../field-error.ts';
 import type { Kind } from '../kind.ts';
+import { type FieldError, forbiddenField, invalidValue } from '../status.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import {
   flag,

@@ -8,8 +8,8 @@ import {
   sameEndpoints,
   writtenEndpoints,
 } from '../clusters/confirmed-endpoint.ts';
-import { type FieldError, forbiddenField } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
+import { type FieldError, forbiddenField } from '../status.ts';
 import { type ApiEndpoints, endpointsField, statusOf } from './cluster-spec.ts';
 
 export interface EndpointChangeRules {

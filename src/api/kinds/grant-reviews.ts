@@ -1,9 +1,23 @@
 import type { Static, TProperties } from 'typebox';
 import type { Grant } from '../decision.ts';
 import type { ReachAction } from '../reach.ts';
-import { always, type BodyOf, flag, int64, list, part, type Read, struct, text, texts, timestamp } from './meta.ts';
+import {
+  always,
+  type BodyOf,
+  flag,
+  int64,
+  list,
+  part,
+  type Read,
+  SERVER_API,
+  stringMap,
+  struct,
+  text,
+  texts,
+  timestamp,
+  virtualType,
+} from './meta.ts';
 import { attributes } from './reviews.ts';
-import { SERVER_API, virtualType } from './server-kind.ts';
 
 /** Reviews for those who run the fleet: who may do something, and what a subject reaches. */
 
@@ -13,7 +27,7 @@ export const grantReview = <P extends TProperties>(kind: string, description: st
 const reference = <Kind extends string>(goType: string, description: string) =>
   part(goType, description, { kind: always(text<Kind>()), namespace: text(), name: always(text()) });
 
-export const via = {
+const via = {
   binding: reference<Grant['kind']>(
     'BindingReference',
     'The binding. Absent when none is needed, or when you may not read it.',
@@ -97,3 +111,38 @@ export type GrantPath = Pick<GrantedSubject, 'binding' | 'role'>;
 export type GrantedSubject = Read<Static<typeof grantedSubject>>;
 
 export type ReachedCluster = Read<Static<typeof reachedCluster>>;
+
+const SubjectSchema = struct('GrantSubject', '', {
+  kind: always(text('`User`, `Group` or `ServiceAccount`.')),
+  namespace: text(),
+  name: always(text()),
+});
+
+const GrantSchema = struct('ClusterGrant', '', {
+  ...via,
+  subjects: always(list(SubjectSchema)),
+  change: always(text<'' | 'Begins' | 'Ends'>('`Begins`, `Ends`, or empty for a binding that holds before and after.')),
+});
+
+/** Bindings select clusters by labels: what a change of labels gives to whom, and takes from whom. */
+export const clusterGrantReviewType = grantReview(
+  'ClusterGrantReview',
+  'The bindings that hold in a cluster. With labels: those that would begin and cease to hold with these labels.',
+  {
+    spec: part('ClusterGrantReviewSpec', 'Sent below the path of the cluster, which need not exist.', {
+      labels: stringMap('All labels that the cluster would have; absent: those that it has.', {
+        maxProperties: 1_000,
+      }),
+    }),
+    status: part('ClusterGrantReviewStatus', '', {
+      grants: list(GrantSchema),
+      incomplete: flag('True when you may not get all bindings, or when there are more than are listed.'),
+      evaluationError: text('Why the list is incomplete.'),
+    }),
+  },
+);
+
+export type ClusterGrantReview = BodyOf<typeof clusterGrantReviewType>;
+
+/** A binding that holds in a cluster, or would. */
+export type ClusterGrant = Read<Static<typeof GrantSchema>>;

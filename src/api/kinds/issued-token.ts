@@ -1,10 +1,9 @@
 import { type Static, Type } from 'typebox';
-import { type FieldError, invalidValue } from '../field-error.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { isTokenId } from '../names.ts';
+import { type FieldError, invalidValue } from '../status.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { always, kindSchema, part, selectable, struct, text, texts, timestamp } from './meta.ts';
-import { serverKind } from './server-kind.ts';
+import { always, kindSchema, part, selectable, serverKind, struct, text, texts, timestamp } from './meta.ts';
 
 /** On every IssuedToken: equal for the tokens that one caller requested. */
 export const REQUESTER_LABEL = 'clusterpass.dev/requested-by';
@@ -20,7 +19,7 @@ export const COUNTED_LABEL = 'clusterpass.dev/counted-for';
 export const BINDING_LABEL = 'clusterpass.dev/binding-uid';
 
 /** A user under the name of requests about no cluster. */
-export const userReference = (description: string) =>
+const userReference = (description: string) =>
   part('UserReference', description, { username: always(text()), uid: text() });
 
 const SpecSchema = struct('IssuedTokenSpec', 'What was granted, and to which account.', {
@@ -100,4 +99,31 @@ export const issuedTokenKind: Kind = {
     { ...ageColumn, name: 'Issued', description: 'When the token was issued.' },
     column('Expires', 'When the token expires.', ({ expirationTimestamp }) => expirationTimestamp ?? ''),
   ],
+};
+
+const RevocationSchema = struct('RevokedTokenSpec', '', {
+  revokedBy: always(userReference('')),
+  // Of the token. The record is removed then.
+  expirationTimestamp: always(timestamp()),
+});
+
+export type RevokedTokenSpec = Static<typeof RevocationSchema>;
+
+const revocationOf = (object: ApiObject): Partial<RevokedTokenSpec> => (object.spec ?? {}) as Partial<RevokedTokenSpec>;
+
+/**
+ * The revocation of a token, by its id. It is not served: no path and no discovery document names it. It is stored like
+ * any object, so that every replica receives it through the watch of the store.
+ */
+export const revokedTokenKind: Kind = {
+  ...serverKind,
+  nameRule: 'subdomain',
+  verbs: new Set(),
+  indexLabels: true,
+  // A damaged value must not make a revoked token valid.
+  existsUnreadable: true,
+  expiresAt: (object) => Date.parse(revocationOf(object).expirationTimestamp ?? ''),
+  ...kindSchema('RevokedToken', '', { spec: Type.Optional(RevocationSchema) }),
+  validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
+  columns: [],
 };

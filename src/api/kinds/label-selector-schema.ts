@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
-import { type FieldError, forbiddenField } from '../field-error.ts';
-import { selectorSizeProblem } from '../selector-limits.ts';
+import { selectorSizeProblem } from '../selectors.ts';
+import { type FieldError, forbiddenField } from '../status.ts';
 import { list, stringMap, struct, text, texts } from './meta.ts';
 
 /** A LabelSelector of Kubernetes. `strict` as in BodyType. */

@@ -150,3 +150,19 @@ export const LocalObjectReferenceSchema = struct(
   { name: text('The name of the object, in the same namespace.') },
   { mapType: 'atomic' },
 );
+
+/** The group of the kinds that Kubernetes has no counterpart for. */
+export const CLUSTERPASS_GROUP = 'clusterpass.dev';
+export const SERVER_API = { group: CLUSTERPASS_GROUP, version: 'v1alpha1' } as const;
+
+/** What the kinds of Clusterpass have in common, if they do not say otherwise. */
+export const serverKind = { ...SERVER_API, style: 'custom', inCluster: false, namespaced: false } as const;
+
+/** A type whose objects are answered and never stored. */
+export const virtualType = <P extends TProperties>(
+  api: { readonly group: string; readonly version: string },
+  kind: string,
+  description: string,
+  fields: P,
+  { namespaced = false } = {},
+) => ({ ...api, style: 'builtin' as const, namespaced, ...kindSchema(kind, description, fields) });

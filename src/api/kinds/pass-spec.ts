@@ -1,5 +1,5 @@
-import { type FieldError, invalidValue, required, tooLong } from '../field-error.ts';
 import type { ApiObject } from '../kind.ts';
+import { type FieldError, invalidValue, required, tooLong } from '../status.ts';
 import {
   type ApprovalSpec,
   type ApprovalStatus,

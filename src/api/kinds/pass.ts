@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { invalidValue } from '../field-error.ts';
 import type { Kind } from '../kind.ts';
+import { invalidValue } from '../status.ts';
 import { accountText } from './approval.ts';
 import { approvalKind } from './approval-kind.ts';
 import { textColumn } from './columns.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../field-error.ts';
 import type { ApiObject, Kind } from '../kind.ts';
+import { checkEach, type FieldError, invalidValue, required, unsupportedValue } from '../status.ts';
 import { ageColumn, nameColumn, subjectColumns, textColumn } from './columns.ts';
 import { type LabelSelectorFields, labelSelectorSchema, selectorSizeErrors } from './label-selector-schema.ts';
 import { kindSchema, list, part, struct, text, texts } from './meta.ts';

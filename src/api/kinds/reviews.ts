@@ -1,7 +1,6 @@
 import { type Static, type TProperties, Type } from 'typebox';
 import type { VirtualType } from '../kind.ts';
-import { type BodyOf, flag, list, part, SHORT, struct, text, texts } from './meta.ts';
-import { virtualType } from './server-kind.ts';
+import { type BodyOf, flag, list, part, SHORT, struct, text, texts, virtualType } from './meta.ts';
 
 /** Reviews of the caller itself (who am I, may I, what may I), and of what others may do. */
 

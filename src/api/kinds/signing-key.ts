@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { flag, kindSchema, selectable, struct, text, timestamp } from './meta.ts';
-import { serverKind } from './server-kind.ts';
+import { flag, kindSchema, selectable, serverKind, struct, text, timestamp } from './meta.ts';
 
 const PublicKeySchema = struct('JSONWebKey', 'The public key, as in the JWKS documents.', {
   use: text('Always `sig`.'),

@@ -2,8 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { tokenIdErrors } from './issued-token.ts';
-import { kindSchema, SHORT, struct, text, timestamp } from './meta.ts';
-import { serverKind } from './server-kind.ts';
+import { kindSchema, SHORT, serverKind, struct, text, timestamp } from './meta.ts';
 
 /** An answer holds one token, and a signed order one request. */
 const MAX_LENGTH = 131_072;

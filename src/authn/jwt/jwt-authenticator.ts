@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { compactVerify, errors } from 'jose';
 import type { Caller, OAuthClient } from '../../api/caller.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { type MaybePromise, withValue } from '../../lib/maybe-promise.ts';
+import { type MaybePromise, withValue } from '../../lib/promises.ts';
 import type { Secret } from '../../observability/secret.ts';
 import {
   decodeJsonSegment,
@@ -13,7 +13,7 @@ import {
   unverifiedClaims,
 } from '../../tokens/jws.ts';
 import { VerifiedTokenCache } from '../../tokens/verified-token-cache.ts';
-import { plainCaller } from '../plain-caller.ts';
+import { plainCaller } from '../token-authenticator.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { IssuerKey } from './jwks.ts';
 import { mapClaims } from './map-claims.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JwtEntry } from './configuration-schema.ts';
 import { MAX_GROUPS, mapClaims } from './map-claims.ts';
-import { Problems } from './problems.ts';
-import { readClaimMappings } from './read-claim-mappings.ts';
+import { Problems, readClaimMappings } from './read-claim-mappings.ts';
 
 type Mappings = NonNullable<JwtEntry['claimMappings']>;
 

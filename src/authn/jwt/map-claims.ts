@@ -1,9 +1,8 @@
-import { AGENT_PREFIX, type User } from '../../api/caller.ts';
-import { CREDENTIAL_ID, credentialIdOf, isRecordableJti } from '../../api/credential-id.ts';
+import { AGENT_PREFIX, CREDENTIAL_ID, credentialIdOf, isRecordableJti, type User } from '../../api/caller.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { hasControl } from '../../lib/text.ts';
 import { TokenRejected } from '../../tokens/jws.ts';
-import { withAuthenticated } from '../plain-caller.ts';
+import { withAuthenticated } from '../token-authenticator.ts';
 import { type Expression, ExpressionFailed } from './cel.ts';
 import type { ClaimMappings, ClaimSource, ValidationRule } from './read-claim-mappings.ts';
 

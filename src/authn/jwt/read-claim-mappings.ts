@@ -1,7 +1,6 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { compileClaimsExpression, compileUserExpression, type Expression, ExpressionError } from './cel.ts';
 import type { ClaimOrExpression, JwtEntry, PrefixedClaimOrExpression } from './configuration-schema.ts';
-import type { Problems } from './problems.ts';
 
 /** A claim with its prefix, or an expression: where a field of the user comes from. */
 export type ClaimSource = { readonly claim: string; readonly prefix: string } | { readonly expression: Expression };
@@ -176,4 +175,31 @@ function checkEmail({ username, extra, claimValidationRules }: ClaimMappings, pr
     'uses claims.email, so claims.email_verified must be used in it, in extra[*].valueExpression or in ' +
       'claimValidationRules[*].expression',
   );
+}
+
+const MAX_PROBLEMS = 100;
+
+/** Collects every problem of a configuration file, so that one start reports all of them. */
+export class Problems {
+  readonly found: string[];
+  readonly #path: string;
+
+  constructor(path = '', found: string[] = []) {
+    this.#path = path;
+    this.found = found;
+  }
+
+  /** The same collection, with paths below a field. */
+  at(field: string): Problems {
+    return new Problems(this.#join(field), this.found);
+  }
+
+  add(field: string, text: string): void {
+    if (this.found.length < MAX_PROBLEMS) this.found.push(`${this.#join(field)}: ${text}`);
+  }
+
+  #join(field: string): string {
+    if (this.#path === '' || field === '') return `${this.#path}${field}`;
+    return field.startsWith('[') ? `${this.#path}${field}` : `${this.#path}.${field}`;
+  }
 }

@@ -13,8 +13,7 @@ import {
   acceptsVersion,
   type JwtEntry,
 } from './configuration-schema.ts';
-import { Problems } from './problems.ts';
-import { type ClaimMappings, readClaimMappings } from './read-claim-mappings.ts';
+import { type ClaimMappings, Problems, readClaimMappings } from './read-claim-mappings.ts';
 
 /** An entry of `jwt`, checked. */
 export interface JwtAuthenticatorConfig {

@@ -1,8 +1,7 @@
 import type { PassDecision, PassHolder } from '../../api/authorization.ts';
 import { type Identity, isAgent } from '../../api/caller.ts';
-import type { Decision } from '../../api/decision.ts';
-import { NEEDS_APPROVAL } from '../../api/decision.ts';
-import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
+import { type Decision, NEEDS_APPROVAL } from '../../api/decision.ts';
+import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding.ts';
 import type { PassApproval } from '../../api/kinds/pass-spec.ts';
 import type { Through } from './rule-index.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
-import { loadCommand } from '../load-command.ts';
-import { runProgram } from '../program.ts';
+import { loadCommand, runProgram } from '../program.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { flagsOf } from './flags.ts';
 import { LOCAL_COMMANDS } from './local-commands.ts';

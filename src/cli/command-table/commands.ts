@@ -1,13 +1,13 @@
+import { isClusterType } from '../clusters.ts';
 import type { Command } from '../command.ts';
+import { HELP_FLAG, leadingWords, VERSION_FLAG, type Words } from '../command-line.ts';
 import { ACCESS_COMMANDS } from './access-commands.ts';
 import { ADMIN_COMMANDS } from './admin-commands.ts';
+import { APPROVAL_COMMANDS } from './approval-commands.ts';
 import { CREDENTIAL } from './credential-command.ts';
-import { output } from './flags.ts';
-import { JOIN_COMMANDS } from './join-commands.ts';
-import { PASS_COMMANDS } from './pass-commands.ts';
-import { REQUEST_COMMANDS } from './request-commands.ts';
+import { CONNECTION_FLAGS, output } from './flags.ts';
+import { LOCAL_COMMANDS } from './local-commands.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
-import { SYNC_COMMANDS } from './sync-commands.ts';
 import { USER_COMMANDS } from './user-commands.ts';
 
 /** The groups of commands that share their first word, with their help texts. */
@@ -68,10 +68,35 @@ export const SECTIONS: readonly (readonly [title: string, commands: readonly Com
   ['Sign in', SESSION_COMMANDS],
   ['Use clusters', [...USER_COMMANDS, CREDENTIAL]],
   ['Permissions', ACCESS_COMMANDS],
-  ['Ask and approve', [...REQUEST_COMMANDS, ...PASS_COMMANDS]],
-  ['Run the fleet', [...ADMIN_COMMANDS, ...JOIN_COMMANDS, ...SYNC_COMMANDS]],
+  ['Ask and approve', APPROVAL_COMMANDS],
+  ['Run the fleet', ADMIN_COMMANDS],
   ['Other', OTHER_COMMANDS],
 ];
 
 /** The commands that are clients of a server. Program, help, completions and docs/cli.md are made from this table. */
 export const COMMANDS: readonly Command[] = SECTIONS.flatMap(([, commands]) => commands);
+
+export const ALL_COMMANDS: readonly Command[] = [...LOCAL_COMMANDS, ...COMMANDS];
+
+/** The words that name a command. Connection flags may precede them, and are in the rest. */
+export const findCommand = (args: readonly string[]): Words =>
+  withoutName(leadingWords(args, [...CONNECTION_FLAGS, HELP_FLAG, VERSION_FLAG], isComplete));
+
+/** `get cluster/NAME`: the command is `get cluster`, and `cluster/NAME` is its first argument. */
+function withoutName({ words, rest }: Words): Words {
+  const [group = '', second = ''] = words;
+  const [type = ''] = second.split('/', 1);
+  if (!isClusterType(type)) return { words, rest };
+  const bare = [group, /s(\.|$)/i.test(type) ? 'clusters' : 'cluster'];
+  return second === type ? { words: bare, rest } : { words: bare, rest: [second, ...rest] };
+}
+
+const isComplete = ([first, second]: readonly string[]): boolean =>
+  second !== undefined || (first !== undefined && !Object.hasOwn(GROUPS, first));
+
+export const commandAt = (words: readonly string[]): Command | undefined =>
+  ALL_COMMANDS.find(
+    ({ path, aliases = [] }) =>
+      path.length === words.length &&
+      path.every((word, at) => word === words[at] || (at === path.length - 1 && aliases.includes(words[at] ?? ''))),
+  );

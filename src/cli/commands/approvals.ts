@@ -11,16 +11,15 @@ import {
 } from '../../api/kinds/approval.ts';
 import { passKind } from '../../api/kinds/pass.ts';
 import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { fieldSelectorOf } from '../../api/selectors.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus, type StatusError } from '../../client/errors.ts';
 import { oneLine, terminalSafe } from '../../lib/text.ts';
-import { CliError, type Context, type Run, UsageError } from '../command.ts';
+import { pathSegment } from '../clusters.ts';
+import { CliError, type Context, isDryRun, noteOf, type Run, UsageError, writeQuery } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { describeError, isObjectError } from '../describe-error.ts';
-import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
-import { pathSegment } from '../names.ts';
 import { asList, isPrinted, printObjects, renderTable } from '../output/printer.ts';
-import { fieldSelectorOf } from '../token-selection.ts';
 
 /** A kind whose objects people ask for and others approve. `absence`: why an object may not exist, for errors. */
 const approvable = (kind: Kind, absence: string) => ({

@@ -1,5 +1,5 @@
 import { type AllowedSubject, allowingObjects } from '../../api/allowing-objects.ts';
-import { AUTHENTICATED } from '../../api/caller.ts';
+import { AUTHENTICATED, MASTERS } from '../../api/caller.ts';
 import { toYaml } from '../../api/codec/to-yaml.ts';
 import { serviceAccountKind } from '../../api/kinds/core.ts';
 import type { GrantedSubject, GrantPath } from '../../api/kinds/grant-reviews.ts';
@@ -20,11 +20,9 @@ import { terminalSafe } from '../../lib/text.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientOptions, connect, resolveConnection } from '../connection/connection.ts';
-import { absenceOf, objectPath } from '../object-path.ts';
 import { isPrinted, renderTable } from '../output/printer.ts';
-import { askedAction, checkCluster } from '../resource-attributes.ts';
+import { absenceOf, askedAction, checkCluster, objectPath } from '../resources.ts';
 import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
-import { whyAllowed } from '../why-allowed.ts';
 
 /** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
 export const canI: Run = async (context, invocation) => {
@@ -239,4 +237,18 @@ function grantCell(reference: GrantPath['role']): string {
   if (reference === undefined) return '<none>';
   const { kind, namespace = '', name } = reference;
   return namespace === '' ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
+}
+
+/**
+ * Why an access review allows something to a user with these groups. The server evaluates no rule for members of
+ * system:masters, so it gives no reason.
+ */
+export async function whyAllowed(
+  { reason, evaluationError }: SubjectAccessReviewStatus,
+  groups: () => Promise<readonly string[]>,
+): Promise<string> {
+  if (reason || evaluationError) return reason || evaluationError || '';
+  return (await groups()).includes(MASTERS)
+    ? `members of ${MASTERS} may do everything`
+    : 'it is allowed, but no rule is named';
 }

@@ -3,9 +3,8 @@ import { bootstrapToken, bootstrapTokenDigest } from '../../api/bootstrap-creden
 import type { ApiObject } from '../../api/kind.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import type { Run } from '../command.ts';
+import { isDryRun, type Run, writeQuery } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { isDryRun, writeQuery } from '../dry-run.ts';
 
 /** The path of bootstrap tokens. */
 const BOOTSTRAP_TOKENS = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';

@@ -1,9 +1,9 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { CliError, type Context, Invocation, type Run } from '../command.ts';
 import { HELP_FLAG, type Spec, specOf, valuesOf } from '../command-line.ts';
+import { commandAt, findCommand } from '../command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf, ownFlags } from '../command-table/flags.ts';
 import { connectAll } from '../connection/all-servers.ts';
-import { commandAt, findCommand } from '../find-command.ts';
 import { firstWords, secondWords } from '../help.ts';
 
 /** The scripts ask the program itself: `completion next LINE` prints what the last word of LINE can be. */

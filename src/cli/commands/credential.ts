@@ -1,12 +1,12 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { ConnectionError, isStatus } from '../../client/errors.ts';
 import { refreshTime } from '../../client/token-source.ts';
+import { asJsonObject, parsedJson } from '../../lib/json.ts';
+import { checkClusterName } from '../clusters.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
 import { clientFor, credentialSource, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { type CredentialSource, cachedCredential, deleteCredential } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
-import { type ExecInfo, readExecInfo } from '../exec-info.ts';
-import { checkClusterName } from '../names.ts';
 import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
 
 /** Of the whole run: client-go sets no limit, and holds a lock while the plugin runs. */
@@ -184,4 +184,42 @@ function audiencesOf({ env }: Context, invocation: Invocation): readonly string[
 function durationOf({ env }: Context, invocation: Invocation): number | undefined {
   const isGiven = invocation.text('duration') !== undefined || !env.CLUSTERPASS_DURATION;
   return isGiven ? invocation.seconds('duration') : parseSeconds(env.CLUSTERPASS_DURATION, 'CLUSTERPASS_DURATION');
+}
+
+const GROUP = 'client.authentication.k8s.io';
+const VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`];
+const VARIABLE = 'KUBERNETES_EXEC_INFO';
+
+/** The question of client-go to an exec plugin (CP-30, CP-31). */
+export interface ExecInfo {
+  /** E-03: the answer must have the version of the question. Without a question, v1. */
+  readonly apiVersion: string;
+  /** The cluster that a ClusterProfile names, and the address that the token will be sent to. */
+  readonly profile: { readonly cluster: string; readonly server: string } | undefined;
+}
+
+export function readExecInfo(text: string | undefined): ExecInfo {
+  if (!text) return { apiVersion: `${GROUP}/v1`, profile: undefined };
+  const question = parsedJson(text);
+  if (question === undefined) throw new UsageError(`${VARIABLE} is not JSON`);
+  const { apiVersion, spec } = asJsonObject(question);
+  if (typeof apiVersion !== 'string' || !VERSIONS.includes(apiVersion)) {
+    const requested = typeof apiVersion === 'string' ? JSON.stringify(apiVersion) : 'no version';
+    throw new UsageError(`${VARIABLE} requests ${requested}; supported are ${VERSIONS.join(' and ')}`);
+  }
+  return { apiVersion, profile: profileIn(asJsonObject(asJsonObject(spec).cluster)) };
+}
+
+/**
+ * CP-97: of the configuration that a profile carries, only the name of the cluster counts. Who can write profiles must
+ * not choose the server that this program sends its own credential to, nor the account.
+ */
+function profileIn({ server, config }: Record<string, unknown>): ExecInfo['profile'] {
+  const { clusterName } = asJsonObject(config);
+  if (clusterName === undefined) return undefined;
+  if (typeof clusterName !== 'string' || isDns1123Subdomain(clusterName).length > 0) {
+    throw new UsageError(`${VARIABLE}: spec.cluster.config.clusterName is not the name of a cluster`);
+  }
+  if (typeof server !== 'string' || server === '') throw new UsageError(`${VARIABLE}: spec.cluster.server is missing`);
+  return { cluster: clusterName, server };
 }

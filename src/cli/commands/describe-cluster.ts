@@ -1,4 +1,5 @@
 import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
+import { usabilitySteps } from '../../api/clusters/usability.ts';
 import { exactDuration, humanAge } from '../../api/codec/go-text/human-duration.ts';
 import { CLUSTER_GROUP, controllerOf } from '../../api/kinds/cluster-spec.ts';
 import type { Connector, ConnectorStatus } from '../../api/kinds/connector.ts';
@@ -6,6 +7,7 @@ import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { endpointsInForce, type UsableAccounts } from '../../client/types.ts';
+import { usabilityFacts } from '../../client/usability.ts';
 import { isPublicView, publicCluster } from '../clusters.ts';
 import type { Context, Run } from '../command.ts';
 import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
@@ -18,8 +20,7 @@ import {
   missingLines,
   selectClusters,
 } from '../select-clusters.ts';
-import { whatIsLeft } from '../usability.ts';
-import { whyAllowed } from '../why-allowed.ts';
+import { whyAllowed } from './auth.ts';
 
 /** Without `--server`, of all servers with a login. */
 export const run: Run = async (context, invocation) => {
@@ -180,4 +181,16 @@ function connectorFacts(status: ConnectorStatus, age: (time: string | undefined)
 function pairs(title: string, entries: readonly (readonly [string, string])[], sign: string): string[][] {
   if (entries.length === 0) return [[title, '<none>']];
   return entries.map(([key, value], index) => [index === 0 ? title : '', `${key}${sign}${value}`]);
+}
+
+/** What is left to do until the cluster can be used, with the commands; `""` if nothing is. */
+export async function whatIsLeft(client: Client, name: string): Promise<string> {
+  const cluster = await publicCluster(client, name);
+  const steps = cluster === undefined ? [] : usabilitySteps(await usabilityFacts(client, cluster));
+  if (steps.every(({ done }) => done === true)) return '';
+  const rows = steps.flatMap(({ title, done, note, command }) => [
+    [`  ${title}:`, done === undefined ? 'not known' : done ? 'yes' : 'no', note],
+    ...(done === true ? [] : [['', '', command]]),
+  ]);
+  return `Until it can be used:\n${renderTable(rows)}`;
 }

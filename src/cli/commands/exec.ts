@@ -1,10 +1,10 @@
 import { buffer } from 'node:stream/consumers';
 import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
-import type { IssuedPass } from '../../api/kinds/token-request-list.ts';
-import { MAX_PASSES } from '../../client/request-passes.ts';
+import type { IssuedPass } from '../../api/kinds/token-request.ts';
+import { MAX_PASSES } from '../../client/request-token.ts';
 import { refreshTime } from '../../client/token-source.ts';
 import type { Cluster } from '../../client/types.ts';
-import { Slots } from '../../lib/slots.ts';
+import { Slots } from '../../lib/promises.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
@@ -105,11 +105,6 @@ function checkedSelection(invocation: Invocation): string | undefined {
   return labelSelector;
 }
 
-interface NamedClusters {
-  readonly clusters: ReadonlyMap<NamedServer, ReadonlySet<Cluster>>;
-  readonly failed: readonly NamedServer[];
-}
-
 /**
  * The clusters with these names. The command may change something, so a name without a server must be that of one
  * cluster: none of two servers, and none while a server that may have it, too, does not answer.
@@ -119,7 +114,7 @@ async function findNamed(
   servers: readonly NamedServer[],
   references: readonly ClusterReference[],
   failures: Map<string, string>,
-): Promise<NamedClusters> {
+) {
   const { found, missing, failed } = await selectClusters(context, servers, references, publicClusters());
   for (const each of missing) if (!each.isUnknown) failures.set(each.label, absenceOf(each));
   const clusters = new Map(servers.map((server) => [server, new Set<Cluster>()]));

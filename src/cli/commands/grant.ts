@@ -1,7 +1,6 @@
 import { type ClustersField, clustersOf, clustersText } from '../../api/clusters-field.ts';
-import type { ClusterGrant } from '../../api/kinds/cluster-grant-review.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
-import type { GrantedSubject } from '../../api/kinds/grant-reviews.ts';
+import type { ClusterGrant, GrantedSubject } from '../../api/kinds/grant-reviews.ts';
 import { clusterRoleKind, roleKind } from '../../api/kinds/rbac.ts';
 import { hashedName } from '../../api/name-part.ts';
 import { reviewReach } from '../../client/access-reviews.ts';
@@ -15,8 +14,8 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, flagNamed, type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { absenceOf, collectionPath, objectPath } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
+import { absenceOf, collectionPath, objectPath } from '../resources.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
 type GrantBinding = ReturnType<typeof bindingOf>;

@@ -2,11 +2,10 @@ import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
 import { type SigningKeySpec, type SigningKeyStatus, signingKeyKind } from '../../api/kinds/signing-key.ts';
 import { compareKeyStates } from '../../api/signing-key-order.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { CliError, type Run } from '../command.ts';
+import { CliError, isDryRun, noteOf, type Run, writeQuery } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
-import { collectionPath, objectPath } from '../object-path.ts';
 import { printObjects } from '../output/printer.ts';
+import { collectionPath, objectPath } from '../resources.ts';
 
 const statusOf = (key: ApiObject): SigningKeyStatus => (key.status ?? {}) as SigningKeyStatus;
 

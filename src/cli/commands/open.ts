@@ -1,7 +1,7 @@
 import { approvalPage, clusterPage } from '../../api/approval-page.ts';
+import { checkClusterName } from '../clusters.ts';
 import { type Run, UsageError } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
-import { checkClusterName } from '../names.ts';
 import { openBrowser } from '../open-browser.ts';
 
 /** Prints the address of a page of the console, and opens it in a browser if a person runs the command. */

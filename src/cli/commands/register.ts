@@ -7,7 +7,6 @@ import {
   sameEndpoints,
   writtenEndpoints,
 } from '../../api/clusters/confirmed-endpoint.ts';
-import { distributionOf } from '../../api/clusters/distribution.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import {
@@ -17,6 +16,7 @@ import {
   endpointsField,
   type ServerEndpoint,
 } from '../../api/kinds/cluster-spec.ts';
+import { distributionOf } from '../../api/kubernetes-support.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
@@ -24,17 +24,15 @@ import type { Cluster } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { readIdentity } from '../cluster-identity.ts';
 import { clusterPath, getCluster, isPublicView } from '../clusters.ts';
-import { CliError, type Context, type Run } from '../command.ts';
+import { CliError, type Context, isDryRun, noteOf, type Run, writeQuery } from '../command.ts';
 import { connect } from '../connection/connection.ts';
-import { fetchFor } from '../connection/fetch-for.ts';
-import { requireHttps } from '../connection/require-https.ts';
-import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
-import { kubeconfigFile } from '../files/folders.ts';
+import { fetchFor, requireHttps } from '../connection/fetch-for.ts';
+import { kubeconfigFile } from '../files/files.ts';
+import { certificatesIn } from '../kubeconfig/endpoint-change.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
-import { certificatesIn } from '../output/certificates.ts';
 import { renderTable } from '../output/printer.ts';
 import { fetchWithProgress } from '../progress.ts';
-import { whatIsLeft } from '../usability.ts';
+import { whatIsLeft } from './describe-cluster.ts';
 
 /** Creates a cluster from a context of a kubeconfig, or changes it, after the cluster has answered at that address. */
 export const register: Run = async (context, invocation) => {
@@ -145,13 +143,8 @@ export function withAddress(
   return [...added, ...present.map((each) => wanted.find(isOf(each)) ?? each)];
 }
 
-interface ClusterFacts {
-  readonly version?: string;
-  readonly id?: string | undefined;
-}
-
 /** Reads version and identity over a connection that trusts exactly the CA that will be registered. */
-async function inspectCluster(context: Context, source: KubeconfigContext): Promise<ClusterFacts> {
+async function inspectCluster(context: Context, source: KubeconfigContext) {
   const { server, token } = source;
   requireHttps(server, { name: "the cluster's address" });
   const fetch = fetchFor({ ...source, certificateAuthority: source.ca }, context.env);

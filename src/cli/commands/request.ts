@@ -9,12 +9,10 @@ import { type ResourceAttributes, reviewSelf } from '../../client/access-reviews
 import type { Client } from '../../client/create-client.ts';
 import { pause } from '../../lib/backoff.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { CliError, type Context, type Invocation, isDryRun, noteOf, type Run, writeQuery } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
-import { isDryRun, noteOf, writeQuery } from '../dry-run.ts';
-import { findKind } from '../object-path.ts';
 import { printerFor } from '../output/printer.ts';
-import { attributesOf } from '../resource-attributes.ts';
+import { attributesOf, findKind } from '../resources.ts';
 import { parseServiceAccount } from '../service-account.ts';
 import {
   approvablePath,

@@ -2,19 +2,19 @@ import { COMPUTED_ANNOTATIONS, TOKEN_CHECKS_ANNOTATION } from '../../api/cluster
 import { passSecretName, SECRET_CACHE_SECONDS } from '../../api/connector.ts';
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { issuersFor, WEBHOOK_SECONDS } from '../../api/pass-audience.ts';
+import { fieldSelectorOf } from '../../api/selectors.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus, StatusError } from '../../client/errors.ts';
 import type { TrackedToken } from '../../client/types.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { publicCluster } from '../clusters.ts';
-import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { CliError, type Context, dryRunOf, type Invocation, noteOf, type Run } from '../command.ts';
 import { clientFor, connect, resolveConnection } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
-import { dryRunOf, noteOf } from '../dry-run.ts';
 import { printObjects } from '../output/printer.ts';
-import { parseTokenReference, type TokenReference } from '../token-id.ts';
-import { givenTokenSelector } from '../token-selection.ts';
+import { parseServiceAccount } from '../service-account.ts';
+import { parseTokenReference, type TokenReference } from './create-token.ts';
 
 const ONLY_TRACKED = 'Only tracked passes are listed: others, e.g. those that kubectl uses, have no record.';
 
@@ -176,4 +176,16 @@ function readStdinToken(context: Context, invocation: Invocation): Promise<Token
     throw new CliError('stdin cannot be both the token to revoke and --token-file: pass a file to --token-file');
   }
   return context.readStdin().then(parseTokenReference);
+}
+
+/** The field selector of `--cluster`, `--account` and `--requester`; undefined when none is given. */
+function givenTokenSelector(invocation: Invocation): string | undefined {
+  const account = invocation.text('account');
+  const { namespace, name } = account === undefined ? {} : parseServiceAccount(account, '--account');
+  return fieldSelectorOf({
+    'spec.cluster': invocation.text('cluster'),
+    'spec.serviceAccount.namespace': namespace,
+    'spec.serviceAccount.name': name,
+    'spec.requestedBy.username': invocation.text('requester'),
+  });
 }

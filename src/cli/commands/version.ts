@@ -1,5 +1,5 @@
 import { defined } from '../../lib/json.ts';
-import { goPlatform } from '../../lib/platform.ts';
+import { goPlatform } from '../../lib/program-files.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { anonymousClient, resolveConnection } from '../connection/connection.ts';

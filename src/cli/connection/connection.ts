@@ -3,13 +3,12 @@ import { type Client, createClient } from '../../client/create-client.ts';
 import type { TokenProvider } from '../../client/transport.ts';
 import { nearest, orMeant } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
+import { checkClusterName } from '../clusters.ts';
 import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
-import { checkClusterName } from '../names.ts';
 import { fetchWithProgress } from '../progress.ts';
-import { fetchFor } from './fetch-for.ts';
+import { checkedUrl, fetchFor, requireHttps } from './fetch-for.ts';
 import { type Login, type Logins, loginFor, readLogins, serverNames } from './logins.ts';
-import { checkedUrl, requireHttps } from './require-https.ts';
 
 /** A server, the token for it, and the certificates to trust. */
 export interface Connection {

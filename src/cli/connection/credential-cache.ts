@@ -5,8 +5,7 @@ import { refreshTime } from '../../client/token-source.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { sha256 } from '../../lib/sha256.ts';
 import type { Context } from '../command.ts';
-import { readPrivate, writePrivate } from '../files/files.ts';
-import { cacheFolder } from '../files/folders.ts';
+import { cacheFolder, readPrivate, writePrivate } from '../files/files.ts';
 
 /** Where a token can be checked: at Clusterpass, at the cluster of the token, or nowhere. */
 export type VerifiedBy = 'server' | 'cluster' | 'none';

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { isClusterType } from '../clusters.ts';
 import { CliError, type Context } from '../command.ts';
-import { readPrivate, writePrivate } from '../files/files.ts';
-import { configFolder } from '../files/folders.ts';
+import { configFolder, readPrivate, writePrivate } from '../files/files.ts';
 import type { Session } from '../oidc/oidc-session.ts';
 
 /** A stored login at one server. */

@@ -1,8 +1,7 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { CliError, type Context } from '../command.ts';
-import { readPrivate, writePrivate } from '../files/files.ts';
-import { configFolder } from '../files/folders.ts';
+import { configFolder, readPrivate, writePrivate } from '../files/files.ts';
 
 /**
  * PKCE (RFC 7636) for passes: the request for a pass has the hash of a secret, and its redemption the secret. The

@@ -3,7 +3,7 @@ import type { TokenProvider } from '../../client/transport.ts';
 import { sha256 } from '../../lib/sha256.ts';
 import { CliError, type Context } from '../command.ts';
 import { readOrMake } from '../files/file-lock.ts';
-import { configFolder } from '../files/folders.ts';
+import { configFolder } from '../files/files.ts';
 import { type Session, timesOf } from '../oidc/oidc-session.ts';
 import { changeLogins, type Login, loginFor, readLogins } from './logins.ts';
 

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
-import { readPrivate, writePrivate } from './files.ts';
+import { beforeEach, describe, expect, it, test } from 'vitest';
+import { configFolder, kubeconfigFile, readPrivate, writePrivate } from './files.ts';
 
 let folder: string;
 let file: string;
@@ -96,4 +96,12 @@ describe('a file with secrets', () => {
     await expect(writePrivate(file, 'secret')).rejects.toThrow(`cannot write ${file}`);
     expect(await readdir(folder)).toEqual(['logins.json']);
   });
+});
+
+it('follows XDG and KUBECONFIG', () => {
+  expect(configFolder({ HOME: '/h' })).toBe('/h/.config/clusterpass');
+  expect(configFolder({ HOME: '/h', XDG_CONFIG_HOME: '/c' })).toBe('/c/clusterpass');
+  expect(configFolder({ HOME: '/h', XDG_CONFIG_HOME: 'relative' })).toBe('/h/.config/clusterpass');
+  expect(kubeconfigFile({ HOME: '/h' })).toBe('/h/.kube/config');
+  expect(kubeconfigFile({ HOME: '/h', KUBECONFIG: ':/a:/b' })).toBe('/a');
 });

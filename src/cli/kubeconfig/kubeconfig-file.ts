@@ -1,4 +1,4 @@
-import { Document, isMap, isNode, isSeq, parseDocument, type ScalarTag, type Tags, YAMLSeq } from 'yaml';
+import { Document, isMap, isNode, isSeq, parseDocument, type ScalarTag, type Tags, type YAMLMap, YAMLSeq } from 'yaml';
 import { type ClusterFields, type ExecConfig, MAX_ALIASES } from '../../api/kubeconfig.ts';
 import { defined, parsedJson } from '../../lib/json.ts';
 import { CliError } from '../command.ts';
@@ -54,11 +54,12 @@ const SECTION_NAMES = Object.keys(SECTIONS) as Section[];
 type Fields = Record<string, unknown>;
 
 interface Entry {
-  readonly index: number;
-  readonly name: string;
-  readonly fields: Fields;
+  /** In the document. One with a mark is a map. */
+  readonly node: unknown;
+  name: string;
+  fields: Fields;
   /** The content of our extension. If its name differs from that of the entry, the user renamed the entry. */
-  readonly mark: Mark | undefined;
+  mark: Mark | undefined;
 }
 
 interface Mark extends ContextKey {
@@ -87,7 +88,7 @@ export class KubeconfigFile {
   /** The text after the first YAML document. */
   readonly #rest: string;
   /** The entries as they are in the document. Reading all of them for each of 500 contexts would take half a minute. */
-  readonly #read = new Map<Section, Entry[]>();
+  readonly #entries: Record<Section, Entry[]>;
   /** The servers of contexts that were removed, by name. */
   readonly #removed = new Map<string, string>();
   changed = false;
@@ -113,6 +114,11 @@ export class KubeconfigFile {
     parsed.errors = [];
     const shape = this.#wrongShape();
     if (shape !== undefined) throw new CliError(`${path} is not a kubeconfig, and is not changed: ${shape}`);
+    const entriesOf = (section: Section): Entry[] => {
+      const list = document.get(section);
+      return isSeq(list) ? list.items.map((node) => this.#read(section, node)) : [];
+    };
+    this.#entries = { contexts: entriesOf('contexts'), clusters: entriesOf('clusters'), users: entriesOf('users') };
   }
 
   /** What kubectl refuses, too. */
@@ -133,24 +139,14 @@ export class KubeconfigFile {
     return `${this.#document.toString({ lineWidth: 0, indentSeq: false, ...quoted })}${this.#rest}`;
   }
 
-  #entries(section: Section): Entry[] {
-    const known = this.#read.get(section);
-    if (known !== undefined) return known;
-    const list = this.#document.get(section);
-    const entries = isSeq(list) ? list.items.map((_, index) => this.#readEntry(section, index)) : [];
-    this.#read.set(section, entries);
-    return entries;
-  }
-
-  #readEntry(section: Section, index: number): Entry {
-    const node: unknown = this.#document.getIn([section, index], true);
+  #read(section: Section, node: unknown): Entry {
     const item = (isNode(node) ? node.toJS(this.#document) : null) as Record<string, unknown> | null;
     const fields = (item?.[SECTIONS[section]] ?? {}) as Fields;
-    return { index, name: String(item?.name ?? ''), fields, mark: markIn(fields) };
+    return { node, name: String(item?.name ?? ''), fields, mark: markIn(fields) };
   }
 
   #own(section: Section, key: ContextKey): Entry | undefined {
-    return this.#entries(section).find(({ mark }) => mark !== undefined && sameKey(mark, key));
+    return this.#entries[section].find(({ mark }) => mark !== undefined && sameKey(mark, key));
   }
 
   has(key: ContextKey): boolean {
@@ -178,7 +174,7 @@ export class KubeconfigFile {
    */
   isOfAnother({ contextName, key }: WantedContext, ofAccounts: boolean): boolean {
     const { server } = key;
-    const contexts = this.#entries('contexts');
+    const contexts = this.#entries.contexts;
     if (ofAccounts && contexts.some(({ name, mark }) => name === contextName && mark && !sameKey(mark, key)))
       return true;
     const others = contexts.filter(({ mark }) => mark !== undefined && mark.server !== server);
@@ -199,7 +195,7 @@ export class KubeconfigFile {
   /** The reason why a context cannot be written; undefined if it can. */
   collision({ key }: WantedContext, names: ReadonlyMap<Section, string>): string | undefined {
     for (const [section, name] of names) {
-      const other = this.#entries(section).find((entry) => entry.name === name);
+      const other = this.#entries[section].find((entry) => entry.name === name);
       if (other === undefined || (other.mark !== undefined && sameKey(other.mark, key))) continue;
       const owner =
         other.mark === undefined
@@ -244,43 +240,36 @@ export class KubeconfigFile {
       this.#append(section, entry);
       return name;
     }
-    if (own.name !== name) this.#rename(section, own, name);
+    if (own.name !== name) {
+      this.#change(own.node, ['name'], name);
+      if (section === 'contexts' && this.current === own.name) this.select(name);
+    }
     const others = extensionsOf(own.fields).filter((extension) => extension.name !== MARK);
     // The mark of a renamed entry keeps the old name: that is how it is known to be renamed.
     const extension = isRenamed(own) ? { ...own.mark, ...endpoints } : mark;
     const all: Fields = { ...fields, extensions: [...others, { name: MARK, extension }] };
     for (const [field, value] of Object.entries(all)) {
-      if (same(own.fields[field], value)) continue;
-      this.#change([section, own.index, SECTIONS[section], field], value);
+      if (!same(own.fields[field], value)) this.#change(own.node, [SECTIONS[section], field], value);
     }
+    Object.assign(own, this.#read(section, own.node));
     return name;
   }
 
   #append(section: Section, entry: unknown): void {
-    const list = this.#document.get(section);
-    if (!isSeq(list)) this.#document.set(section, this.#document.createNode([]));
-    const sequence = this.#document.get(section);
-    if (!isSeq(sequence)) throw new CliError(`${section} of the kubeconfig is not a list`);
+    if (!isSeq(this.#document.get(section))) this.#document.set(section, this.#document.createNode([]));
+    const list = this.#document.get(section) as YAMLSeq;
     // An empty list is in flow style ([]), which would put all entries on one line.
-    if (sequence.items.length === 0 && !this.#isJson) sequence.flow = false;
-    sequence.items.push(this.#document.createNode(entry));
-    this.#read.get(section)?.push(this.#readEntry(section, sequence.items.length - 1));
+    if (list.items.length === 0 && !this.#isJson) list.flow = false;
+    const node = this.#document.createNode(entry);
+    list.items.push(node);
+    this.#entries[section].push(this.#read(section, node));
     this.changed = true;
   }
 
-  #rename(section: Section, own: Entry, name: string): void {
-    this.#change([section, own.index, 'name'], name);
-    if (section === 'contexts' && this.#document.get('current-context') === own.name) {
-      this.#change(['current-context'], name);
-    }
-  }
-
-  #change(path: readonly (string | number)[], value: unknown): void {
-    if (value === undefined) this.#document.deleteIn(path);
-    else this.#document.setIn(path, this.#document.createNode(value));
-    const [section, index] = path as readonly [Section, number];
-    const entries = this.#read.get(section);
-    if (entries !== undefined) entries[index] = this.#readEntry(section, index);
+  #change(node: unknown, path: readonly string[], value: unknown): void {
+    const map = node as YAMLMap;
+    if (value === undefined) map.deleteIn(path);
+    else map.setIn(path, this.#document.createNode(value));
     this.changed = true;
   }
 
@@ -293,12 +282,12 @@ export class KubeconfigFile {
    * unset` writes is a choice, and so is a missing one beside contexts of other programs.
    */
   get hasChoice(): boolean {
-    return this.current !== undefined || this.#entries('contexts').some(({ mark }) => mark === undefined);
+    return this.current !== undefined || this.#entries.contexts.some(({ mark }) => mark === undefined);
   }
 
   /** Without a current context kubectl connects to localhost:8080. */
   select(name: string | undefined): string | undefined {
-    if (name !== undefined && name !== this.current) this.#change(['current-context'], name);
+    if (name !== undefined && name !== this.current) this.#change(this.#document.contents, ['current-context'], name);
     return name;
   }
 
@@ -306,18 +295,19 @@ export class KubeconfigFile {
   prune(reasonFor: (key: ContextKey) => string | undefined): Removed[] {
     const removed: Removed[] = [];
     for (const section of SECTION_NAMES) {
-      for (const { index, name, mark } of this.#entries(section).toReversed()) {
-        const reason = mark === undefined ? undefined : reasonFor(mark);
-        if (mark === undefined || reason === undefined) continue;
-        this.#document.deleteIn([section, index]);
+      this.#entries[section] = this.#entries[section].filter(({ node, name, mark }) => {
+        const reason = mark && reasonFor(mark);
+        if (mark === undefined || reason === undefined) return true;
+        const { items } = this.#document.get(section) as YAMLSeq;
+        items.splice(items.indexOf(node), 1);
         this.changed = true;
-        if (section !== 'contexts') continue;
+        if (section !== 'contexts') return false;
         removed.push({ contextName: name, reason });
         this.#removed.set(name, mark.server);
-      }
-      this.#read.delete(section);
+        return false;
+      });
     }
-    return removed.reverse();
+    return removed;
   }
 }
 

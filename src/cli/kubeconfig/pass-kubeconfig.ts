@@ -10,8 +10,7 @@ import { publicCluster } from '../clusters.ts';
 import { CliError, type Context } from '../command.ts';
 import type { Connection } from '../connection/connection.ts';
 import { deletePassCredentials } from '../connection/credential-cache.ts';
-import { writePrivate } from '../files/files.ts';
-import { cacheFolder } from '../files/folders.ts';
+import { cacheFolder, writePrivate } from '../files/files.ts';
 import { endpointFor, localAddressTo } from './cluster-endpoint.ts';
 import { execCommand } from './exec-command.ts';
 

@@ -19,8 +19,7 @@ import { throughProxy } from '../../client/proxy.ts';
 import { boundedText, type Fetch } from '../../client/transport.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, UsageError } from '../command.ts';
-import { fetchFor } from '../connection/fetch-for.ts';
-import { checkedUrl, isLoopback } from '../connection/require-https.ts';
+import { checkedUrl, fetchFor, isLoopback } from '../connection/fetch-for.ts';
 import type { ClientSettings, Tokens } from './oidc-session.ts';
 
 /** A provider whose discovery document has been read, and the settings of this client. */

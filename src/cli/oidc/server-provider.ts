@@ -2,8 +2,8 @@ import { StatusError } from '../../client/errors.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { anonymousClient, CONSOLE_SETTINGS, type Connection } from '../connection/connection.ts';
+import { isLoopback } from '../connection/fetch-for.ts';
 import type { Logins } from '../connection/logins.ts';
-import { isLoopback } from '../connection/require-https.ts';
 import type { ClientSettings } from './oidc-session.ts';
 import { clientSettings } from './sign-in.ts';
 

@@ -4,10 +4,8 @@ import { type TokenProvider, Transport, type TransportOptions } from '../../clie
 import { realTiming } from '../../lib/backoff.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
 import { type Connection, clientOptions } from '../connection/connection.ts';
-import { fetchFor } from '../connection/fetch-for.ts';
-import { requireHttps } from '../connection/require-https.ts';
-import { readGivenFile } from '../files/files.ts';
-import { kubeconfigFile } from '../files/folders.ts';
+import { fetchFor, requireHttps } from '../connection/fetch-for.ts';
+import { kubeconfigFile, readGivenFile } from '../files/files.ts';
 import { type KubeconfigContext, readContext } from '../kubeconfig/kubeconfig-context.ts';
 
 /** Where a pod finds the credentials of its service account. */

@@ -6,8 +6,7 @@ import { type DesiredState, Reconciler, type ReconcilerOptions } from '../../syn
 import { Reporter } from '../../sync/reporter.ts';
 import type { SyncMetrics } from '../../sync/sync-metrics.ts';
 import { Wakeup } from '../../sync/wakeup.ts';
-import { CliError, type Context, type Invocation } from '../command.ts';
-import { type DryRun, dryRunOf, noteOf } from '../dry-run.ts';
+import { CliError, type Context, type DryRun, dryRunOf, type Invocation, noteOf } from '../command.ts';
 import { serveStatus } from './status-server.ts';
 
 /** What the commands that keep two sides in step share: flags, one reconciliation or the loop, and the exit code. */

@@ -6,7 +6,7 @@ import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
-import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import { type Leadership, leaderGuards } from '../../storage/contract.ts';
 import type { Reflector } from '../../storage/reflector.ts';
 import { describeCluster } from '../upstream/upstream-contract.ts';
 import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './keep-alive-connections.ts';

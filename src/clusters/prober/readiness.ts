@@ -1,3 +1,4 @@
+import { probeChoice } from '../../api/clusters/annotations.ts';
 import {
   CONDITION_STATUSES,
   type Conclusion,
@@ -7,8 +8,6 @@ import {
   type ReasonOf,
   withCondition,
 } from '../../api/clusters/conditions.ts';
-import { distributionOf, PLAIN_KUBERNETES } from '../../api/clusters/distribution.ts';
-import { probeChoice } from '../../api/clusters/probe-annotation.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import {
   type ApiEndpoints,
@@ -17,6 +16,7 @@ import {
   hasConnector,
   statusOf,
 } from '../../api/kinds/cluster-spec.ts';
+import { distributionOf, PLAIN_KUBERNETES } from '../../api/kubernetes-support.ts';
 
 /** What the prober writes to the status of a cluster. */
 export interface Observation {

@@ -1,8 +1,7 @@
 import { type Caller, isSystemName } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
-import { forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
+import { type ApiObject, fleetKey, type Kind } from '../../api/kind.ts';
 import {
   type AccessRequestSpec,
   accessText,
@@ -16,11 +15,9 @@ import {
 } from '../../api/kinds/access-request-spec.ts';
 import type { RequestScope } from '../../api/kinds/approval.ts';
 import type { PolicyRule } from '../../api/kinds/rbac.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { conflict } from '../../api/status.ts';
-import { quantity } from '../../lib/quantity.ts';
-import { withoutTokenWords } from '../../lib/text.ts';
+import { conflict, forbiddenField, invalid, invalidValue } from '../../api/status.ts';
+import { quantity, withoutTokenWords } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { hasPassed } from '../../objects/sweep-objects.ts';

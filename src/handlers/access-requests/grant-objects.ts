@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalog } from '../../api/catalog.ts';
-import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
+import { type ApiObject, apiVersionOf, type Kind, type ObjectKey } from '../../api/kind.ts';
 import { ACCESS_GRANT_PREFIX, ACCESS_REQUEST_LABEL, accessRequestKind } from '../../api/kinds/access-request.ts';
 import { type AccessRequestSpec, requestedAccess, requestSpec } from '../../api/kinds/access-request-spec.ts';
 import { REQUEST_NAMESPACE_LABEL } from '../../api/kinds/approval-kind.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
 import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
 import { ApiError, conflict, ignoreNotFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';

@@ -17,7 +17,7 @@ import type { ApiError } from '../../api/status.ts';
 import type { PublicView, StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Guard } from '../../storage/contract.ts';
-import type { OwnedParts } from '../find-for-caller.ts';
+import type { OwnedParts } from '../get.ts';
 import { requesterOf } from '../requester.ts';
 
 /**

@@ -1,6 +1,5 @@
 import type { Caller } from '../../api/caller.ts';
-import { type FieldError, forbiddenField, invalid, required, unsupportedValue } from '../../api/field-error.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
+import { type ApiObject, fleetKey, type Kind, type ObjectKey, objectKeyOf } from '../../api/kind.ts';
 import {
   accountText,
   approvalSpec,
@@ -8,9 +7,18 @@ import {
   isOpenPhase,
   type RequestCondition,
 } from '../../api/kinds/approval.ts';
-import { fleetKey, type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, conflict, forbidden, notFound } from '../../api/status.ts';
+import {
+  ApiError,
+  conflict,
+  type FieldError,
+  forbidden,
+  forbiddenField,
+  invalid,
+  notFound,
+  required,
+  unsupportedValue,
+} from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { checkPreconditions } from '../../objects/preconditions.ts';
@@ -176,12 +184,6 @@ export function checkDecider(parts: ApprovalParts, row: Approvable, caller: Call
   if (!isPersonKnown(parts, caller)) throw unknownPerson(kind, entry.name);
 }
 
-interface WantedDecision {
-  readonly type: string;
-  readonly reason?: string;
-  readonly message?: string;
-}
-
 /**
  * The condition that the client adds; if it adds none, the one of the decision that was taken, or of an earlier one
  * that it repeats.
@@ -189,7 +191,7 @@ interface WantedDecision {
 function decisionIn(
   { kind, decisions }: Approvable,
   { sent, old, taken }: { readonly sent: ApiObject; readonly old: ApiObject; readonly taken: string },
-): WantedDecision {
+) {
   const { conditions = [] } = approvalStatus(sent);
   const { conditions: known = [] } = approvalStatus(old);
   const added = conditions.filter(({ type }) => !known.some((each) => each.type === type));

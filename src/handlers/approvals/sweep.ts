@@ -1,15 +1,14 @@
 import type { User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
+import { fleetKey } from '../../api/kind.ts';
 import { CLUSTER_UID_FIELD, EXPIRY_FIELD, FINISHED_FIELD } from '../../api/kinds/approval-kind.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
-import { type SweepTimer, startSweep } from '../../objects/start-sweep.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { createObjectSweep, hasPassed } from '../../objects/sweep-objects.ts';
+import { createObjectSweep, hasPassed, type SweepTimer, startSweep } from '../../objects/sweep-objects.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
-import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import { type Leadership, leaderGuards } from '../../storage/contract.ts';
 import { isOpen } from '../stored-quota.ts';
 import { type Ending, type EndReason, withEnd } from './approvable.ts';
 

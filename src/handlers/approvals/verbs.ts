@@ -1,7 +1,7 @@
-import { credentialIdOf, REVOKED_CREDENTIAL_IDS } from '../../api/credential-id.ts';
+import { credentialIdOf, REVOKED_CREDENTIAL_IDS } from '../../api/caller.ts';
+import { fleetKey } from '../../api/kind.ts';
 import type { RequestedAccess } from '../../api/kinds/access-request-spec.ts';
 import { approvalSpec, approvalStatus } from '../../api/kinds/approval.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, ignoreNotFound, notFound } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
@@ -9,7 +9,7 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import { checkPreconditions } from '../../objects/preconditions.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { VerbOverrides } from '../dispatch.ts';
-import { findForCaller, getListed } from '../find-for-caller.ts';
+import { findForCaller, getListed } from '../get.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
 import { isOwn } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { kindPrefix } from '../../api/kind.ts';
 import { issuedTokenKind as kind } from '../../api/kinds/issued-token.ts';
-import { kindPrefix } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { ALL_VISIBLE, NONE_VISIBLE } from '../../api/visibility.ts';
 import { lonelyWork } from '../../lib/work-queue.fixture.ts';

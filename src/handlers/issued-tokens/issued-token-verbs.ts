@@ -1,15 +1,13 @@
-import { credentialIdOf, REVOKED_CREDENTIAL_ID } from '../../api/credential-id.ts';
-import { requireValid } from '../../api/field-error.ts';
+import { credentialIdOf, REVOKED_CREDENTIAL_ID } from '../../api/caller.ts';
 import type { Kind } from '../../api/kind.ts';
 import { REQUESTER_LABEL, tokenIdErrors } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { type ApiError, notFound } from '../../api/status.ts';
+import { type ApiError, notFound, requireValid } from '../../api/status.ts';
 import { checkPreconditions, hasPreconditions } from '../../objects/preconditions.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { VerbOverrides } from '../dispatch.ts';
-import { findForCaller, type OwnedParts } from '../find-for-caller.ts';
-import { getObject } from '../get.ts';
+import { findForCaller, getObject, type OwnedParts } from '../get.ts';
 import { parseDeleteOptions } from '../options/delete-options.ts';
 import { isOwn, requesterOf } from '../requester.ts';
 import { deleteResponse } from '../write/delete.ts';

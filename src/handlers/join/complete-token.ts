@@ -1,11 +1,10 @@
-import { invalid, invalidValue } from '../../api/field-error.ts';
 import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
 import { clientLabels } from '../../api/kinds/approval-kind.ts';
 import { bootstrapSpec } from '../../api/kinds/bootstrap-token.ts';
 import { COUNTED_LABEL } from '../../api/kinds/issued-token.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { forbidden } from '../../api/status.ts';
-import { quantity } from '../../lib/quantity.ts';
+import { forbidden, invalid, invalidValue } from '../../api/status.ts';
+import { quantity } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Limit } from '../../objects/quota.ts';
 import { createCounts } from '../stored-quota.ts';

@@ -2,13 +2,22 @@ import { FOREIGN_ACCOUNT, type Identity, type User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { CONNECTOR_ANNOTATION } from '../../api/connector.ts';
 import { CLUSTER_ID_ANNOTATION, JOINED_ANNOTATION } from '../../api/domain-keys.ts';
-import { checkEach, type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
-import type { ApiObject } from '../../api/kind.ts';
+import { type ApiObject, fleetKey, storageKey } from '../../api/kind.ts';
 import { bootstrapSpec, bootstrapStatus, matchesPattern } from '../../api/kinds/bootstrap-token.ts';
 import { CONNECTOR_REFERENCE, endpointsField } from '../../api/kinds/cluster-spec.ts';
-import { fleetKey, storageKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { ApiError, conflict, forbidden, ignoreNotFound } from '../../api/status.ts';
+import {
+  ApiError,
+  checkEach,
+  conflict,
+  type FieldError,
+  forbidden,
+  forbiddenField,
+  ignoreNotFound,
+  invalid,
+  invalidValue,
+  required,
+} from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { PublicView } from '../../objects/stored-object.ts';

@@ -1,10 +1,8 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { CONNECTOR_ANNOTATION } from '../../api/connector.ts';
-import { invalid, invalidValue } from '../../api/field-error.ts';
-import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
+import { type ApiObject, apiVersionOf, fleetKey } from '../../api/kind.ts';
 import { type ConnectorSpec, connectorSpec } from '../../api/kinds/connector.ts';
-import { fleetKey } from '../../api/object-key.ts';
-import { ApiError, ignoreNotFound } from '../../api/status.ts';
+import { ApiError, ignoreNotFound, invalid, invalidValue } from '../../api/status.ts';
 import { isJsonObject, parsedJson } from '../../lib/json.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';

@@ -1,6 +1,5 @@
 import { decodeBody } from '../../api/codec/decode.ts';
 import { bodySchema } from '../../api/codec/shape.ts';
-import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/field-error.ts';
 import type { BodyType } from '../../api/kind.ts';
 import { type BodyOf, flag, int64, part, struct, text, texts } from '../../api/kinds/meta.ts';
 import {
@@ -11,7 +10,7 @@ import {
   type RequestBody,
   sentBody,
 } from '../../api/request.ts';
-import type { ApiError } from '../../api/status.ts';
+import { type ApiError, type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 import { dryRunErrors, isDryRun } from './write-options.ts';

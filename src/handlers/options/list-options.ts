@@ -1,12 +1,11 @@
 import { parseGoUint64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/field-error.ts';
 import type { Query } from '../../api/request.ts';
-import { badRequest } from '../../api/status.ts';
+import { badRequest, type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/status.ts';
 import { Cache, cached } from '../../lib/cache.ts';
 import { type FieldSelector, parseFieldSelector } from '../../objects/selectors/field-selector.ts';
+import { SelectorSyntaxError } from '../../objects/selectors/label-requirement.ts';
 import { type LabelSelector, parseLabelSelector } from '../../objects/selectors/label-selector.ts';
-import { SelectorSyntaxError } from '../../objects/selectors/selector-syntax-error.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 
 export interface ListOptions {

@@ -1,5 +1,6 @@
 import type { FieldValidation } from '../../api/codec/decode.ts';
-import { printableErrors } from '../../api/codec/go-text/go-unicode.ts';
+import { printableErrors } from '../../api/codec/go-text/go-quote.ts';
+import type { Query } from '../../api/request.ts';
 import {
   type FieldError,
   forbiddenField,
@@ -8,8 +9,7 @@ import {
   required,
   tooLong,
   unsupportedValue,
-} from '../../api/field-error.ts';
-import type { Query } from '../../api/request.ts';
+} from '../../api/status.ts';
 import { booleanParameter, META_GROUP } from './query-parameters.ts';
 
 /** CreateOptions, UpdateOptions and PatchOptions. Other query parameters are ignored. */

@@ -1,7 +1,6 @@
 import type { PassDecision, PassHolder } from '../../api/authorization.ts';
 import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
-import { type FieldError, forbiddenField, invalidValue, requireValid } from '../../api/field-error.ts';
-import type { ApiObject, ObjectMeta } from '../../api/kind.ts';
+import { type ApiObject, fleetKey, type ObjectKey, type ObjectMeta } from '../../api/kind.ts';
 import {
   MAX_CLIENT_NAME,
   MIN_PASS_SECONDS,
@@ -11,15 +10,22 @@ import {
   passErrors,
   passSpec,
 } from '../../api/kinds/pass-spec.ts';
-import { fleetKey, type ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
-import { badRequest, forbidden, notFound } from '../../api/status.ts';
+import {
+  badRequest,
+  type FieldError,
+  forbidden,
+  forbiddenField,
+  invalidValue,
+  notFound,
+  requireValid,
+} from '../../api/status.ts';
 import { cleanText, withoutTokenWords } from '../../lib/text.ts';
 import { requireParents } from '../../objects/parents.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { isPersonKnown, unknownPerson, userOf } from '../approvals/people.ts';
 import { foreignAudienceCheck } from '../token/foreign-audiences.ts';
-import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/validate-token-request.ts';
+import { audienceErrors, WAITS_FOR_FINALIZERS, withoutDuplicates } from '../token/parse-token-request.ts';
 import { accountUID, annotateAccount, holderOf, type PassParts } from './pass.ts';
 
 /** A cluster that issues its own tokens grants ten minutes at least, and the first redemption comes a little later. */

@@ -13,7 +13,7 @@ import {
 } from '../../api/kinds/pass-spec.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { defined } from '../../lib/json.ts';
-import { quantity } from '../../lib/quantity.ts';
+import { quantity } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Limit } from '../../objects/quota.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';

@@ -1,7 +1,7 @@
 import type { PassDecision, PassHolder } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import type { ApiObject } from '../../api/kind.ts';
+import { type ApiObject, fleetKey, type ObjectKey } from '../../api/kind.ts';
 import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import {
   PASS_DECISIONS,
@@ -13,7 +13,6 @@ import {
   passStatus,
   redeemCommand,
 } from '../../api/kinds/pass-spec.ts';
-import { fleetKey, type ObjectKey } from '../../api/object-key.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';

@@ -7,9 +7,7 @@ import {
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import type { Identity, User } from '../../api/caller.ts';
-import type { Decision } from '../../api/decision.ts';
-import { whyAllowed } from '../../api/decision.ts';
-import { type FieldError, invalid, invalidValue, required, tooLong } from '../../api/field-error.ts';
+import { type Decision, whyAllowed } from '../../api/decision.ts';
 import type { ObjectMeta } from '../../api/kind.ts';
 import {
   MAX_SELECTOR_LENGTH,
@@ -20,6 +18,7 @@ import {
   type SubjectAccessReview,
   subjectAccessReviewType,
 } from '../../api/kinds/reviews.ts';
+import { type FieldError, invalid, invalidValue, required, tooLong } from '../../api/status.ts';
 import type { Review, ReviewParts } from './review.ts';
 
 /** Whether a request of the caller would be allowed. */

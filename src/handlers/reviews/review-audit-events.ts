@@ -4,8 +4,8 @@ import {
   jtiIn,
   REVOKED_CREDENTIAL_ID,
   REVOKED_CREDENTIAL_IDS,
-} from '../../api/credential-id.ts';
-import { type FieldError, invalidValue, requireValid } from '../../api/field-error.ts';
+} from '../../api/caller.ts';
+import { fleetKey } from '../../api/kind.ts';
 import {
   type AuditEventReview,
   type AuditEventSummary,
@@ -14,8 +14,8 @@ import {
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { USERPASS } from '../../api/kinds/token-request.ts';
 import { isTokenId } from '../../api/names.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import { DRY_RUN_ANNOTATION } from '../../api/request.ts';
+import { type FieldError, invalidValue, requireValid } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
 import { safeLine } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';

@@ -6,12 +6,12 @@ import {
   type ResourceQuestion,
 } from '../../api/authorization.ts';
 import { MASTERS } from '../../api/caller.ts';
-import { type FieldError, forbiddenField, invalidValue, requireValid } from '../../api/field-error.ts';
 import {
   type GrantedSubject,
   type ResourceAccessReview,
   resourceAccessReviewType,
 } from '../../api/kinds/grant-reviews.ts';
+import { type FieldError, forbiddenField, invalidValue, requireValid } from '../../api/status.ts';
 import { completeness, hiddenBindings, rowsOf } from './grant-path.ts';
 import type { Review } from './review.ts';
 import { attributeErrors, questionIn } from './review-access.ts';

@@ -1,9 +1,7 @@
-import { forbiddenField, invalid, invalidValue } from '../../api/field-error.ts';
-import type { Kind } from '../../api/kind.ts';
+import { fleetKey, type Kind } from '../../api/kind.ts';
 import type { SigningKeySpec } from '../../api/kinds/signing-key.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { conflict } from '../../api/status.ts';
+import { conflict, forbiddenField, invalid, invalidValue } from '../../api/status.ts';
 import { checkPreconditions, hasPreconditions } from '../../objects/preconditions.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { AlgorithmNotInUse, KeysAreExternal, type StoredKeyRing } from '../../tokens/keys/key-ring.ts';

@@ -1,9 +1,8 @@
 import { type Authorizer, tokenQuestion } from '../../api/authorization.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
-import { isGone } from '../../api/deletion.ts';
+import { fleetKey, isGone } from '../../api/kind.ts';
 import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import { forbidden } from '../../api/status.ts';
 import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
@@ -14,10 +13,17 @@ import type { ActorClaim } from './actor-claim.ts';
 import { resolveBoundObject } from './bound-object.ts';
 import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import type { ForwardToken } from './forward-token.ts';
-import { type ParsedTokenRequest, parseTokenRequest, serverErrors } from './parse-token-request.ts';
+import {
+  checkName,
+  checkUid,
+  type ParsedTokenRequest,
+  parseTokenRequest,
+  requireValidRequest,
+  serverErrors,
+  WAITS_FOR_FINALIZERS,
+} from './parse-token-request.ts';
 import { type SignTokenParts, signToken } from './sign-token.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
-import { checkName, checkUid, requireValidRequest, WAITS_FOR_FINALIZERS } from './validate-token-request.ts';
 
 export interface AccountTokenParts extends ForeignAudienceParts, SignTokenParts {
   readonly authorizer: Pick<Authorizer, 'decide'>;

@@ -1,7 +1,6 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { isGone } from '../../api/deletion.ts';
-import type { Kind } from '../../api/kind.ts';
+import { isGone, type Kind } from '../../api/kind.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { isPathSegmentName } from '../../api/names.ts';
 import { badRequest, conflict, forbidden, notFound } from '../../api/status.ts';

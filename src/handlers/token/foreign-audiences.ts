@@ -1,6 +1,6 @@
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
-import type { AudienceCheck } from './validate-token-request.ts';
+import type { ObjectKey } from '../../api/kind.ts';
+import type { AudienceCheck } from './parse-token-request.ts';
 
 export interface ForeignAudienceParts {
   /** The cluster of this fleet whose issuer, and so whose API audience, is exactly this text. */

@@ -1,7 +1,6 @@
+import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { credentialIdOf, ISSUED_CREDENTIAL_ID } from '../../api/credential-id.ts';
-import { forbiddenField } from '../../api/field-error.ts';
 import { apiVersionOf } from '../../api/kind.ts';
 import { CONTROLLER_FIELD } from '../../api/kinds/cluster.ts';
 import { CONNECTOR_REFERENCE } from '../../api/kinds/cluster-spec.ts';
@@ -12,7 +11,7 @@ import {
   tokenRequestType,
 } from '../../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import { badGateway, notFound, tooManyRequests } from '../../api/status.ts';
+import { ApiError, badGateway, forbiddenField, notFound, timeout, tooManyRequests } from '../../api/status.ts';
 import type { ClusterIdentity } from '../../clusters/upstream/cluster-identity.ts';
 import {
   describeCluster,
@@ -21,19 +20,30 @@ import {
   UpstreamError,
 } from '../../clusters/upstream/upstream-contract.ts';
 import { InFlightCounts } from '../../lib/in-flight-counts.ts';
+import { asJsonObject } from '../../lib/json.ts';
+import { cleanText } from '../../lib/text.ts';
 import { requireParents } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { type GrantedToken, readTokenResponse, UnexpectedResponse } from '../../tokens/forwarding/token-response.ts';
+import {
+  type GrantedToken,
+  parseUpstreamJson,
+  readTokenResponse,
+  UnexpectedResponse,
+} from '../../tokens/forwarding/token-response.ts';
 import type { Lifetime } from '../../tokens/grant-lifetime.ts';
 import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
 import { type AskedAccount, createTokenOrder, type OrderParts } from './order-token.ts';
-import { annotationField, type ParsedTokenRequest } from './parse-token-request.ts';
+import {
+  annotationField,
+  checkName,
+  checkUid,
+  type ParsedTokenRequest,
+  requireValidRequest,
+} from './parse-token-request.ts';
+import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './sign-token.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
-import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './token-lifetime.ts';
-import { fromAnswer, fromFailure, refusesCredential } from './upstream-errors.ts';
-import { checkName, checkUid, requireValidRequest } from './validate-token-request.ts';
 
 /** The outcome of a request with a cluster's credential. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable' | 'otherCluster';
@@ -271,3 +281,75 @@ function answer(
   const claims = { aud: [...audiences], iat: issuedAt, exp: expiresAt };
   return grantedTokenRequest(sent, { holder: { uid, ...holder }, claims, token, now });
 }
+
+/**
+ * Errors of a cluster as errors of this API: its headers, and codes that are about our credential, are not passed on.
+ */
+
+/** Codes that are about the caller's request. */
+const PASSED_ON: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  404: 'NotFound',
+  409: 'Conflict',
+  422: 'Invalid',
+};
+
+const MAX_TEXT = 1024;
+const MAX_RETRY_SECONDS = 60;
+
+const named = (cluster: string): string => `cluster ${goQuote(cluster)}`;
+
+/** Whether the cluster refuses our credential. With a 403 it accepts it, and the role of it does not allow enough. */
+const refusesCredential = ({ status }: UpstreamAnswer): boolean => status === 401;
+
+/** `account`: `namespace/name`. `asker`: who has asked. The message of a 403 is not passed on: it names that user. */
+export function fromAnswer(
+  cluster: string,
+  account: string,
+  { status, headers, body }: UpstreamAnswer,
+  asker = 'the credential of Clusterpass',
+): ApiError {
+  const foreign = readStatus(body);
+  if (status === 401) {
+    return badGateway(`${named(cluster)} does not accept ${asker} (it answered 401)`);
+  }
+  if (status === 403 && !isTerminating(foreign)) {
+    return badGateway(
+      `${named(cluster)} does not allow ${asker} to create serviceaccounts/token of ` +
+        `${goQuote(account)} (it answered 403)`,
+    );
+  }
+  const { message } = foreign;
+  const reason = status === 403 ? 'Forbidden' : PASSED_ON[status];
+  if (reason !== undefined) {
+    const text = typeof message === 'string' ? cleanText(message, MAX_TEXT) : '';
+    return new ApiError(status, reason, `${named(cluster)}: ${text === '' ? `it answered ${status}` : text}`);
+  }
+  if (status === 429) {
+    const seconds = Number(headers['retry-after']);
+    const wait = Number.isInteger(seconds) && seconds > 0 ? Math.min(seconds, MAX_RETRY_SECONDS) : 1;
+    return tooManyRequests(`${named(cluster)} has too many requests to answer, please try again later`, wait);
+  }
+  return badGateway(`${named(cluster)} did not issue a token (it answered ${status})`);
+}
+
+export function fromFailure(cluster: string, error: UpstreamError): ApiError {
+  const message = `${named(cluster)} did not issue a token: ${error.message}`;
+  return error.reason === 'timeout' ? timeout(message) : badGateway(message, error);
+}
+
+interface ForeignStatus {
+  readonly message: unknown;
+  readonly causes: readonly unknown[];
+}
+
+/** The parts of a Status that an arbitrary body has. */
+function readStatus(body: Buffer): ForeignStatus {
+  const status = asJsonObject(parseUpstreamJson(body));
+  const { causes } = asJsonObject(status.details);
+  return { message: status.message, causes: Array.isArray(causes) ? causes : [] };
+}
+
+/** T-12j: a 403 that is about the namespace, not about the credential. */
+const isTerminating = ({ causes }: ForeignStatus): boolean =>
+  causes.some((cause) => asJsonObject(cause).reason === 'NamespaceTerminating');

@@ -2,7 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import { type TokenRequest, tokenRequestType, USERPASS } from '../../api/kinds/token-request.ts';
 import { quotaExceeded } from '../../api/quotas.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { quantity } from '../../lib/quantity.ts';
+import { quantity } from '../../lib/text.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { readBody } from '../write/read-body.ts';

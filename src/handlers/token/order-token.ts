@@ -12,15 +12,14 @@ import {
   RENEW_SECONDS,
 } from '../../api/connector.ts';
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
-import { type ApiObject, apiVersionOf } from '../../api/kind.ts';
+import { type ApiObject, apiVersionOf, fleetKey, storageKey } from '../../api/kind.ts';
 import { type ConnectorStatus, connectorSpec, connectorStatus, isConnected } from '../../api/kinds/connector.ts';
 import { ISSUED, orderStatus, tokenOrderKind } from '../../api/kinds/token-order.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
-import { fleetKey, storageKey } from '../../api/object-key.ts';
 import { type ApiError, badGateway, conflict, forbidden, timeout, unavailable } from '../../api/status.ts';
 import type { UpstreamAnswer } from '../../clusters/upstream/upstream-contract.ts';
-import { firstWithin } from '../../lib/first-within.ts';
 import { defined } from '../../lib/json.ts';
+import { firstWithin } from '../../lib/promises.ts';
 import { cleanText } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';

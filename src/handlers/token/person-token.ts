@@ -3,31 +3,39 @@ import type { Catalog } from '../../api/catalog.ts';
 import { endpointsInForce } from '../../api/clusters/confirmed-endpoint.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { peopleNamespace, personAccountName } from '../../api/connector.ts';
-import {
-  type FieldError,
-  forbiddenField,
-  invalid,
-  invalidValue,
-  tooMany,
-  unsupportedValue,
-} from '../../api/field-error.ts';
+import { fleetKey } from '../../api/kind.ts';
 import { connectorStatus } from '../../api/kinds/connector.ts';
 import type { GrantedTokenRequest } from '../../api/kinds/token-request.ts';
 import { isDns1123Label } from '../../api/names.ts';
-import { fleetKey } from '../../api/object-key.ts';
-import { conflict, forbidden, notFound } from '../../api/status.ts';
+import {
+  conflict,
+  type FieldError,
+  forbidden,
+  forbiddenField,
+  invalid,
+  invalidValue,
+  notFound,
+  tooMany,
+  unsupportedValue,
+} from '../../api/status.ts';
 import { terminating } from '../../objects/parents.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-import { buildPersonClaims } from '../../tokens/person-claims.ts';
+import { buildPersonClaims } from '../../tokens/claims.ts';
 import { checkNamespace } from '../write/read-body.ts';
 import type { PersonActor } from './actor-claim.ts';
 import { type ForwardToken, takesOrders } from './forward-token.ts';
 import { notConnected } from './order-token.ts';
-import { GROUP_FIELD, parseTokenRequest, serverErrors } from './parse-token-request.ts';
+import {
+  checkName,
+  GROUP_FIELD,
+  parseTokenRequest,
+  requireValidRequest,
+  serverErrors,
+  TOKEN_REQUEST,
+} from './parse-token-request.ts';
 import { type SignTokenParts, signToken } from './sign-token.ts';
 import type { TokenGrant, TokenInput } from './token-input.ts';
-import { checkName, requireValidRequest, TOKEN_REQUEST } from './validate-token-request.ts';
 
 export interface PersonTokenParts extends SignTokenParts {
   readonly catalog: Pick<Catalog, 'clusters' | 'connectors' | 'fleetRoleBindings'>;

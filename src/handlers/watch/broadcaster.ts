@@ -1,6 +1,5 @@
 import type { Caller } from '../../api/caller.ts';
-import { apiVersionOf, type Kind } from '../../api/kind.ts';
-import { collectionPrefix, kindPrefix } from '../../api/object-key.ts';
+import { apiVersionOf, collectionPrefix, type Kind, kindPrefix } from '../../api/kind.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import { equalJson } from '../../lib/json.ts';
 import type { MemoryAccount } from '../../lib/memory-account.ts';

@@ -1,6 +1,5 @@
 import { createCatalog } from '../../api/catalog.ts';
-import type { Kind } from '../../api/kind.ts';
-import { kindPrefix } from '../../api/object-key.ts';
+import { type Kind, kindPrefix } from '../../api/kind.ts';
 import type { WatchSink } from '../../api/request.ts';
 import type { SharedFrames } from '../../api/shared-frames.ts';
 import type { ApiError } from '../../api/status.ts';

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { PROTECTED_LABEL_PREFIX } from '../../api/domain-keys.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
-import { bindingSpec } from '../../api/kinds/fleet-role-binding-spec.ts';
-import { kindPrefix } from '../../api/object-key.ts';
+import { type ApiObject, type Kind, kindPrefix } from '../../api/kind.ts';
+import { bindingSpec } from '../../api/kinds/fleet-role-binding.ts';
 import type { ApiRequest } from '../../api/request.ts';
 import type { BindingReach, VisibilityRule } from '../../api/visibility.ts';
 import type { Work } from '../../lib/work-queue.ts';

@@ -1,5 +1,4 @@
-import type { Kind } from '../../api/kind.ts';
-import { type ObjectKey, objectKeyOf } from '../../api/object-key.ts';
+import { type Kind, type ObjectKey, objectKeyOf } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, detailsOf, type Status } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';

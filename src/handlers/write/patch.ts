@@ -3,12 +3,10 @@ import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
 import { duplicatesIn } from '../../api/codec/violations.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
-import { objectKeyOf } from '../../api/object-key.ts';
+import { type ApiObject, type Kind, objectKeyOf } from '../../api/kind.ts';
 import { type ApiRequest, type ApiResponse, type SentBody, sentBody } from '../../api/request.ts';
 import { badRequest, unsupportedMediaType } from '../../api/status.ts';
-import type { JsonValue } from '../../lib/json.ts';
-import { isJsonObject } from '../../lib/json.ts';
+import { isJsonObject, type JsonValue } from '../../lib/json.ts';
 import { withServedFields } from '../../objects/managed-fields.ts';
 import { applyJsonPatch } from '../../objects/patches/json-patch.ts';
 import { applyMergePatch } from '../../objects/patches/merge-patch.ts';
@@ -16,8 +14,7 @@ import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-
 import { checkPreconditions } from '../../objects/preconditions.ts';
 import { parsePatchOptions, type WriteOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
-import { checkHiddenFields, withoutLastApplied } from './check-hidden-fields.ts';
-import { preserveUnseenFields } from './preserve-hidden-fields.ts';
+import { checkHiddenFields, preserveUnseenFields, withoutLastApplied } from './hidden-fields.ts';
 import { checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import { managerOf, partOf, seesWhole, updateStored, type WriteParts } from './write-parts.ts';
 

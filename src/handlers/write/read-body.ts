@@ -1,7 +1,6 @@
 import { type Decoded, decodeBody, decodeValue, type FieldValidation } from '../../api/codec/decode.ts';
 import { droppedText } from '../../api/codec/keep-part.ts';
-import type { ApiObject, BodyType, Kind, ObjectMeta, ResourceType } from '../../api/kind.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
+import type { ApiObject, BodyType, Kind, ObjectKey, ObjectMeta, ResourceType } from '../../api/kind.ts';
 import { type ApiRequest, NO_BODY, type RequestBody } from '../../api/request.ts';
 import { badRequest } from '../../api/status.ts';
 import type { JsonValue } from '../../lib/json.ts';

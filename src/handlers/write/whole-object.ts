@@ -1,9 +1,8 @@
-import { invalid, invalidValue } from '../../api/field-error.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
-import { objectKeyOf } from '../../api/object-key.ts';
+import { type ApiObject, type Kind, objectKeyOf } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { invalid, invalidValue } from '../../api/status.ts';
 import { parseCreateOptions, parseUpdateOptions } from '../options/write-options.ts';
-import { looksPublic, preserveHiddenFields } from './preserve-hidden-fields.ts';
+import { looksPublic, preserveHiddenFields } from './hidden-fields.ts';
 import { checkNamespace, checkSameObject, preconditionsIn, readObject } from './read-body.ts';
 import { createStored, managerOf, updateStored, type WriteParts } from './write-parts.ts';
 

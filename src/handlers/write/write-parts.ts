@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isDecidedByHandler } from '../../api/authorization.ts';
 import { CONFIRMED_FIELD } from '../../api/clusters/confirmed-endpoint.ts';
-import type { ApiObject, Kind } from '../../api/kind.ts';
+import { MIRRORED_ANNOTATION } from '../../api/domain-keys.ts';
+import { type ApiObject, type Kind, objectKeyOf } from '../../api/kind.ts';
 import { isClusters } from '../../api/kinds/cluster-spec.ts';
-import { objectKeyOf } from '../../api/object-key.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
+import { invalid, invalidValue, required } from '../../api/status.ts';
 import { isPrint } from '../../lib/text.ts';
 import type { DeletionPropagation } from '../../objects/deletion-propagation.ts';
 import type { Quota } from '../../objects/quota.ts';
@@ -15,7 +16,6 @@ import type { WriteOptions } from '../options/write-options.ts';
 import { shapedObject } from '../representation.ts';
 import { representationFor, type Views } from '../views.ts';
 import { checkConfirmer, type EndpointAuthorParts, withEndpointAuthors } from './endpoint-authors.ts';
-import { mirroredUid } from './mirrored-uid.ts';
 
 /** What the writing handlers share. */
 export interface WriteParts extends EndpointAuthorParts {
@@ -183,4 +183,26 @@ function warnOfLongName({ warn }: ApiRequest, kind: Kind, { metadata: { name = '
     `the name has ${name.length} characters: access requests and handles name clusters by labels, which hold ` +
       `${MAX_LABEL_LENGTH}`,
   );
+}
+
+/** A UID of Kubernetes. Tokens have it as a claim. */
+const UID = /^[A-Za-z0-9][\w.-]{0,127}$/;
+
+/**
+ * The UID of a copy of an object of a cluster: the one that it has there. Undefined for any other object, whose UID the
+ * server chooses. The admission of the write refuses a caller who may not create copies.
+ */
+export function mirroredUid(kind: Kind, { metadata }: ApiObject): string | undefined {
+  if (!kind.inCluster || metadata.annotations?.[MIRRORED_ANNOTATION] === undefined) return undefined;
+  const { name = '', uid = '' } = metadata;
+  if (uid === '') {
+    throw invalid(kind, name, [
+      required('metadata.uid', `an object with ${MIRRORED_ANNOTATION} has the UID of its cluster`),
+    ]);
+  }
+  if (!UID.test(uid)) {
+    const rule = 'must be at most 128 letters, digits, "-", "_" and ".", and begin with a letter or a digit';
+    throw invalid(kind, name, [invalidValue('metadata.uid', uid, rule)]);
+  }
+  return uid;
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { tokenRequestListType as LIST_TYPE } from '../../api/kinds/token-request-list.ts';
+import { tokenRequestListType as LIST_TYPE } from '../../api/kinds/token-request.ts';
 import type { ApiResponse } from '../../api/request.ts';
 import {
   AMPLE,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AMPLE } from '../http.fixture.ts';
-import { createFlowControl, type FlowControl, isLargeBody } from './flow-control.ts';
+import { createFlowControl, type FlowControl, isLargeBody, RejectionLimiter } from './flow-control.ts';
 
 /** A released seat is free when the tick of the event loop is over. */
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -75,5 +75,118 @@ describe('B15: rejections', () => {
     const all = Array.from({ length: 5_020 }, () => flowControl.delayRejection('reads', 'a'));
     expect(all).not.toContain(false);
     expect(flowControl.delayRejection('reads', 'a')).toBe(false);
+  });
+});
+
+function startLimiter(maxDelayed = 2) {
+  let now = 0;
+  const wake: (() => void)[] = [];
+  const delays: number[] = [];
+  const limiter = new RejectionLimiter({
+    perSecond: 2,
+    burst: 2,
+    maxDelayMs: 3_000,
+    maxDelayed,
+    now: () => now,
+    sleep: (ms) => {
+      delays.push(ms);
+      return new Promise<void>((resolve) => wake.push(resolve));
+    },
+  });
+  const log: string[] = [];
+  const ask = async (flow: string): Promise<void> => {
+    log.push(`${flow} ${(await limiter.wait(flow)) ? 'answered' : 'cut'}`);
+  };
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  return { limiter, ask, log, wake, delays, settled, later: (ms: number) => (now += ms) };
+}
+
+describe('B15: rejections', () => {
+  it('are sent at once up to the burst', async () => {
+    const { ask, log, wake, settled } = startLimiter();
+    for (let i = 0; i < 4; i += 1) void ask('a');
+    void ask('b');
+    await settled();
+    expect(log).toEqual(['a answered', 'a answered', 'b answered']);
+    for (const resume of wake) resume();
+    await settled();
+    expect(log.filter((line) => line === 'a answered')).toHaveLength(4);
+  });
+
+  it('are delayed up to a number: past that the connection is closed', async () => {
+    const { ask, log, wake, settled } = startLimiter(1);
+    for (let i = 0; i < 4; i += 1) void ask('a');
+    await settled();
+    expect(log).toEqual(['a answered', 'a answered', 'a cut']);
+    for (const resume of wake) resume();
+    await settled();
+    void ask('a');
+    await settled();
+    expect(wake).toHaveLength(2);
+    wake[1]?.();
+  });
+
+  it('are delayed the longer the more there are, within limits: more connections do not get more of them', async () => {
+    const { ask, delays, wake, settled, later } = startLimiter(20);
+    for (let i = 0; i < 11; i += 1) void ask('a');
+    expect(delays).toEqual([500, 1_000, 1_500, 2_000, 2_500, 3_000, 3_000, 3_000, 3_000]);
+    for (const resume of wake) resume();
+    await settled();
+    // The longest delays have not made the next one longer.
+    later(3_000);
+    void ask('a');
+    expect(delays.at(-1)).toBe(500);
+    wake.at(-1)?.();
+    await settled();
+  });
+
+  it('that have been sent make room for as many others', async () => {
+    const { limiter, ask, wake, settled } = startLimiter(2);
+    while (limiter.wait('a') !== false) if (wake.length > 9) throw new Error('it has no limit');
+    expect(wake).toHaveLength(2);
+    wake[0]?.();
+    await settled();
+    void ask('a');
+    expect(wake).toHaveLength(3);
+    expect(limiter.wait('a')).toBe(false);
+    for (const resume of wake) resume();
+    await settled();
+  });
+
+  it('are sent one after the other, and never many at the same moment', async () => {
+    const { ask, delays, wake, later } = startLimiter(20);
+    const leftAt: number[] = [];
+    for (let time = 0; time < 3_000; time += 100) {
+      const before = delays.length;
+      void ask('a');
+      if (delays.length > before) leftAt.push(time + (delays.at(-1) ?? 0));
+      if (leftAt.length === 4) break;
+      later(100);
+    }
+    expect(leftAt).toEqual([500, 1_000, 1_500, 2_000]);
+    for (const resume of wake) resume();
+  });
+
+  it('that were delayed leave nothing in memory', async () => {
+    const { limiter, ask, wake, settled, later } = startLimiter(20);
+    for (let i = 0; i < 5; i += 1) for (let j = 0; j < 4; j += 1) void ask(`${i}`);
+    expect(limiter.size).toBe(10);
+    for (const resume of wake) resume();
+    await settled();
+    later(60_000);
+    void ask('a');
+    expect(limiter.size).toBe(1);
+  });
+
+  it('are sent at once again after a pause, and an idle flow has no bucket', async () => {
+    const { limiter, ask, log, later, settled } = startLimiter();
+    for (let i = 0; i < 2; i += 1) void ask('a');
+    for (let i = 0; i < 5; i += 1) void ask(`once-${i}`);
+    expect(limiter.size).toBe(6);
+    later(1_000);
+    for (let i = 0; i < 2; i += 1) void ask('a');
+    await settled();
+    expect(log).toHaveLength(9);
+    expect(limiter.size).toBe(1);
   });
 });

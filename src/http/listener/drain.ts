@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { setImmediate as setImmediatePromise } from 'node:timers/promises';
-import { firstWithin } from '../../lib/first-within.ts';
+import { firstWithin } from '../../lib/promises.ts';
 import type { WatchStream } from '../response/watch-response.ts';
 
 /** A write whose client has left takes no longer: each of its calls of the store ends. */

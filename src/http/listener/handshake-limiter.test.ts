@@ -8,8 +8,7 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, closeOf, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
-import { HandshakeLimiter } from './handshake-limiter.ts';
+import { DeferredHandshakeServer, HandshakeLimiter } from './handshakes.ts';
 
 closeServersAfterEach();
 const endings: (() => void)[] = [];

@@ -11,13 +11,9 @@ import type { Arrival } from '../exchange.ts';
 import { MAX_HEADERS } from '../request/header-checks.ts';
 import { LingeringResponse } from '../response/lingering-response.ts';
 import type { WatchStream } from '../response/watch-response.ts';
-import { AddressLimit } from './address-limit.ts';
-import { ClientConnections } from './client-connections.ts';
-import { answerClientErrors } from './client-errors.ts';
-import { DeferredHandshakeServer } from './deferred-handshake-server.ts';
+import { answerClientErrors, ClientConnections } from './client-connections.ts';
 import { Drain } from './drain.ts';
-import { HandshakeLimiter } from './handshake-limiter.ts';
-import { HandshakeQueue } from './handshake-queue.ts';
+import { AddressLimit, DeferredHandshakeServer, HandshakeLimiter, HandshakeQueue } from './handshakes.ts';
 import { followCertificate, tlsOptions } from './tls.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */

@@ -1,8 +1,7 @@
 import { isHandle } from '../../api/kinds/pass-spec.ts';
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import type { Issuers } from '../../tokens/claims.ts';
-import type { Form } from './form.ts';
-import type { FormUrl } from './form-route.ts';
+import type { Form, FormUrl } from './form.ts';
 import { refuse } from './oauth-error.ts';
 
 /** RFC 8693 section 2.1, RFC 8707: what a token exchange asks for, by `audience`, `resource` and `scope`. */
@@ -86,13 +85,7 @@ function unknownTarget(parameter: 'audience' | 'resource'): never {
 const isAccount = ([namespace = '', name = '', ...more]: readonly string[]): boolean =>
   more.length === 0 && isDns1123Label(namespace).length === 0 && isDns1123Subdomain(name).length === 0;
 
-interface Scope {
-  readonly accounts: readonly string[];
-  readonly audiences: readonly string[];
-  readonly isForPerson: boolean;
-}
-
-function readScope(scope: string): Scope {
+function readScope(scope: string) {
   const accounts: string[] = [];
   const audiences: string[] = [];
   let isForPerson = false;

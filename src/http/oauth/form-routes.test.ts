@@ -3,10 +3,9 @@ import { ApiError, notFound } from '../../api/status.ts';
 import { createIssuers } from '../../tokens/claims.ts';
 import { OAUTH_PATHS, TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import type { RawAnswer } from '../response/respond.ts';
-import { translatePerson } from './exchange-answer.ts';
 import { Form } from './form.ts';
 import { formRoutes } from './form-routes.ts';
-import { ACCESS_TOKEN, ID_TOKEN, JWT } from './token-types.ts';
+import { ACCESS_TOKEN, ID_TOKEN, JWT, translatePerson } from './token-exchange.ts';
 
 /** Forms as requests of the API, and answers of the API as answers of OAuth. */
 

@@ -1,7 +1,7 @@
 import { isClusterName } from '../../api/names.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { OAUTH_PATHS } from '../../tokens/issuer-documents.ts';
-import type { FormRoute, FormRoutes } from './form-route.ts';
+import type { FormRoute, FormRoutes } from './form.ts';
 import { introspection } from './introspection.ts';
 import { revocation } from './revocation.ts';
 import { tokenExchange } from './token-exchange.ts';

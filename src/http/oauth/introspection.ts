@@ -4,8 +4,7 @@ import type { Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
 import { requestFor } from '../request/request-info.ts';
 import { jsonOf } from '../response/respond.ts';
-import type { FormRoute } from './form-route.ts';
-import { isIssuedHere } from './issued-here.ts';
+import type { FormRoute } from './form.ts';
 import { errorAnswer, jsonAnswer, OAuthError, type Render } from './oauth-error.ts';
 
 /** RFC 7662: the form becomes a TokenReview, by the caller of the `Authorization` header. */
@@ -81,3 +80,7 @@ function textsOf(claim: unknown): readonly string[] {
   const list: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
   return list.filter((entry) => typeof entry === 'string');
 }
+
+/** Whether the token claims to be of this server, for an account or for a person. */
+export const isIssuedHere = ({ iss }: JsonObject, { clusterOfIssuer, clusterOfPeopleIssuer }: Issuers): boolean =>
+  typeof iss === 'string' && (clusterOfIssuer(iss) ?? clusterOfPeopleIssuer(iss)) !== undefined;

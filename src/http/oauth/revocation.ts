@@ -1,11 +1,10 @@
 import { issuedTokenKind } from '../../api/kinds/issued-token.ts';
 import { isTokenId } from '../../api/names.ts';
-import type { Issuers } from '../../tokens/claims.ts';
-import { expiryOf } from '../../tokens/claims.ts';
+import { expiryOf, type Issuers } from '../../tokens/claims.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
 import { requestFor } from '../request/request-info.ts';
-import { dryRunOf, type FormRoute } from './form-route.ts';
-import { isIssuedHere } from './issued-here.ts';
+import { dryRunOf, type FormRoute } from './form.ts';
+import { isIssuedHere } from './introspection.ts';
 import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
 
 /** RFC 7009: the form becomes the deletion of an issued token, by the caller of the `Authorization` header. */

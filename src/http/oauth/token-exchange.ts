@@ -1,19 +1,23 @@
 import { passKind } from '../../api/kinds/pass.ts';
-import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
+import { TOKEN_ANNOTATIONS, type TokenRequest } from '../../api/kinds/token-request.ts';
+import type { ApiError } from '../../api/status.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import { truncate, withoutTokenWords } from '../../lib/text.ts';
 import { Secret } from '../../observability/secret.ts';
 import type { Issuers } from '../../tokens/claims.ts';
 import { TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import { unverifiedClaims } from '../../tokens/jws.ts';
-import { type ResourceInfo, requestFor } from '../request/request-info.ts';
-import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
-import { renderExchange, translateAccount, translateHandle, translatePerson } from './exchange-answer.ts';
-import { type ExchangeTarget, readHandle, readTarget } from './exchange-target.ts';
-import type { Form } from './form.ts';
-import { dryRunOf, type FormRequest, type FormRoute, type FormUrl } from './form-route.ts';
-import { OAuthError, refuse } from './oauth-error.ts';
-import { ACCESS_TOKEN, ID_TOKEN, JWT } from './token-types.ts';
+import { type ResourceInfo, requestFor, tokenRequestInfo, userpassInfo } from '../request/request-info.ts';
+import { jsonOf } from '../response/respond.ts';
+import { type ExchangeTarget, PERSON_SCOPE, readHandle, readTarget } from './exchange-target.ts';
+import { dryRunOf, type Form, type FormRequest, type FormRoute, type FormUrl } from './form.ts';
+import { errorAnswer, jsonAnswer, OAuthError, type Render, refuse, type Translate } from './oauth-error.ts';
+
+/** RFC 8693 section 3. */
+const TYPE = 'urn:ietf:params:oauth:token-type:';
+export const ACCESS_TOKEN = `${TYPE}access_token`;
+export const ID_TOKEN = `${TYPE}id_token`;
+export const JWT = `${TYPE}jwt`;
 
 /**
  * RFC 8693: the form of a token exchange becomes a TokenRequest, for an account or for a person. Its caller is the
@@ -177,3 +181,91 @@ function verifierBody(form: Form): FormRequest['body'] {
   if (verifier === undefined) return undefined;
   return { value: { metadata: { annotations: { [TOKEN_ANNOTATIONS.codeVerifier]: verifier } } } };
 }
+
+/** RFC 8693 section 2.2: the answer to a TokenRequest as the answer to a token exchange. */
+
+/** RFC 8693 section 2.2.1. `translate`: what an error of the API means for this request. */
+function renderExchange(issuedType: string, translate: Translate): Render {
+  return (answer) => {
+    if (answer.type === 'status') return errorAnswer(answer.error, translate);
+    const { metadata, spec, status } = jsonOf(answer) as TokenRequest;
+    const isForAccount = (metadata?.namespace ?? '') !== '';
+    const subject = isForAccount ? `serviceaccount:${metadata?.namespace}:${metadata?.name}` : PERSON_SCOPE;
+    const token = status?.token ?? '';
+    const isDryRun = token === '';
+    const audiences = (spec?.audiences ?? []).map((audience) => `aud:${audience}`);
+    return jsonAnswer({
+      access_token: token,
+      issued_token_type: issuedType,
+      token_type: isDryRun || issuedType === ID_TOKEN ? 'N_A' : 'Bearer',
+      expires_in: spec?.expirationSeconds ?? 0,
+      scope: [subject, ...audiences].join(' '),
+    });
+  };
+}
+
+const SUBJECT_REFUSED =
+  'the subject token, or the actor token, is not accepted: it is malformed, expired, revoked, of an unknown issuer, or ' +
+  'for another audience';
+const PERSON_REFUSED =
+  'name the service account, scope=serviceaccount:NAMESPACE:NAME; for a pass without one, the cluster does not exist, or ' +
+  'the subject is no person who may create clusters/userpass';
+const TARGET_REFUSED =
+  'the cluster or the service account does not exist, or the subject may not create tokens of this account';
+
+/** For a token of an account. */
+function translateAccount({ status: { code, details } }: ApiError): OAuthError | undefined {
+  switch (code) {
+    // RFC 8693 section 2.2.2: not invalid_grant.
+    case 401:
+      return refuse('invalid_request', SUBJECT_REFUSED);
+    // One text for both: it does not tell what exists.
+    case 403:
+    case 404:
+      return refuse('invalid_target', TARGET_REFUSED);
+    case 422: {
+      const [cause] = details?.causes ?? [];
+      const { field = '', message = '' } = cause ?? {};
+      if (field === 'groups') return refuse('invalid_scope', `the groups of the subject: ${message}`);
+      if (field.startsWith('spec.audiences')) return refuse('invalid_scope', `scope: ${message}`);
+      return refuse('invalid_request', `${PARAMETERS[field] ?? 'the request'}: ${message}`);
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** TX-32: without an account the scope is what the subject may not have. */
+export function translatePerson(error: ApiError): OAuthError | undefined {
+  switch (error.status.code) {
+    case 403:
+    case 404:
+      return refuse('invalid_scope', PERSON_REFUSED);
+    case 409:
+      return refuse('invalid_target', error.message);
+    default:
+      return translateAccount(error);
+  }
+}
+
+const HANDLE_REFUSED = 'there is no such handle, or it is not one of the subject';
+
+function translateHandle(error: ApiError): OAuthError | undefined {
+  switch (error.status.code) {
+    case 404:
+      return refuse('invalid_scope', HANDLE_REFUSED);
+    // The requester may know the state of its handle.
+    case 403:
+    case 409:
+      return refuse('invalid_scope', error.message);
+    default:
+      return translateAccount(error);
+  }
+}
+
+/** Fields of a TokenRequest, as this endpoint names them. */
+const PARAMETERS: Readonly<Record<string, string>> = {
+  'spec.expirationSeconds': 'expiration_seconds',
+  [`metadata.annotations[${TOKEN_ANNOTATIONS.tracked}]`]: 'tracked',
+  dryRun: 'dryRun',
+};

@@ -1,5 +1,5 @@
 import type { User } from '../../api/caller.ts';
-import { CLUSTERPASS_GROUP } from '../../api/kinds/server-kind.ts';
+import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
 import { USERPASS } from '../../api/kinds/token-request.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
@@ -11,8 +11,7 @@ import {
   passesText,
 } from '../../observability/audit/listed-passes.ts';
 import type { AuditLogs } from '../../observability/audit/open-audit.ts';
-import { SECURITY_GROUPS } from '../../observability/audit/security-groups.ts';
-import { microTime } from '../../observability/audit/server-event.ts';
+import { microTime, SECURITY_GROUPS } from '../../observability/audit/server-event.ts';
 import type { RequestRecord } from './request-record.ts';
 
 const RETRY_SECONDS = 5;

@@ -1,10 +1,9 @@
 import { clusterAskedAbout } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
+import { looksLikeToken, MIN_TOKEN_LENGTH, REDACTED, unescaped } from '../../lib/text.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { AuditedDecision, Exchange } from '../exchange.ts';
-import { credentialOf, productOf, withoutTokens } from './redact.ts';
-import { readTraceparent, type TraceContext } from './tracing/trace-context.ts';
 
 export const recordOf = (
   x: Exchange,
@@ -163,4 +162,57 @@ export function logRequests(logger: Logger): (record: RequestRecord) => void {
     };
     logger[level](fields, 'request');
   };
+}
+
+/**
+ * Removes tokens from a path or a name. People do send a token as a name, as in `kubectl delete issuedtoken TOKEN`, and
+ * it must not be recorded. A segment is redacted when it looks like a token, or when it holds the credential of the
+ * request itself.
+ */
+export function withoutTokens(text: string, credential: string | undefined): string {
+  // Nearly every text is cheap to clear: it has no capitals, no escapes, and not the credential.
+  if (!/[A-Z%]/.test(text) && (credential === undefined || !text.includes(credential))) return text;
+  if (text.length < MIN_TOKEN_LENGTH && (credential === undefined || text.length < credential.length)) return text;
+  return text
+    .split('/')
+    .map((part) => (isSecret(part, credential) || isSecret(unescaped(part) ?? '', credential) ? REDACTED : part))
+    .join('/');
+}
+
+const isSecret = (part: string, credential: string | undefined): boolean =>
+  (credential !== undefined && part.includes(credential)) || looksLikeToken(part);
+
+/** The credential of a request; undefined when it is too short to be distinguished from a name. */
+export function credentialOf(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined;
+  const text = authorization.slice(authorization.indexOf(' ') + 1).trim();
+  return text.length < 8 ? undefined : text;
+}
+
+const PRODUCT = /^[A-Za-z][A-Za-z.-]{0,31}\/v?\d{1,5}(?:\.\d{1,6}){0,3}(?:[-+][0-9A-Za-z.]{1,16})?(?= |$)/;
+
+/** Program and version, as in `kubectl/v1.36.4`. The rest is free text, into which a user may have pasted anything. */
+export const productOf = (userAgent: string | undefined): string => PRODUCT.exec(userAgent ?? '')?.[0] ?? '';
+
+/** The trace of a request's caller (W3C Trace Context, `traceparent`). */
+interface TraceContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits: the span of the caller. */
+  readonly parentId: string;
+  /** The caller records this trace. */
+  readonly sampled: boolean;
+}
+
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const ZEROS = /^0+$/;
+
+/** Undefined when it is malformed: the specification says to ignore it then. */
+export function readTraceparent(header: string | string[] | undefined): TraceContext | undefined {
+  if (typeof header !== 'string') return undefined;
+  const [, version, traceId = '', parentId = '', flags = '', more] = TRACEPARENT.exec(header) ?? [];
+  // Section 3.2.2: `ff` is no version, later versions may have more fields, and an id must not be all zeros.
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;
+  if (ZEROS.test(traceId) || ZEROS.test(parentId)) return undefined;
+  return { traceId, parentId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Accepted } from '../../api/request.ts';
 import { ApiError } from '../../api/status.ts';
-import { READABLE_NAMES } from './media-types.ts';
 import {
   type AcceptRules,
   acceptsGzip,
@@ -9,6 +8,7 @@ import {
   negotiateContentType,
   prettyByAccept,
   prettyByDefault,
+  READABLE_NAMES,
 } from './negotiate.ts';
 
 const forms: readonly Accepted['as'][] = ['table', 'partial-object-metadata', 'partial-object-metadata-list'];

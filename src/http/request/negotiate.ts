@@ -1,9 +1,8 @@
+import { PROTOBUF_TYPE } from '../../api/codec/decode.ts';
 import { parseGoBool } from '../../api/codec/go-text/go-parse.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, Query, Verb } from '../../api/request.ts';
 import { ApiError, notAcceptable, unsupportedMediaType } from '../../api/status.ts';
-import { type AcceptClause, acceptsType, parseAccept } from './accept-header.ts';
-import { type MediaType, STREAM_NAMES, WRITABLE, WRITABLE_NAMES } from './media-types.ts';
 
 export interface NegotiatedAnswer extends Accepted {
   /** The clause that was chosen has `pretty=1`. */
@@ -127,3 +126,90 @@ export function chosenType(accept: string | undefined, types: readonly [string, 
   }
   throw notAcceptable(types);
 }
+
+/** One format of the API: all that negotiation and its error messages know of it. */
+interface MediaType {
+  readonly name: string;
+  /** The styles of resources whose request bodies can be in it. */
+  readonly reads: readonly BodyType['style'][];
+  /** What the handlers see when it is negotiated for an answer; undefined when answers are never in it. */
+  readonly writes: Accepted['mediaType'] | undefined;
+  /** The media type of its stream of watch events; undefined when there is none. */
+  readonly stream: string | undefined;
+}
+
+/** In order of preference: the first is used when a client names none (N-01). */
+export const MEDIA_TYPES: readonly MediaType[] = [
+  {
+    name: 'application/json',
+    reads: ['builtin', 'custom'],
+    writes: 'application/json',
+    stream: 'application/json;stream=watch',
+  },
+  { name: 'application/yaml', reads: ['builtin', 'custom'], writes: 'application/yaml', stream: undefined },
+  // X-01: what kubectl and client-go send for built-in types. They accept JSON in return.
+  { name: PROTOBUF_TYPE, reads: ['builtin'], writes: undefined, stream: undefined },
+];
+
+const WRITABLE: readonly MediaType[] = MEDIA_TYPES.filter(({ writes }) => writes !== undefined);
+export const WRITABLE_NAMES: readonly string[] = WRITABLE.map(({ name }) => name);
+const readable = (style: BodyType['style']): readonly string[] =>
+  MEDIA_TYPES.filter(({ reads }) => reads.includes(style)).map(({ name }) => name);
+export const READABLE_NAMES: Readonly<Record<BodyType['style'], readonly string[]>> = {
+  builtin: readable('builtin'),
+  custom: readable('custom'),
+};
+const STREAM_NAMES: readonly string[] = MEDIA_TYPES.flatMap(({ stream }) => stream ?? []);
+
+/** One clause of an `Accept` header. */
+export interface AcceptClause {
+  readonly type: string;
+  readonly subtype: string;
+  readonly quality: number;
+  readonly params: ReadonlyMap<string, string>;
+}
+
+/** The clauses of an `Accept` header, best first: by quality, then concrete types before wildcards (N-06). */
+export function parseAccept(header: string): AcceptClause[] {
+  const clauses: AcceptClause[] = [];
+  for (const part of header.split(',')) {
+    const clause = parseClause(part);
+    if (clause !== undefined) clauses.push(clause);
+  }
+  return clauses.sort((a, b) => b.quality - a.quality || wildcards(a) - wildcards(b));
+}
+
+/** Whether the clause names this media type, or a range that contains it. */
+export function acceptsType({ type, subtype }: AcceptClause, mediaType: string): boolean {
+  if (subtype === '*') return type === '*' || mediaType.startsWith(`${type}/`);
+  return mediaType === `${type}/${subtype}`;
+}
+
+/** Whether HTML is the first choice, as of a browser. */
+export function prefersHtml(header: string | undefined): boolean {
+  const [best] = header === undefined ? [] : parseAccept(header);
+  return best?.type === 'text' && best.subtype === 'html';
+}
+
+function parseClause(text: string): AcceptClause | undefined {
+  const [range = '', ...rest] = text.split(';');
+  const [type = '', subtype, ...more] = range.trim().split('/');
+  if (more.length > 0 || (subtype === undefined && type !== '*')) return undefined;
+  let quality = 1;
+  const params = new Map<string, string>();
+  for (const param of rest) {
+    const [key = '', value, ...excess] = param.split('=');
+    if (value === undefined || value === '' || excess.length > 0) continue;
+    if (key.trim() === 'q') quality = qualityOf(value);
+    else params.set(key.trim(), value.trim());
+  }
+  return { type: type.trim(), subtype: (subtype ?? '*').trim(), quality, params };
+}
+
+/** N-06: `q=0` does not exclude, it is the last choice. So is a quality that is no number. */
+function qualityOf(text: string): number {
+  const quality = Number(text);
+  return Number.isFinite(quality) ? quality : 0;
+}
+
+const wildcards = ({ type, subtype }: AcceptClause): number => (type === '*' ? 2 : 0) + (subtype === '*' ? 1 : 0);

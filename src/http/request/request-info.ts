@@ -7,12 +7,12 @@ import {
 import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
-import { tokenRequestListType } from '../../api/kinds/token-request-list.ts';
+import { tokenRequestListType, USERPASS } from '../../api/kinds/token-request.ts';
 import type { Query, Target, Verb } from '../../api/request.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
 import { hasControl, unescaped } from '../../lib/text.ts';
 import { parseFieldSelector } from '../../objects/selectors/field-selector.ts';
-import { SelectorSyntaxError } from '../../objects/selectors/selector-syntax-error.ts';
+import { SelectorSyntaxError } from '../../objects/selectors/label-requirement.ts';
 
 /** The methods that are served; the header checks refuse every other one. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -339,3 +339,14 @@ export const requestFor = (
     },
     selected,
   );
+
+const SERVICE_ACCOUNTS = { group: '', version: 'v1', resource: 'serviceaccounts' };
+const CLUSTERS = { group: CLUSTER_GROUP, version: 'v1alpha1', resource: 'clusters' };
+
+/** A TokenRequest that comes in another form than its path: as a token exchange, or as an item of a token list. */
+export const tokenRequestInfo = (cluster: string, namespace: string, name: string): ResourceInfo =>
+  requestFor(SERVICE_ACCOUNTS, 'create', { cluster, subresource: 'token', namespace, name });
+
+/** The TokenRequest of a token for the caller. */
+export const userpassInfo = (cluster: string): ResourceInfo =>
+  requestFor(CLUSTERS, 'create', { subresource: USERPASS, name: cluster });

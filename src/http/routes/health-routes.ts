@@ -1,8 +1,11 @@
+import { OVERVIEW_PATH, type Overview } from '../../api/overview.ts';
 import type { Query } from '../../api/request.ts';
 import { pathNotFound } from '../../api/status.ts';
-import { firstWithin } from '../../lib/first-within.ts';
+import { goPlatform } from '../../lib/program-files.ts';
+import { firstWithin } from '../../lib/promises.ts';
+import type { Metrics } from '../../observability/metrics/metrics.ts';
 import { type RawAnswer, textAnswer } from '../response/respond.ts';
-import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
+import { type PathRequest, type PathRoute, type PathRoutes, pathTable } from './routes.ts';
 
 /** Rejects with the reason, which goes to the log and never to the caller. */
 type HealthCheck = () => Promise<void> | void;
@@ -99,3 +102,51 @@ export function healthRoutes(options: HealthOptions): PathRoutes {
 }
 
 const text = (code: number, body: string): RawAnswer => textAnswer(code, body, { 'X-Content-Type-Options': 'nosniff' });
+
+/** `/version` with the keys of X-18; what only a Go program knows is empty. The version as in package.json: `0.1.0`. */
+export function versionRoutes(version: string): PathRoutes {
+  const [major = '', minor = ''] = version.split('.');
+  const body = JSON.stringify(
+    {
+      major,
+      minor,
+      gitVersion: `v${version}`,
+      gitCommit: '',
+      gitTreeState: '',
+      buildDate: '',
+      goVersion: '',
+      compiler: '',
+      platform: goPlatform(),
+    },
+    undefined,
+    2,
+  );
+  const route: PathRoute = {
+    public: true,
+    handle: () => ({ type: 'raw', code: 200, headers: { 'Content-Type': 'application/json' }, body }),
+  };
+  // Also below the prefix of any cluster: kubectl asks for it at the server address of its context.
+  return { find: ({ path }) => (path === '/version' ? route : undefined) };
+}
+
+/** Counts over all clusters, for those who may `get` these paths (the role `system:monitoring`). */
+export const metricsRoutes = (
+  { contentType, text }: Pick<Metrics, 'contentType' | 'text'>,
+  overview: () => Promise<Overview>,
+): PathRoutes =>
+  pathTable({
+    '/metrics': {
+      public: false,
+      handle: async ({ work }) => {
+        await work.turn();
+        return { type: 'raw', code: 200, headers: { 'Content-Type': contentType }, body: await text() };
+      },
+    },
+    [OVERVIEW_PATH]: {
+      public: false,
+      handle: async ({ work }) => {
+        await work.turn();
+        return { type: 'value', code: 200, value: await overview() };
+      },
+    },
+  });

@@ -2,7 +2,7 @@ import type { Caller } from '../../api/caller.ts';
 import type { BodyType } from '../../api/kind.ts';
 import type { Accepted, ApiRequest, ApiResponse, Query, Target, ValueResponse, Verb } from '../../api/request.ts';
 import type { ApiError } from '../../api/status.ts';
-import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { MaybePromise } from '../../lib/promises.ts';
 import type { Work } from '../../lib/work-queue.ts';
 import type { Method, PathInfo } from '../request/request-info.ts';
 import type { RawAnswer } from '../response/respond.ts';

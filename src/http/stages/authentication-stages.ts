@@ -1,8 +1,8 @@
 import type { Caller } from '../../api/caller.ts';
 import { ApiError, unauthorized, unavailable } from '../../api/status.ts';
-import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { MaybePromise } from '../../lib/promises.ts';
 import { truncate } from '../../lib/text.ts';
-import { stdioAnnotations } from '../../mcp/stdio-headers.ts';
+import { stdioAnnotations } from '../../mcp/headers.ts';
 import { addressOf, type Exchange, mcpOf } from '../exchange.ts';
 import { reject } from './flow-control-stages.ts';
 import type { Stage, StageParts } from './stage.ts';

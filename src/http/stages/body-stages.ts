@@ -1,9 +1,8 @@
-import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import type { MaybePromise } from '../../lib/promises.ts';
 import { addressOf, type Exchange } from '../exchange.ts';
 import { isLargeBody, MEMORY_REJECTIONS, priorityLevelOf } from '../flow-control/flow-control.ts';
 import { arrivedBody, bodyLength, checkContentEncoding } from '../request/body.ts';
-import { MEDIA_TYPES, READABLE_NAMES } from '../request/media-types.ts';
-import { negotiateContentType, PLAIN_JSON } from '../request/negotiate.ts';
+import { MEDIA_TYPES, negotiateContentType, PLAIN_JSON, READABLE_NAMES } from '../request/negotiate.ts';
 import type { Method } from '../request/request-info.ts';
 import { growBody, leaveSeat, rejectAt } from './flow-control-stages.ts';
 import type { Stage, StageParts } from './stage.ts';

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../api/status.ts';
 import type { Exchange } from '../exchange.ts';
 import { isMcpPath } from '../mcp/mcp-endpoint.ts';
-import type { FormRoute } from '../oauth/form-route.ts';
-import { prefersHtml } from '../request/accept-header.ts';
+import type { FormRoute } from '../oauth/form.ts';
 import { readCheckedHeaders } from '../request/header-checks.ts';
+import { prefersHtml } from '../request/negotiate.ts';
 import type { StageParts } from './stage.ts';
 
 /** Which pipeline a request goes through: a resource of the API, or a path that needs a permission, is `RESOURCE`. */

@@ -1,8 +1,8 @@
 import { isFilteredList } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
 import type { ApiError } from '../../api/status.ts';
-import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import type { MemoryAccount, MemoryLimitName } from '../../lib/memory-account.ts';
+import type { MaybePromise } from '../../lib/promises.ts';
 import { addressOf, bytesOfWatch, type Exchange } from '../exchange.ts';
 import {
   type FlowControl,

@@ -2,7 +2,7 @@ import { type Agent, MCP_SCOPES } from '../../api/caller.ts';
 import { sentBody } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
 import { utf8Text } from '../../lib/text.ts';
-import { checkMessageHeaders } from '../../mcp/http-headers.ts';
+import { checkMessageHeaders } from '../../mcp/headers.ts';
 import {
   errorResponse,
   idOf,

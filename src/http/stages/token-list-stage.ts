@@ -1,21 +1,20 @@
-import { type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/field-error.ts';
 import { apiVersionOf } from '../../api/kind.ts';
-import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
 import {
   type IssuedPass,
   type RequestedPass,
+  TOKEN_ANNOTATIONS,
   type TokenRequestList,
   tokenRequestListType,
-} from '../../api/kinds/token-request-list.ts';
+} from '../../api/kinds/token-request.ts';
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import { badRequest } from '../../api/status.ts';
+import { badRequest, type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/status.ts';
 import { parseTokenRequestOptions } from '../../handlers/options/write-options.ts';
 import { CREATED } from '../../handlers/token/answer-token-request.ts';
 import type { TokenInput } from '../../handlers/token/token-input.ts';
 import { readBody } from '../../handlers/write/read-body.ts';
 import { clip } from '../../lib/text.ts';
 import type { Exchange } from '../exchange.ts';
-import { tokenRequestInfo, userpassInfo } from '../request/token-request-info.ts';
+import { tokenRequestInfo, userpassInfo } from '../request/request-info.ts';
 import type { Stage, StageParts } from './stage.ts';
 import { issueSubrequest, recordFailure } from './subrequest.ts';
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { approvalPage } from '../../api/approval-page.ts';
 import { MCP_SCOPES } from '../../api/caller.ts';
-import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding-spec.ts';
+import { AGENTS_ALLOW } from '../../api/kinds/fleet-role-binding.ts';
 import type { ResourceAttributes } from '../../api/kinds/reviews.ts';
 import { defined, memberOf } from '../../lib/json.ts';
 import {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assertSupported, parseFieldSelector } from './field-selector.ts';
-import { SelectorSyntaxError } from './selector-syntax-error.ts';
+import { SelectorSyntaxError } from './label-requirement.ts';
 
 const term = (field: string, operator: '=' | '!=', value: string) => ({ field, operator, value });
 

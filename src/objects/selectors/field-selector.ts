@@ -1,6 +1,5 @@
-import { escapeFieldValue } from '../../api/field-selector-text.ts';
-import { selectorSizeProblem } from '../../api/selector-limits.ts';
-import { SelectorSyntaxError } from './selector-syntax-error.ts';
+import { escapeFieldValue, selectorSizeProblem } from '../../api/selectors.ts';
+import { SelectorSyntaxError } from './label-requirement.ts';
 
 interface FieldRequirement {
   readonly field: string;

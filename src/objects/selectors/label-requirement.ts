@@ -1,7 +1,11 @@
 import { toGoInt64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import { isValidLabelValue } from '../../api/names.ts';
-import { SelectorSyntaxError } from './selector-syntax-error.ts';
+
+/** An invalid label or field selector. Clients get the message with a 400. */
+export class SelectorSyntaxError extends Error {
+  override readonly name = 'SelectorSyntaxError';
+}
 
 /** `=` and `==` are `in` with one value, `!=` is `notin`. */
 export type LabelOperator = 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { SelectorSyntaxError } from './label-requirement.ts';
 import { type LabelOperator, LabelTokens, parseLabelSelector } from './label-selector.ts';
-import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 const QUALIFIED_RULE =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";

@@ -1,5 +1,5 @@
 import { isQualifiedName } from '../../api/names.ts';
-import { selectorSizeProblem } from '../../api/selector-limits.ts';
+import { selectorSizeProblem } from '../../api/selectors.ts';
 import {
   compile,
   invalid,
@@ -8,9 +8,9 @@ import {
   makeRequirement,
   printRequirement,
   type Requirement,
+  SelectorSyntaxError,
   type ValueTest,
 } from './label-requirement.ts';
-import { SelectorSyntaxError } from './selector-syntax-error.ts';
 
 export type { LabelOperator, Labels, Requirement } from './label-requirement.ts';
 

@@ -1,5 +1,5 @@
 import { endOfTick } from '../../lib/event-loop.ts';
-import { firstWithin } from '../../lib/first-within.ts';
+import { firstWithin } from '../../lib/promises.ts';
 import { every } from '../../lib/rounds.ts';
 import type { Logger } from '../logger.ts';
 import type { AuditFile } from './audit-file.ts';

@@ -1,4 +1,4 @@
-import { credentialIdOf, ISSUED_CREDENTIAL_ID, jtiIn } from '../../api/credential-id.ts';
+import { credentialIdOf, ISSUED_CREDENTIAL_ID, jtiIn } from '../../api/caller.ts';
 import { USERPASS } from '../../api/kinds/token-request.ts';
 
 /** The passes of one request of `/auth/v1/passes`, as an annotation of its audit event. */

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Kind } from '../../api/kind.ts';
-import type { ObjectKey } from '../../api/object-key.ts';
+import type { Kind, ObjectKey } from '../../api/kind.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { CLUSTERPASS_GROUP } from '../../api/kinds/meta.ts';
+import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { safeLine } from '../../lib/text.ts';
 import { utcSecond } from '../../lib/utc-second.ts';
 
@@ -77,3 +79,9 @@ export function microTime(milliseconds: number): string {
   const micros = Math.floor((milliseconds - second * 1000) * 1000);
   return [utcSecond(second), '.', String(micros).padStart(6, '0'), 'Z'].join('');
 }
+
+/**
+ * API groups whose changes are in the security log, by requests and by the server: roles and bindings; all kinds of
+ * `clusterpass.dev`, e.g. signing keys and passes; clusters, whose labels grant and whose address users trust.
+ */
+export const SECURITY_GROUPS: ReadonlySet<string> = new Set([RBAC_GROUP, CLUSTERPASS_GROUP, CLUSTER_GROUP]);

@@ -1,8 +1,8 @@
 import { Counter, Gauge } from '@prometheus-io/client';
 import { CLUSTER_CONDITIONS } from '../../api/clusters/conditions.ts';
 import type { FleetCounts } from '../../api/overview.ts';
-import { firstWithin } from '../../lib/first-within.ts';
 import type { MemoryUsage } from '../../lib/memory-account.ts';
+import { firstWithin } from '../../lib/promises.ts';
 import type { VolumeSpace } from '../audit/audit-file.ts';
 import type { AuditLogs } from '../audit/open-audit.ts';
 import type { Metrics } from './metrics.ts';

@@ -1,5 +1,5 @@
 import { pause } from '../../lib/backoff.ts';
-import { firstWithin } from '../../lib/first-within.ts';
+import { firstWithin } from '../../lib/promises.ts';
 import { SharedCall } from '../../lib/shared-call.ts';
 import type { Rpc } from '../../lib/worker-rpc.ts';
 import { type Freshness, MAX_AGE_MS } from '../../storage/freshness.ts';

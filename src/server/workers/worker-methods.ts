@@ -1,7 +1,7 @@
 /** What the primary process (start-workers.ts) and a worker (worker-process.ts) serve to each other. */
 import type { Worker } from 'node:cluster';
 import { type Methods, type Port, Rpc } from '../../lib/worker-rpc.ts';
-import type { MetricsReport } from '../../observability/metrics/merge-metrics.ts';
+import type { MetricsReport } from '../../observability/metrics/metrics.ts';
 import type { OwnerMethods } from '../../storage/proxy/proxy-methods.ts';
 import { storeCalls } from '../../storage/serialize-error.ts';
 

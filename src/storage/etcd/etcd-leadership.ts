@@ -2,8 +2,15 @@ import { hostname } from 'node:os';
 import { pause } from '../../lib/backoff.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { Trace } from '../../observability/protocol-trace.ts';
-import { type Guard, LEADER_KEY, type Revision } from '../contract.ts';
-import { CAMPAIGN_MS, LEASE_MS, type Leadership, MARGIN_MS } from '../leadership.ts';
+import {
+  CAMPAIGN_MS,
+  type Guard,
+  LEADER_KEY,
+  LEASE_MS,
+  type Leadership,
+  MARGIN_MS,
+  type Revision,
+} from '../contract.ts';
 import { toStorageError } from './etcd-errors.ts';
 import type { KeySpace } from './key-space.ts';
 import type { CallTimeout, Members } from './members.ts';

@@ -1,5 +1,5 @@
 import type { Change, KeyValue, Revision } from '../contract.ts';
-import { prefixEnd } from '../prefix-end.ts';
+import { prefixEnd } from '../scan.ts';
 import { DELETE_EVENT, type EtcdEvent, type EtcdKeyValue } from './messages.ts';
 
 /**

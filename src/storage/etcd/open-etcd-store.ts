@@ -1,7 +1,7 @@
 import type { Logger } from '../../observability/logger.ts';
 import type { Trace } from '../../observability/protocol-trace.ts';
 import { StorageError } from '../contract.ts';
-import type { StoreTime } from '../store-time.ts';
+import type { StoreTime } from '../scan.ts';
 import { toStorageError } from './etcd-errors.ts';
 import { EtcdLeadership } from './etcd-leadership.ts';
 import { EtcdStore } from './etcd-store.ts';

@@ -3,10 +3,14 @@ import { SharedCall } from '../../lib/shared-call.ts';
 import type { Rpc } from '../../lib/worker-rpc.ts';
 import { checkKey, checkList, checkPrefix, checkRevision, checkWrite } from '../checks.ts';
 import {
+  CAMPAIGN_MS,
   type KeyValue,
   LEADER_KEY,
+  LEASE_MS,
+  type Leadership,
   type ListRequest,
   type ListResult,
+  MARGIN_MS,
   type Revision,
   StorageError,
   type Store,
@@ -14,7 +18,6 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
-import { CAMPAIGN_MS, LEASE_MS, type Leadership, MARGIN_MS } from '../leadership.ts';
 import type { OwnerMethods } from './proxy-methods.ts';
 
 /** The store that another process of this machine has open. It keeps the promises of that store. */

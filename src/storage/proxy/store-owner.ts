@@ -1,6 +1,5 @@
 import type { Rpc } from '../../lib/worker-rpc.ts';
-import { LEADER_KEY, type Revision, type Store, type WatchBatch } from '../contract.ts';
-import { LEASE_MS, leadLost } from '../leadership.ts';
+import { LEADER_KEY, LEASE_MS, leadLost, type Revision, type Store, type WatchBatch } from '../contract.ts';
 import type { OwnerMethods } from './proxy-methods.ts';
 
 interface OpenWatch {

@@ -8,7 +8,7 @@ import {
   type Revision,
   StorageError,
 } from '../contract.ts';
-import { prefixEnd } from '../prefix-end.ts';
+import { prefixEnd } from '../scan.ts';
 import { inTransaction } from './database.ts';
 import {
   type ListCall,

@@ -1,6 +1,6 @@
 import { unavailable } from '../../api/status.ts';
 import type { ClockJumps } from '../../lib/clock-jumps.ts';
-import { quantity } from '../../lib/quantity.ts';
+import { quantity } from '../../lib/text.ts';
 import type { Logger } from '../../observability/logger.ts';
 
 /** Compares the wall clock of this machine with another source of time. */

@@ -1,5 +1,5 @@
 import type { Clocks } from '../../lib/clock-jumps.ts';
-import type { TimeReading } from '../../storage/store-time.ts';
+import type { TimeReading } from '../../storage/scan.ts';
 import type { ClockCheck } from './clock-guard.ts';
 
 /** A reading is ignored after this long. */

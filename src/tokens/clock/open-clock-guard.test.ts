@@ -3,10 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../api/status.ts';
-import { StorageError, type Store, TIME_KEY } from '../../storage/contract.ts';
-import { leaderGuards, leadsWhile, soleLeadership } from '../../storage/leadership.ts';
+import {
+  leaderGuards,
+  leadsWhile,
+  StorageError,
+  type Store,
+  soleLeadership,
+  TIME_KEY,
+} from '../../storage/contract.ts';
+import type { TimeReading } from '../../storage/scan.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
-import type { TimeReading } from '../../storage/store-time.ts';
 import { type OpenClockGuardOptions, openClockGuard } from './open-clock-guard.ts';
 import { TRUST_AFTER_MS } from './stored-time-check.ts';
 

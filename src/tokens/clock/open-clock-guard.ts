@@ -1,9 +1,7 @@
 import { ClockJumps, type Clocks, JUMP_MS } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../../observability/logger.ts';
-import { type KeyValue, type Store, TIME_KEY } from '../../storage/contract.ts';
-import type { Leadership } from '../../storage/leadership.ts';
-import type { StoreTime } from '../../storage/store-time.ts';
-import { asRead } from '../../storage/update-key.ts';
+import { type KeyValue, type Leadership, type Store, TIME_KEY } from '../../storage/contract.ts';
+import { asRead, type StoreTime } from '../../storage/scan.ts';
 import { type ClockCheck, ClockGuard } from './clock-guard.ts';
 import { MemberClockCheck } from './member-clock-check.ts';
 import { StoredTimeCheck } from './stored-time-check.ts';

@@ -1,7 +1,6 @@
-import { accountUserName } from '../../api/caller.ts';
+import { accountUserName, isRecordableJti } from '../../api/caller.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { toPlain } from '../../api/codec/tree.ts';
-import { isRecordableJti } from '../../api/credential-id.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { ApiError } from '../../api/status.ts';
 import { type JsonObject, memberOf } from '../../lib/json.ts';

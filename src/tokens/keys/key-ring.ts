@@ -1,12 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '../../observability/logger.ts';
-import { type Guard, StorageError, type Store } from '../../storage/contract.ts';
-import { type Leadership, leaderGuards } from '../../storage/leadership.ts';
+import { type Guard, type Leadership, leaderGuards, StorageError, type Store } from '../../storage/contract.ts';
 import { type AppliedRevision, RevisionWaiters } from '../../storage/revision-waiters.ts';
 import type { Algorithm } from './algorithms.ts';
 import type { EncryptionKey } from './encryption-key.ts';
-import type { SigningKey, VerificationKey } from './key-material.ts';
-import { makeKey as makeRealKey, readSigningKey, readVerificationKey } from './key-material.ts';
+import {
+  makeKey as makeRealKey,
+  readSigningKey,
+  readVerificationKey,
+  type SigningKey,
+  type VerificationKey,
+} from './key-material.ts';
 import {
   createRingChanges,
   type KeyRecord,

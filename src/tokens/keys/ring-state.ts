@@ -1,4 +1,4 @@
-import { LEEWAY_MS } from '../../api/deletion.ts';
+import { LEEWAY_MS } from '../../api/kind.ts';
 import type { Algorithm } from './algorithms.ts';
 
 /**

@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type ApiObject, apiVersionOf, type Kind } from '../../api/kind.ts';
-import { fleetKey, kindPrefix } from '../../api/object-key.ts';
+import { type ApiObject, apiVersionOf, fleetKey, type Kind, kindPrefix } from '../../api/kind.ts';
 import { ApiError } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Logger } from '../../observability/logger.ts';
-import type { Leadership } from '../../storage/leadership.ts';
+import type { Leadership } from '../../storage/contract.ts';
 import { publicJwk } from './key-material.ts';
 import type { KeyEntry, StoredKeyRing } from './key-ring.ts';
 

@@ -1,18 +1,16 @@
 import { type Caller, MASTERS, type User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import type { ApiObject } from '../../api/kind.ts';
-import { COUNTED_LABEL, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
-import type { RevokedTokenSpec } from '../../api/kinds/revoked-token.ts';
-import { fleetKey } from '../../api/object-key.ts';
+import { type ApiObject, fleetKey } from '../../api/kind.ts';
+import { COUNTED_LABEL, REQUESTER_LABEL, type RevokedTokenSpec } from '../../api/kinds/issued-token.ts';
 import { ApiError, ignoreNotFound } from '../../api/status.ts';
-import { quantity } from '../../lib/quantity.ts';
+import { quantity } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { type Limit, PendingCreations, type Quota, quotaOf } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import { asApiError } from '../../objects/storage-errors.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import { StorageError, type Store } from '../../storage/contract.ts';
-import { updateKey } from '../../storage/update-key.ts';
+import { updateKey } from '../../storage/scan.ts';
 import { countedFor, digestOf } from './tracked-tokens.ts';
 
 interface RevocationParts {

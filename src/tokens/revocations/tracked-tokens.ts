@@ -1,21 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { Caller, User } from '../../api/caller.ts';
+import { type Caller, CREDENTIAL_ID, jtiIn, type User } from '../../api/caller.ts';
 import type { Catalog } from '../../api/catalog.ts';
-import { CREDENTIAL_ID, jtiIn } from '../../api/credential-id.ts';
-import type { Kind } from '../../api/kind.ts';
+import { fleetKey, type Kind } from '../../api/kind.ts';
 import { BINDING_LABEL, COUNTED_LABEL, type IssuedTokenSpec, REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import { TOKEN_ANNOTATIONS } from '../../api/kinds/token-request.ts';
-import { fleetKey } from '../../api/object-key.ts';
 import type { StatusCause } from '../../api/status.ts';
-import { quantity } from '../../lib/quantity.ts';
+import { quantity } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { Work } from '../../lib/work-queue.ts';
 import { type Limit, PendingCreations, quotaOf } from '../../objects/quota.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
-import type { TokenClaims } from '../claims.ts';
-import type { PersonClaims } from '../person-claims.ts';
+import type { PersonClaims, TokenClaims } from '../claims.ts';
 
 interface TrackedTokenParts {
   readonly catalog: Pick<Catalog, 'issuedTokens' | 'revokedTokens'>;

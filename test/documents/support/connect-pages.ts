@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { specOf } from '../../../src/cli/command-line.ts';
-import { GROUPS } from '../../../src/cli/command-table/commands.ts';
+import { commandAt, findCommand, GROUPS } from '../../../src/cli/command-table/commands.ts';
 import { flagsOf } from '../../../src/cli/command-table/flags.ts';
-import { commandAt, findCommand } from '../../../src/cli/find-command.ts';
 import { optionFlags } from '../../../src/cli/option-flags.ts';
 import { type Block, blocksOf, PAGES, ROOT } from './blocks.ts';
 

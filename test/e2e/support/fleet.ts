@@ -3,8 +3,7 @@ import { CLUSTER_TYPE } from '../../../src/api/cluster.fixture.ts';
 import { clustersOf } from '../../../src/api/clusters-field.ts';
 import { FLEET_BINDINGS, fleetBinding } from './bindings.ts';
 import { CLUSTERS, RBAC } from './paths.ts';
-import type { Answer, Server } from './server.ts';
-import { tokenOf } from './server.ts';
+import { type Answer, type Server, tokenOf } from './server.ts';
 
 /** Clusters, and permissions to see them, for the tests of lists and watches. */
 

@@ -1,7 +1,7 @@
 import { type Command, type Context, Invocation, optionName } from '../../../src/cli/command.ts';
 import { COMMANDS } from '../../../src/cli/command-table/commands.ts';
 import { flagsOf } from '../../../src/cli/command-table/flags.ts';
-import { loadCommand } from '../../../src/cli/load-command.ts';
+import { loadCommand } from '../../../src/cli/program.ts';
 import { NO_PROGRESS } from '../../../src/cli/progress.ts';
 import type { Person } from './cli.ts';
 import type { Server } from './server.ts';

@@ -1,7 +1,12 @@
 import type { Caller } from '../../../src/api/caller.ts';
 import type { Catalog } from '../../../src/api/catalog.ts';
-import type { ApiObject, Kind, ManagedFieldsEntry } from '../../../src/api/kind.ts';
-import { kindPrefix, REGISTRY_PREFIX } from '../../../src/api/object-key.ts';
+import {
+  type ApiObject,
+  type Kind,
+  kindPrefix,
+  type ManagedFieldsEntry,
+  REGISTRY_PREFIX,
+} from '../../../src/api/kind.ts';
 import { askCluster } from '../../../src/authz/policy/rbac.fixture.ts';
 import { type RbacSnapshot, referenceDecide } from '../../../src/authz/policy/reference-evaluator.fixture.ts';
 import type { Store } from '../../../src/storage/contract.ts';

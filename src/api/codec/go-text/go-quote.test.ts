@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anyCharacter } from '../../../lib/any-character.fixture.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote, printableErrors } from './go-quote.ts';
 
 describe('goQuote', () => {
   it.each([
@@ -45,6 +45,30 @@ describe('goQuote', () => {
           })
           .replaceAll('\u2028', '\\u2028');
         expect(JSON.parse(json)).toBe(text);
+      }),
+    );
+  });
+});
+
+describe('printableErrors', () => {
+  it('Q-05: names each character and its position in bytes', () => {
+    expect(printableErrors('a\nb')).toEqual(['invalid character U+000A (at position 1)']);
+    expect(printableErrors('é中😀\t\u{e0001}')).toEqual([
+      'invalid character U+0009 (at position 9)',
+      'invalid character U+E0001 (at position 10)',
+    ]);
+  });
+
+  it('is empty for printable ASCII', () => {
+    fc.assert(fc.property(fc.string({ unit: 'grapheme-ascii' }), (text) => printableErrors(text).length === 0));
+  });
+
+  it('counts bytes as UTF-8 does', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        expect(printableErrors(`${text}\n`).at(-1)).toBe(
+          `invalid character U+000A (at position ${Buffer.byteLength(text)})`,
+        );
       }),
     );
   });

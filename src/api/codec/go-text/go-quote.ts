@@ -1,4 +1,4 @@
-import { clip, isPrint } from '../../../lib/text.ts';
+import { clip, isPrint, unicodeNotation } from '../../../lib/text.ts';
 
 /** Go's letter escapes; every other unprintable character is written in hexadecimal. */
 const LETTER_ESCAPES: ReadonlyMap<string, string> = new Map([
@@ -40,3 +40,21 @@ function hexEscape(rune: string): string {
 }
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+
+/** Q-05: one message for each character that is not printable; positions count UTF-8 bytes. */
+export function printableErrors(text: string): string[] {
+  const errors: string[] = [];
+  let position = 0;
+  for (const rune of text) {
+    const codePoint = rune.codePointAt(0) ?? 0;
+    if (!isPrint(rune)) errors.push(`invalid character ${unicodeNotation(codePoint)} (at position ${position})`);
+    position += utf8Length(codePoint);
+  }
+  return errors;
+}
+
+function utf8Length(codePoint: number): number {
+  if (codePoint < 0x80) return 1;
+  if (codePoint < 0x800) return 2;
+  return codePoint < 0x1_0000 ? 3 : 4;
+}

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { createLogger } from '../../../observability/logger.ts';
 import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../../http.fixture.ts';
-import { readTraceparent } from './trace-context.ts';
+import { readTraceparent } from '../request-record.ts';
 import { openTracer } from './tracer.ts';
 
 closeServersAfterEach();

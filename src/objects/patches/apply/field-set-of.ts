@@ -1,9 +1,9 @@
 import type { Shape } from '../../../api/codec/shape.ts';
 import type { JsonValue } from '../../../lib/json.ts';
+import { isDeclared, isLeaf, itemsOf, memberShape, membersOf } from './compare.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldElement } from './fields-v1.ts';
 import { itemsByElement } from './list-items.ts';
-import { isDeclared, isLeaf, itemsOf, memberShape, membersOf } from './typed-value.ts';
 
 /**
  * AP-50: the paths that an applied value claims. Containers are not claimed, only what is in them, with two exceptions:

@@ -1,7 +1,6 @@
 import { toJson } from '../../../api/codec/encode.ts';
 import { goQuote } from '../../../api/codec/go-text/go-quote.ts';
-import type { JsonMap, JsonValue } from '../../../lib/json.ts';
-import { isJsonObject, parsedJson } from '../../../lib/json.ts';
+import { isJsonObject, type JsonMap, type JsonValue, parsedJson } from '../../../lib/json.ts';
 import { FieldSet, sortedElements } from './field-set.ts';
 
 /** The wire form of a field set, `fieldsV1` of `metadata.managedFields`. */

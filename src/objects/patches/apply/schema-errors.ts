@@ -1,6 +1,5 @@
 import type { ArrayShape, LeafShape, MapShape, Shape, StructShape } from '../../../api/codec/shape.ts';
-import type { JsonMap, JsonValue } from '../../../lib/json.ts';
-import { isJsonObject } from '../../../lib/json.ts';
+import { isJsonObject, type JsonMap, type JsonValue } from '../../../lib/json.ts';
 import { clip } from '../../../lib/text.ts';
 import { fieldElement, pathText } from './fields-v1.ts';
 import { itemElement, ListItemError } from './list-items.ts';
