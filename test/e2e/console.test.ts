@@ -424,13 +424,25 @@ describeWithBrowser('the console', () => {
     expect(await page.locator('.grant-path').innerText()).toContain('create-serviceaccounts-token-deployer');
   });
 
-  it('tells a user without access that there are no clusters', async () => {
+  it('tells a user without access that there are no clusters, and who may register one of that', async () => {
     const account = '/orchestrator/dev-eu-1/api/v1/namespaces/shop/serviceaccounts';
     await admin('POST', account, { metadata: { name: 'guest' } });
     const issued = await server.call('POST', `${account}/guest/token`, { body: { spec: { audiences: [] } } });
     const { page } = await pages.openFresh();
     await signIn(page, server, issued.json.status.token);
     await page.getByText('You do not have access to any cluster').waitFor();
+    const rules = [{ verbs: ['create'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] }];
+    await admin('POST', `${RBAC}/clusterroles`, { metadata: { name: 'registers' }, rules });
+    const subjects = [{ kind: 'User', name: 'system:cluster:dev-eu-1:serviceaccount:shop:guest' }];
+    const roleRef = { kind: 'ClusterRole', name: 'registers' };
+    await admin('POST', `${RBAC}/clusterrolebindings`, { metadata: { name: 'registers' }, subjects, roleRef });
+    const refocused = async (): Promise<string> => {
+      await page.evaluate('window.dispatchEvent(new Event("focus"))');
+      return page.locator('main').innerText();
+    };
+    await expect
+      .poll(refocused, PATIENCE)
+      .toMatch(/Register a cluster[\s\S]*There is no cluster that you may see: register one/);
     // Deleting the account ends the session.
     await admin('DELETE', `${account}/guest`);
     await page.getByText('Your session has expired').waitFor();

@@ -111,6 +111,9 @@ function NoRows({ snapshot: { size, synced, connection }, filtered, onClear }: N
       </EmptyState>
     );
   }
+  if (permissions.can('create', CLUSTERS, 'clusters')) {
+    return <EmptyState title="There is no cluster that you may see: register one" />;
+  }
   return (
     <EmptyState title="You do not have access to any cluster">
       <p>A cluster appears here as soon as a role binding gives you access to it.</p>

@@ -37,6 +37,10 @@ const brokenClusterNames = async (page: Page): Promise<ReadonlySet<string>> =>
       .evaluateAll((links) => links.filter((it) => it.getClientRects().length > 1).map((it) => it.textContent ?? '')),
   );
 
+/** One button of a card is what a person does next. */
+const hasRivals = (page: Page): Promise<boolean> =>
+  page.locator('.card').evaluateAll((cards) => cards.some((card) => card.querySelectorAll('.primary').length > 1));
+
 /** Each width with one theme: colors do not depend on the width, and what is where does not depend on the theme. */
 const SCREENS = [
   { width: 1280, colorScheme: 'light' },
@@ -75,6 +79,7 @@ export async function inspect(page: Page, where: string, faults: string[]): Prom
     faults.push(...found.map((fault) => `${where}, ${width} pixels, ${colorScheme}: ${fault}`));
     const overflow = await horizontalOverflow(page);
     if (overflow > 0) faults.push(`${where} is ${overflow} pixels wider than ${width}`);
+    if (await hasRivals(page)) faults.push(`${where} has a card with two primary buttons`);
     for (const name of await brokenClusterNames(page)) faults.push(`${where} at ${width} pixels breaks ${name}`);
   }
 }
