@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { personAccountName, recordIdOf } from '../../src/api/connector.ts';
 import { auditLogOf, eventsOf } from './support/audit.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
@@ -23,8 +23,11 @@ beforeAll(async () => {
   await bind(server, 'people', { kind: 'Group', name: 'system:authenticated' }, userpass);
 });
 
-const started = async (cluster: string, status: Parameters<TestConnector['start']>[0] = {}): Promise<TestConnector> =>
-  (await connectorOf(server, cluster)).start(status);
+async function started(cluster: string, status: Parameters<TestConnector['start']>[0] = {}): Promise<TestConnector> {
+  const connector = await (await connectorOf(server, cluster)).start(status);
+  onTestFinished(() => connector.stop());
+  return connector;
+}
 
 interface Asked extends CallOptions {
   readonly spec?: object;
@@ -78,7 +81,6 @@ describe('a token of a cluster with a connector', () => {
     // Both ids: that of the order here, and that of the token in the audit log of the cluster.
     const [event] = await eventsOf(auditLogOf(server), answer.headers.get('audit-id'));
     expect(event.annotations).toMatchObject({ 'clusterpass.dev/order': name, [ISSUED_ID]: `JTI=${jti}` });
-    await connector.stop();
   });
 
   it('is refused by the rules of the connector, with their reason', async () => {
@@ -95,7 +97,6 @@ describe('a token of a cluster with a connector', () => {
     const { text } = await server.call('GET', '/metrics');
     expect(text).toMatch(/^clusterpass_connector_order_duration_seconds_count\{result="refused"\} [1-9]/m);
     expect(text).toMatch(/^clusterpass_connectors\{state="connected"\} [1-9]/m);
-    await connector.stop();
   });
 
   it.each<[string, (order: Order, connector: TestConnector) => object | Promise<object>, RegExp]>([
@@ -128,7 +129,6 @@ describe('a token of a cluster with a connector', () => {
     const { code, json } = await ask('order-3');
     expect(`${code} ${json.message}`).toMatch(message);
     await expect.poll(() => ordersIn('order-3')).toEqual([]);
-    await connector.stop();
   });
 
   it('A55: needs a connector that reports, and one that answers', async () => {
@@ -169,14 +169,12 @@ describe('a token of a cluster with a connector', () => {
     await expect(answer).rejects.toThrow();
     await expect.poll(() => ordersIn('order-5')).toEqual([]);
     leave();
-    await connector.stop();
   });
 
   it('is predicted by a dry run, which orders nothing', async () => {
     const connector = await started('order-6', { revocable: true });
     const answer = await ask('order-6', { query: '?dryRun=All', annotations: TRACKED });
     expect([answer.code, answer.json.status.token, connector.orders]).toEqual([201, '', []]);
-    await connector.stop();
   });
 });
 
@@ -221,18 +219,16 @@ describe('a token that can be revoked', () => {
     );
     expect(await ordersIn('revoke-1')).toEqual([]);
     await expect.poll(() => [...connector.secrets]).toEqual([]);
-    await connector.stop();
   });
 
   it('ends with the binding that allowed it', async () => {
-    const connector = await started('revoke-2', { revocable: true });
+    await started('revoke-2', { revocable: true });
     const binding = fleetBinding({ name: 'narrow', to: ['narrow'], role: 'clusterpass:token-creator' });
     expect((await server.call('POST', FLEET_BINDINGS, { body: binding })).code).toBe(201);
     const { id } = await issued('revoke-2', asUser('narrow'));
     expect(await ordersIn('revoke-2')).toEqual([id]);
     await remove(server, `${FLEET_BINDINGS}/narrow`);
     await expect.poll(() => ordersIn('revoke-2')).toEqual([]);
-    await connector.stop();
   });
 
   it('ends with the handle that was redeemed for it', async () => {
@@ -251,7 +247,6 @@ describe('a token that can be revoked', () => {
     // The cluster refuses the token: there is nothing to warn of.
     expect([ended.code, ended.warnings]).toEqual([200, []]);
     await expect.poll(() => [...connector.secrets]).toEqual([]);
-    await connector.stop();
   });
 
   it('is bound to the object of a request that names one, and ends with that', async () => {
@@ -284,7 +279,6 @@ describe('a token that can be revoked', () => {
       'Invalid',
       expect.stringContaining('can be neither listed nor revoked here'),
     ]);
-    await connector.stop();
   });
 
   it('is refused if the connector has not bound it to its Secret', async () => {
@@ -296,7 +290,6 @@ describe('a token that can be revoked', () => {
     const { code, json } = await ask('revoke-4');
     expect(`${code} ${json.message}`).toMatch(/502 .*not bound to the object/);
     await expect.poll(() => ordersIn('revoke-4')).toEqual([]);
-    await connector.stop();
   });
 });
 
@@ -355,11 +348,10 @@ describe('a pass for a person', () => {
     const { sub } = decodeJwt(answer.json.status.token);
     expect(sub).toBe(`system:serviceaccount:clusterpass-people-devs:${personAccountName('kate')}`);
     expect(answer.json.metadata.name).toBe('people-1');
-    await connector.stop();
   });
 
   it('has a group that the person names, if the cluster allows several', async () => {
-    const connector = await started('people-2', { people: ['ops', 'devs'], revocable: true });
+    await started('people-2', { people: ['ops', 'devs'], revocable: true });
     const several = await askPass('jill', 'people-2');
     expect([several.code, several.json.details.causes]).toEqual([
       422,
@@ -381,11 +373,10 @@ describe('a pass for a person', () => {
       spec: { audiences: [`${server.url}/orchestrator/people-2/people`] },
     });
     expect(refusal(audience)).toMatchObject([422, 'Invalid', expect.stringContaining('spec.audiences')]);
-    await connector.stop();
   });
 
   it('names the flag of the group where one is required, and takes it', async () => {
-    const connector = await started('people-5', { people: ['ops', 'devs'] });
+    await started('people-5', { people: ['ops', 'devs'] });
     const jill = await Person.as(server, 'jill');
     const create = ['create', 'token', '--cluster', 'people-5', '--as-me'];
     expect(await jill.fails(create)).toContain('--group: Unsupported value: "": supported values: "devs", "ops"');
@@ -394,7 +385,6 @@ describe('a pass for a person', () => {
     const credential = ['credential', '--cluster', 'people-5', '--as-me', '--group', 'devs', '--no-cache'];
     expect(group(JSON.parse(await jill.ok(credential)).status.token)).toBe('clusterpass-people-devs');
     expect(await jill.fails(['create', 'token', 'x', '--cluster', 'people-5', '--group', 'ops'])).toContain('--as-me');
-    await connector.stop();
   });
 
   it('has the one group that the person names also where Clusterpass signs it; a token of an account has none', async () => {
