@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClient } from './create-client.ts';
 import { StatusError } from './errors.ts';
 import {
@@ -11,11 +11,6 @@ import {
   stream,
 } from './script-server.fixture.ts';
 import type { ClusterEvent, WatchOptions } from './types.ts';
-
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
 
 const added = (name: string, version: number) => ({ type: 'ADDED', object: cluster(name, version) });
 const modified = (name: string, version: number) => ({ type: 'MODIFIED', object: cluster(name, version) });
@@ -35,7 +30,7 @@ async function follow(
   options: WatchOptions & { idleMs?: number; timing?: ReturnType<typeof fakeTiming> } = {},
 ) {
   const server = await scriptServer(responders);
-  closers.push(server.close);
+  onTestFinished(server.close);
   const { idleMs, timing = fakeTiming(), ...watch } = options;
   const client = createClient({
     server: server.url,
@@ -195,7 +190,7 @@ it('continues with a new token after the old one has expired', async () => {
     stream([added('a', 3), bookmark(7, true), unauthorized]),
     stream([modified('a', 8)], { stays: true }),
   ]);
-  closers.push(server.close);
+  onTestFinished(server.close);
   let count = 0;
   const client = createClient({
     server: server.url,

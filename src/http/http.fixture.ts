@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import type { Authorizer } from '../api/authorization.ts';
 import type { Caller } from '../api/caller.ts';
 import type { FlowControlLimits } from '../api/flow-control-limits.ts';
@@ -77,14 +77,15 @@ export const AMPLE: FlowControlLimits = {
 };
 
 const EVERY_VERB: readonly Verb[] = ['create', 'get', 'list', 'watch', 'update', 'patch', 'delete', 'deletecollection'];
-const started: HttpServer[] = [];
 
-/** Registers the cleaning up; call it once per test file. */
-export function closeServersAfterEach(): void {
-  afterEach(() => Promise.all(started.splice(0).map((server) => server.close())));
+/** Until the end of the test. */
+export async function startFixture(...options: Parameters<typeof openFixture>): Promise<Fixture> {
+  const fixture = await openFixture(...options);
+  onTestFinished(() => fixture.server.close());
+  return fixture;
 }
 
-export async function startFixture(
+export async function openFixture(
   handler: (request: ApiRequest) => ApiResponse | Promise<ApiResponse> = () => ({
     type: 'value',
     code: 200,
@@ -137,7 +138,6 @@ export async function startFixture(
     checks: {},
     ...overrides,
   });
-  started.push(server);
   const { port } = await server.listen();
   return {
     server,

@@ -5,10 +5,8 @@ import { sentBody } from '../api/request.ts';
 import { badRequest, tooManyRequests } from '../api/status.ts';
 import { StorageError } from '../storage/contract.ts';
 import { Exchange, StageNotRun } from './exchange.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from './http.fixture.ts';
+import { CLUSTERS_PATH, startFixture, TOKEN_PATH } from './http.fixture.ts';
 import { PIPELINES } from './pipeline.ts';
-
-closeServersAfterEach();
 
 const post = { method: 'POST', path: TOKEN_PATH, headers: { 'content-type': 'application/json' }, body: '{}' };
 

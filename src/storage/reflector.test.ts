@@ -1,7 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { type KeyValue, StorageError, type Store } from './contract.ts';
 import { Reflector, type ReflectorListener, type ReflectorOptions } from './reflector.ts';
@@ -59,16 +59,11 @@ class Recorder implements ReflectorListener<Thing> {
 
 let dir: string;
 let store: Store;
-const reflectors: Reflector<Thing>[] = [];
 
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), 'clusterpass-reflector-'));
   store = await openSqliteStore({ file: join(dir, 'store.db') });
-});
-
-afterEach(async () => {
-  for (const reflector of reflectors.splice(0)) await reflector.stop();
-  await store.close();
+  onTestFinished(() => store.close());
 });
 
 const bytes = (text: string): Uint8Array => Buffer.from(JSON.stringify({ text }));
@@ -102,7 +97,7 @@ function newReflector(options: Partial<ReflectorOptions<Thing>> = {}) {
     work: lonelyWork(),
     ...options,
   });
-  reflectors.push(reflector);
+  onTestFinished(() => reflector.stop());
   return { reflector, apples, pears, errors };
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import {
   bookmark,
@@ -12,11 +12,6 @@ import {
 import { Transport } from '../client/transport.ts';
 import { Informer } from './informer.ts';
 
-const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
 const event = (type: string, object: ApiObject) => ({ type, object });
 const list = (version: number, ...items: readonly ApiObject[]): Responder =>
   json(200, { kind: 'List', metadata: { resourceVersion: String(version) }, items });
@@ -28,7 +23,7 @@ const hidden = (name: string, version: number): ApiObject => {
 
 async function inform(responders: readonly Responder[], transform?: (object: ApiObject) => ApiObject) {
   const server = await scriptServer([...responders]);
-  closers.push(server.close);
+  onTestFinished(server.close);
   const timing = fakeTiming();
   const transport = new Transport({
     server: server.url,

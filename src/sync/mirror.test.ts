@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ApiObject } from '../api/kind.ts';
 import { fakeTiming, json, type Responder, scriptServer, status } from '../client/script-server.fixture.ts';
 import { Transport } from '../client/transport.ts';
@@ -73,11 +73,6 @@ it('changes and removes copies of its own cluster only', () => {
 });
 
 describe('the copies in Clusterpass', () => {
-  const closers: (() => Promise<void>)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0)) await close();
-  });
-
   const account = (uid: string, resourceVersion: string, extra: object = {}): ApiObject => ({
     apiVersion: 'v1',
     kind: 'ServiceAccount',
@@ -87,7 +82,7 @@ describe('the copies in Clusterpass', () => {
   /** A target whose server answers as the script says, and which knows one account. */
   const withAccount = async (known: ApiObject, responders: readonly Responder[]) => {
     const server = await scriptServer([...responders]);
-    closers.push(server.close);
+    onTestFinished(server.close);
     const timing = fakeTiming();
     const transport = new Transport({
       ...{ server: server.url, tokenProvider: undefined, fetch: globalThis.fetch, timing },

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { addCluster, grantClusters, PUBLIC_LIST } from './support/fleet.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { tokenOf } from './support/server.ts';
@@ -9,14 +9,9 @@ const server = sharedServer();
 
 beforeAll(() => addCluster(server, 'a', { labels: { env: 'dev' } }));
 
-const open: Watch[] = [];
-afterEach(() => {
-  for (const watch of open.splice(0)) watch.close();
-});
-
 async function watchAs(user: string, path = PUBLIC_LIST): Promise<Watch> {
   const watch = await Watch.open(server, `${path}?watch=true`, tokenOf(user));
-  open.push(watch);
+  onTestFinished(() => watch.close());
   return watch;
 }
 
@@ -58,7 +53,7 @@ describe('FA-5: a selector', () => {
     const list = await server.call('GET', `${CLUSTERS}?${query}`);
     expect([list.code, list.json.message]).toEqual([400, requirements]);
     const watch = await Watch.open(server, `${CLUSTERS}?watch=true&${query}`);
-    open.push(watch);
+    onTestFinished(() => watch.close());
     expect(watch.code).toBe(400);
   });
 

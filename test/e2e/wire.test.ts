@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { closeServersAfterEach, startFixture, TOKEN_PATH } from '../../src/http/http.fixture.ts';
+import { startFixture, TOKEN_PATH } from '../../src/http/http.fixture.ts';
 import { refusedRequests } from './support/hostile-wire.ts';
-
-closeServersAfterEach();
 
 const HEAD = 'Host: x\r\nAuthorization: Bearer admin\r\nConnection: close\r\n';
 const codeIn = (response: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(response)?.[1] ?? 0);

@@ -1,13 +1,13 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { CLUSTERS_PATH, type Fixture, startFixture, TOKEN_PATH } from '../../src/http/http.fixture.ts';
+import { CLUSTERS_PATH, type Fixture, openFixture, TOKEN_PATH } from '../../src/http/http.fixture.ts';
 import { fuzz } from './support/fuzz.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {
   const limits = { headersTimeoutMs: 500, requestTimeoutMs: 1_000, keepAliveTimeoutMs: 200, checkIntervalMs: 50 };
-  fixture = await startFixture(undefined, { limits });
+  fixture = await openFixture(undefined, { limits });
 });
 afterAll(() => fixture.server.close());
 

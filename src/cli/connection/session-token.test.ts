@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { CliError } from '../command.ts';
 import { withLock } from '../files/file-lock.ts';
@@ -23,11 +23,6 @@ beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'clusterpass-session-'));
   context = fakeContext({ HOME: home });
 });
-const closers: (() => void)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) close();
-});
-
 /** Stores a login. Nothing listens at the address of its provider. */
 async function store(token: string, changes: Partial<Session> = {}): Promise<void> {
   const session: Session = {
@@ -169,7 +164,7 @@ describe('the token of a session', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    closers.push(() => server.close());
+    onTestFinished(() => void server.close());
     return { issuer, forms };
   }
 

@@ -3,18 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { tokenRequestListType as LIST_TYPE } from '../../api/kinds/token-request.ts';
 import type { ApiResponse } from '../../api/request.ts';
-import {
-  AMPLE,
-  type Call,
-  CLUSTERS_PATH,
-  CREATE,
-  closeServersAfterEach,
-  startFixture,
-  TOKEN_PATH,
-} from '../http.fixture.ts';
+import { AMPLE, type Call, CLUSTERS_PATH, CREATE, startFixture, TOKEN_PATH } from '../http.fixture.ts';
 import { createFlowControl, priorityLevelOf, publicLevelOf } from './flow-control.ts';
-
-closeServersAfterEach();
 
 const TOKEN: Call = { ...CREATE, path: TOKEN_PATH };
 const LIST: Call = { path: CLUSTERS_PATH };

@@ -1,27 +1,12 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Caller } from '../../api/caller.ts';
 import type { ApiResponse } from '../../api/request.ts';
-import {
-  AMPLE,
-  type Call,
-  CLUSTERS_PATH,
-  CREATE,
-  closeServersAfterEach,
-  mcpEndpoint,
-  startFixture,
-  TOKEN_PATH,
-} from '../http.fixture.ts';
+import { AMPLE, type Call, CLUSTERS_PATH, CREATE, mcpEndpoint, startFixture, TOKEN_PATH } from '../http.fixture.ts';
 import type { HttpServerOptions } from '../http-server.ts';
 import { formRoutes } from '../oauth/form-routes.ts';
 import { createFlowControl } from './flow-control.ts';
-
-closeServersAfterEach();
-const sockets: Socket[] = [];
-afterEach(() => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-});
 
 const LIST: Call = { path: CLUSTERS_PATH };
 const TOKEN: Call = { ...CREATE, path: TOKEN_PATH };
@@ -49,7 +34,7 @@ async function start(
     { path = CLUSTERS_PATH, length = 2, body = '{', localAddress = '127.0.0.1', type = 'application/json' } = {},
   ) => {
     const socket = connect({ port: fixture.port, host: '127.0.0.1', localAddress }).setEncoding('latin1');
-    sockets.push(socket.on('error', () => {}));
+    onTestFinished(() => void socket.on('error', () => {}).destroy());
     const lines = [`POST ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${caller}`];
     socket.write(`${[...lines, `Content-Type: ${type}`, `Content-Length: ${length}`].join('\r\n')}\r\n\r\n`);
     socket.write(body);

@@ -4,11 +4,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import { MemoryAccount } from '../../lib/memory-account.ts';
-import { AMPLE, type Call, CLUSTERS_PATH, CREATE, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { AMPLE, type Call, CLUSTERS_PATH, CREATE, startFixture } from '../http.fixture.ts';
 import type { HttpServerOptions } from '../http-server.ts';
 import { createFlowControl } from './flow-control.ts';
-
-closeServersAfterEach();
 
 describe('B15: large bodies', () => {
   /** So many of one caller are in memory at once. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { tooManyRequests } from '../../api/status.ts';
 import { PriorityLevel, type PriorityLevelLimits, type PriorityLevelOptions, type Seat } from './priority-level.ts';
 
@@ -20,11 +20,6 @@ const open = (
   });
 
 /** A request that still waits when a test is over would be rejected later, in the middle of another test. */
-const entered: Seat[] = [];
-afterEach(() => {
-  for (const seat of entered.splice(0)) seat.release();
-});
-
 function mustTakeSeat(level: PriorityLevel, who: string): Seat {
   const seat = level.takeSeat(who);
   if (seat === undefined) throw new Error('there is no seat');
@@ -34,7 +29,7 @@ function mustTakeSeat(level: PriorityLevel, who: string): Seat {
 /** Takes a seat, and notes in `log` when the request is dispatched. */
 function enter(level: PriorityLevel, who: string, log: string[] = [], label = who): Seat {
   const seat = mustTakeSeat(level, who);
-  entered.push(seat);
+  onTestFinished(() => seat.release());
   if (seat.queued === undefined) log.push(label);
   else void seat.queued.then(() => log.push(label));
   return seat;
@@ -58,7 +53,7 @@ describe('B15: a level', () => {
     const log: string[] = [];
     const wait = (caller: string, flow = 'flow'): Seat | undefined => {
       const seat = level.takeSeat(flow, { key: caller });
-      if (seat !== undefined) entered.push(seat);
+      if (seat !== undefined) onTestFinished(() => seat.release());
       void seat?.queued?.then(() => {
         log.push(caller);
         seat.release();

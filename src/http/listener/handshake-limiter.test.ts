@@ -5,17 +5,12 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
-import { CLUSTERS_PATH, closeOf, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { CLUSTERS_PATH, closeOf, startFixture } from '../http.fixture.ts';
 import { DeferredHandshakeServer, HandshakeLimiter } from './handshakes.ts';
 
-closeServersAfterEach();
-const endings: (() => void)[] = [];
-afterEach(() => {
-  for (const end of endings.splice(0)) end();
-  vi.useRealTimers();
-});
+afterEach(() => vi.useRealTimers());
 
 /** A burst of two, and one more each second; sockets are real, time is not. */
 async function startLimiter() {
@@ -35,7 +30,7 @@ async function startLimiter() {
   });
   const begun: string[] = [];
   const clients: Socket[] = [];
-  endings.push(() => {
+  onTestFinished(() => {
     for (const socket of [...accepted, ...clients]) socket.destroy();
     server.close();
   });
@@ -186,7 +181,7 @@ describe('A20: a server for TLS', () => {
     const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });
     const open = (): TLSSocket => {
       const socket = tlsConnect({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
-      endings.push(() => socket.destroy());
+      onTestFinished(() => void socket.destroy());
       return socket.setEncoding('latin1');
     };
     const ask = async (socket: TLSSocket, token: string): Promise<string> => {
@@ -215,7 +210,7 @@ describe('A20: a server for TLS', () => {
     const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });
     const open = (): TLSSocket => {
       const socket = tlsConnect({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
-      endings.push(() => socket.destroy());
+      onTestFinished(() => void socket.destroy());
       return socket.setEncoding('latin1');
     };
     const isDelayed = async (socket: TLSSocket): Promise<boolean> => {
@@ -251,7 +246,7 @@ describe('A20: a server for TLS', () => {
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     const open = async (client: Socket): Promise<void> => {
-      endings.push(() => client.on('error', () => {}).destroy());
+      onTestFinished(() => void client.on('error', () => {}).destroy());
       const before = admitted.length;
       await expect.poll(() => admitted.length).toBe(before + 1);
     };

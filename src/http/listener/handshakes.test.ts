@@ -4,17 +4,12 @@ import { connect, createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { CLUSTERS_PATH, startFixture } from '../http.fixture.ts';
 import { AddressLimit, addressKey, HandshakeQueue } from './handshakes.ts';
 
-closeServersAfterEach();
-const endings: (() => void)[] = [];
-afterEach(() => {
-  for (const end of endings.splice(0)) end();
-  vi.useRealTimers();
-});
+afterEach(() => vi.useRealTimers());
 
 /** Not by `once`, which rejects when the connection is reset. */
 const closeOf = (socket: Socket): Promise<void> =>
@@ -40,7 +35,7 @@ async function startQueue() {
   });
   const begun: string[] = [];
   const sockets: Socket[] = [];
-  endings.push(() => {
+  onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
@@ -198,7 +193,7 @@ describe('A20: a server for TLS', () => {
 
   const open = (port: number): TLSSocket => {
     const socket = tlsConnect({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
-    endings.push(() => socket.destroy());
+    onTestFinished(() => void socket.destroy());
     return socket.setEncoding('latin1');
   };
   /** The first bytes that a client of TLS sends. */
@@ -216,7 +211,7 @@ describe('A20: a server for TLS', () => {
   it('serves clients that all connect at once, beside silent ones', async () => {
     const { port } = await startFixture(undefined, { tls });
     const silent = Array.from({ length: 50 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-    endings.push(() => {
+    onTestFinished(() => {
       for (const socket of silent) socket.destroy();
     });
     const codes = await Promise.all(
@@ -254,8 +249,6 @@ describe('A20: a server for TLS', () => {
     await Promise.all([server.drain(), ...clients.map(closeOf)]);
   });
 });
-
-closeServersAfterEach();
 
 describe('the address that a connection counts for', () => {
   it.each([

@@ -10,9 +10,7 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WatchSink } from '../../api/request.ts';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
-import { CLUSTERS_PATH, closeOf, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-
-closeServersAfterEach();
+import { CLUSTERS_PATH, closeOf, startFixture } from '../http.fixture.ts';
 
 /** Whether a new connection is refused. */
 const isRefused = (send: (request: { path: string }) => Promise<unknown>): Promise<boolean> =>

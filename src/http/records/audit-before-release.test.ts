@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { unavailable } from '../../api/status.ts';
-import { type Call, closeServersAfterEach, startFixture, TOKEN_PATH } from '../http.fixture.ts';
-
-closeServersAfterEach();
+import { type Call, startFixture, TOKEN_PATH } from '../http.fixture.ts';
 
 const TOKEN: Call = { method: 'POST', path: TOKEN_PATH, body: '{}', headers: { 'content-type': 'application/json' } };
 const ISSUED: ApiResponse = { type: 'value', code: 201, value: { status: { token: 'the-token' } } };

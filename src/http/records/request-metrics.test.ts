@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../observability/metrics/metrics.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from '../http.fixture.ts';
+import { CLUSTERS_PATH, startFixture, TOKEN_PATH } from '../http.fixture.ts';
 import { createRequestMetrics } from './request-metrics.ts';
-
-closeServersAfterEach();
 
 async function setUp(isCluster: (name: string) => boolean = () => true) {
   const metrics = createMetrics();

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { tooManyRequests } from '../../api/status.ts';
 import { createLogger } from '../../observability/logger.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture, TOKEN_PATH } from '../http.fixture.ts';
+import { CLUSTERS_PATH, startFixture, TOKEN_PATH } from '../http.fixture.ts';
 import { auditLine } from './audit.ts';
 import { credentialOf, logRequests, productOf, withoutTokens } from './request-record.ts';
-
-closeServersAfterEach();
 
 test('one line per request, without query, headers or bodies', async () => {
   const lines: string[] = [];

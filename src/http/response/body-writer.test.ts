@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lonelyWork } from '../../lib/work-queue.fixture.ts';
 import { endWith, type ReadyBytes, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
 import { CHUNK_BYTES, ChunkPool, createResponseBuffers } from './chunk-pool.ts';
@@ -72,11 +72,7 @@ it.each([1_000, 100_000, CHUNK_BYTES, CHUNK_BYTES + 1, CHUNK_BYTES + 33_000, 2 *
   },
 );
 
-const endings: (() => void)[] = [];
-afterEach(() => {
-  vi.useRealTimers();
-  for (const end of endings.splice(0)) end();
-});
+afterEach(() => vi.useRealTimers());
 
 /** A client that reads only when the test says so, and the answer of the server to it. */
 async function openSlow(): Promise<{ client: Socket; res: ServerResponse }> {
@@ -85,7 +81,7 @@ async function openSlow(): Promise<{ client: Socket; res: ServerResponse }> {
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
   client.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   const [, res] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
-  endings.push(() => {
+  onTestFinished(() => {
     client.destroy();
     server.close();
     server.closeAllConnections();

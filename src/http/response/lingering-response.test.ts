@@ -2,13 +2,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { unauthorized } from '../../api/status.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, mcpEndpoint, startFixture } from '../http.fixture.ts';
+import { CLUSTERS_PATH, mcpEndpoint, startFixture } from '../http.fixture.ts';
 import { formRoutes } from '../oauth/form-routes.ts';
 import { LingeringResponse } from './lingering-response.ts';
-
-closeServersAfterEach();
 
 /** What is read at most after the answer, and what Node may have read before it. */
 const MAX_READ = 256 * 1024 + 256 * 1024;
@@ -23,20 +21,16 @@ const as = (user: string): string => `Authorization: Bearer ${user}`;
 /** The sockets of the server, by a diagnostics channel of Node. */
 let accepted: Socket[] = [];
 const note = (message: unknown): void => void accepted.push((message as { socket: Socket }).socket);
-const clients: Socket[] = [];
 beforeEach(() => {
   accepted = [];
   subscribe('net.server.socket', note);
 });
-afterEach(() => {
-  unsubscribe('net.server.socket', note);
-  for (const client of clients.splice(0)) client.destroy();
-});
+afterEach(() => unsubscribe('net.server.socket', note));
 
 function open(port: number): Socket {
   const client = connect(port, '127.0.0.1').setEncoding('latin1');
   client.on('error', () => {});
-  clients.push(client);
+  onTestFinished(() => void client.destroy());
   return client;
 }
 

@@ -4,11 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { ApiResponse, ListResponse } from '../../api/request.ts';
 import { notFound } from '../../api/status.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { CLUSTERS_PATH, startFixture } from '../http.fixture.ts';
 import { CHUNK_BYTES } from './chunk-pool.ts';
 import { listChunks } from './list-body.ts';
-
-closeServersAfterEach();
 
 const path = `${CLUSTERS_PATH}/x`;
 const value = (content: unknown): ApiResponse => ({ type: 'value', code: 200, value: content });

@@ -2,9 +2,7 @@ import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { ListResponse } from '../../api/request.ts';
 import { createFlowControl } from '../flow-control/flow-control.ts';
-import { AMPLE, type Call, CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../http.fixture.ts';
-
-closeServersAfterEach();
+import { AMPLE, type Call, CLUSTERS_PATH, startFixture } from '../http.fixture.ts';
 
 const YAML: Call = { path: CLUSTERS_PATH, headers: { accept: 'application/yaml' } };
 const FORMS: Readonly<Record<string, Call>> = {

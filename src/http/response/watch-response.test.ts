@@ -6,9 +6,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, type Fixture, startFixture } from '../http.fixture.ts';
-
-closeServersAfterEach();
+import { CLUSTERS_PATH, type Fixture, startFixture } from '../http.fixture.ts';
 
 interface OpenWatch {
   readonly fixture: Fixture;

@@ -2,11 +2,9 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { startFixture } from '../http.fixture.ts';
 import { readConsoleFiles } from './console-files.ts';
 import { consoleRoutes } from './console-routes.ts';
-
-closeServersAfterEach();
 
 const settings = { productName: 'orchestrator', version: '0', maxRequestSeconds: 3_600 };
 

@@ -1,10 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { WorkQueue } from '../../lib/work-queue.ts';
-import { closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { startFixture } from '../http.fixture.ts';
 import { metricsRoutes } from './health-routes.ts';
-
-closeServersAfterEach();
 
 const checks = { storage: () => {}, cache: async () => {} };
 

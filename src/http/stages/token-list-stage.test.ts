@@ -2,10 +2,8 @@ import { request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { WorkQueue } from '../../lib/work-queue.ts';
-import { closeServersAfterEach, startFixture } from '../http.fixture.ts';
+import { startFixture } from '../http.fixture.ts';
 import type { ResourceRoutes } from '../routes/routes.ts';
-
-closeServersAfterEach();
 
 const ISSUED = {
   apiVersion: '',

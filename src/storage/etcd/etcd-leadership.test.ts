@@ -1,14 +1,9 @@
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { LEADER_KEY } from '../contract.ts';
 import { EtcdLeadership } from './etcd-leadership.ts';
 import { KeySpace } from './key-space.ts';
 import type { Members } from './members.ts';
 import { LEASE_GRANT, LEASE_REVOKE, RANGE, TXN } from './messages.ts';
-
-const opened: EtcdLeadership[] = [];
-afterEach(async () => {
-  for (const leadership of opened.splice(0)) await leadership.close();
-});
 
 /**
  * Answers of etcd, and a clock that the test sets: a lease of a real etcd expires when etcd says so. The test of the
@@ -51,7 +46,7 @@ function campaign({ isHeld = false, wins = true, renews = false, grantTakesMs = 
     isReplaced: () => isReplaced,
     now: () => passed,
   });
-  opened.push(leadership);
+  onTestFinished(() => leadership.close());
   const replace = (): void => {
     isReplaced = true;
   };
@@ -153,7 +148,7 @@ function scripted({ renewals, election = () => true }: { renewals: (number | Err
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
     },
   });
-  opened.push(leadership);
+  onTestFinished(() => leadership.close());
   return { leadership, calls, ledAt, slept };
 }
 

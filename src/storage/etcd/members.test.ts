@@ -1,14 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Server, ServerCredentials, type ServerDuplexStream, type sendUnaryData } from '@grpc/grpc-js';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { Members } from './members.ts';
 import { STATUS, WATCH_PATH, watchRequest, watchResponse } from './messages.ts';
-
-const ends: (() => void)[] = [];
-afterEach(() => {
-  for (const end of ends.splice(0)) end();
-});
 
 /** Members of an etcd cluster with one member, which handles watches as the test says. */
 async function membersWith(
@@ -26,7 +21,7 @@ async function membersWith(
     );
   });
   const members = new Members({ endpoints: [`127.0.0.1:${await inFront(port)}`] });
-  ends.push(() => {
+  onTestFinished(() => {
     members.close();
     server.forceShutdown();
   });
@@ -58,7 +53,7 @@ async function lossyFront(to: number): Promise<{ port: number; lose: () => void 
     }
   });
   await once(front.listen(0, '127.0.0.1'), 'listening');
-  ends.push(() => {
+  onTestFinished(() => {
     front.close();
     for (const socket of sockets) socket.destroy();
   });

@@ -1,20 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../../observability/logger.ts';
-import { CLUSTERS_PATH, closeServersAfterEach, startFixture } from '../../http.fixture.ts';
+import { CLUSTERS_PATH, startFixture } from '../../http.fixture.ts';
 import { readTraceparent } from '../request-record.ts';
 import { openTracer } from './tracer.ts';
 
-closeServersAfterEach();
-
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
-});
-
 // biome-ignore lint/suspicious/noExplicitAny: reads bodies of OTLP
 type Body = any;
 
@@ -32,7 +25,7 @@ async function startCollector(code = 200) {
     res.writeHead(code).end('{}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.push(() => server.close());
+  onTestFinished(() => void server.close());
   return { received, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
