@@ -19,8 +19,10 @@ const AT = 'job="clusterpass",instance="replica-1"';
 interface Case {
   /** Series, each with its values a minute apart, in the notation of promtool. */
   readonly series: Readonly<Record<string, string>>;
+  /** Default: those of the replica. */
   readonly labels?: Readonly<Record<string, string>>;
-  readonly severity: 'critical' | 'warning';
+  /** Default: warning. */
+  readonly severity?: 'critical';
   readonly summary: string;
 }
 
@@ -41,18 +43,16 @@ const slow = (labels: string, seconds: number): Record<string, string> => ({
 const FIRES: Readonly<Record<string, Case>> = {
   ClusterpassDown: {
     series: { 'up{job="clusterpass",instance="replica-1"}': stays(0) },
+    labels: {},
     severity: 'critical',
     summary: 'No replica of Clusterpass can be scraped.',
   },
   ClusterpassReplicaDown: {
     series: { [`up{${AT}}`]: stays(0), 'up{job="clusterpass",instance="replica-2"}': stays(1) },
-    labels: instance,
-    severity: 'warning',
     summary: 'replica-1 cannot be scraped.',
   },
   ClusterpassAuditLogFailing: {
     series: { [`clusterpass_audit_log_failing{${AT}}`]: stays(1) },
-    labels: instance,
     severity: 'critical',
     summary: 'replica-1 cannot write its audit log and issues no tokens.',
   },
@@ -65,7 +65,6 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_audit_log_volume_bytes{${AT},log="requests"}`]: stays(10e9),
     },
     labels: { ...instance, log: 'security' },
-    severity: 'warning',
     summary: 'The volume of the security log of replica-1 is nearly full, or will be in hours.',
   },
   ClusterpassCallersRefused: {
@@ -76,56 +75,43 @@ const FIRES: Readonly<Record<string, Case>> = {
   },
   ClusterpassCallerLinesRefused: {
     series: { [`clusterpass_caller_lines_refused{${AT}}`]: stays(2) },
-    labels: instance,
-    severity: 'warning',
     summary: 'replica-1 leaves out 2 lines of --token-auth-file, which have mistakes.',
   },
   ClusterpassManifestsFailing: {
     series: { [`clusterpass_manifest_problems{${AT}}`]: stays(3) },
-    labels: instance,
-    severity: 'warning',
     summary: '3 manifests of replica-1 are left out or cannot be written.',
   },
   ClusterpassCredentialUnusable: {
     series: { [`clusterpass_cluster_credentials{${AT},usable="False"}`]: stays(2) },
-    labels: { job: 'clusterpass' },
-    severity: 'warning',
+    labels: installation,
     summary: 'Clusterpass cannot use the credentials of 2 clusters: no passes for their accounts.',
   },
   ClusterpassConnectorLost: {
     series: { [`clusterpass_connectors{${AT},state="lost"}`]: stays(2) },
-    labels: { job: 'clusterpass' },
-    severity: 'warning',
+    labels: installation,
     summary: '2 connectors do not report: no passes for their clusters.',
   },
   ClusterpassApprovalsWaiting: {
     series: { [`clusterpass_waiting_approvals{${AT},resource="accessrequests"}`]: stays(1) },
     labels: { job: 'clusterpass', resource: 'accessrequests' },
-    severity: 'warning',
     summary: '1 accessrequests wait for a decision.',
   },
   ClusterpassNotificationsFailing: {
     series: { [`clusterpass_notify_problems{${AT}}`]: stays(1) },
     labels: installation,
-    severity: 'warning',
     summary: 'Notifications of clusterpass cannot be sent, or --notify-config cannot be used.',
   },
   ClusterpassIdentityProviderFailing: {
     series: { [`clusterpass_identity_provider_failing{${AT},issuer="https://id.example.com"}`]: stays(1) },
     labels: { ...instance, issuer: 'https://id.example.com' },
-    severity: 'warning',
     summary: 'replica-1 cannot fetch the keys of https://id.example.com.',
   },
   ClusterpassAuditEventsLost: {
     series: { [`apiserver_audit_error_total{${AT}}`]: grows(1) },
-    labels: instance,
-    severity: 'warning',
     summary: 'replica-1 has lost audit events.',
   },
   ClusterpassLogLinesDropped: {
     series: { [`clusterpass_log_lines_dropped_total{${AT}}`]: grows(1) },
-    labels: instance,
-    severity: 'warning',
     summary: 'replica-1 has dropped log lines.',
   },
   ClusterpassTokensFailing: {
@@ -139,22 +125,22 @@ const FIRES: Readonly<Record<string, Case>> = {
   },
   ClusterpassTokensSlow: {
     series: slow('verb="POST",scope="resource",subresource="token"', 0.2),
-    severity: 'warning',
+    labels: {},
     summary: 'The p99 of token requests is above 200 ms.',
   },
   ClusterpassReadsSlow: {
     series: slow('verb="GET",scope="resource",subresource=""', 0.1),
-    severity: 'warning',
+    labels: {},
     summary: 'The p99 of reads of one object is above 100 ms.',
   },
   ClusterpassListsSlow: {
     series: slow('verb="LIST",scope="cluster",subresource=""', 1),
-    severity: 'warning',
+    labels: {},
     summary: 'The p99 of lists is above 1 s.',
   },
   ClusterpassWritesSlow: {
     series: slow('verb="PATCH",scope="resource",subresource=""', 0.4),
-    severity: 'warning',
+    labels: {},
     summary: 'The p99 of writes of one object is above 400 ms.',
   },
   ClusterpassRequestsRejected: {
@@ -165,12 +151,10 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`apiserver_flowcontrol_dispatched_requests_total{${AT},priority_level="reads"}`]: grows(99),
     },
     labels: { priority_level: 'tokens' },
-    severity: 'warning',
     summary: 'More than 10 % of requests at priority level tokens are refused with 429.',
   },
   ClusterpassStoreFailing: {
     series: { [`clusterpass_store_errors_total{${AT},operation="write"}`]: grows(1) },
-    labels: instance,
     severity: 'critical',
     summary: 'The store of replica-1 returns errors.',
   },
@@ -180,8 +164,6 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="1"}`]: grows(10),
       [`clusterpass_store_request_duration_seconds_bucket{${AT},operation="write",le="+Inf"}`]: grows(10),
     },
-    labels: instance,
-    severity: 'warning',
     summary: 'The p99 of writes to the store of replica-1 is above half a second.',
   },
   ClusterpassCacheBehind: {
@@ -189,7 +171,6 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_cache_ready{${AT}}`]: stays(1),
       [`clusterpass_cache_lag_seconds{${AT}}`]: stays(2),
     },
-    labels: instance,
     severity: 'critical',
     summary: 'The watch cache of replica-1 is behind the store.',
   },
@@ -199,7 +180,6 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`apiserver_storage_consistency_checks_total{${AT},group="",resource="pods",status="success"}`]: grows(1),
     },
     labels: { ...instance, resource: 'pods', status: 'failure' },
-    severity: 'warning',
     summary: 'The watch cache of pods at replica-1 differed from the store.',
   },
   ClusterpassNoLeader: {
@@ -208,13 +188,10 @@ const FIRES: Readonly<Record<string, Case>> = {
       'clusterpass_leader{job="clusterpass",instance="replica-2"}': stays(0),
     },
     labels: installation,
-    severity: 'warning',
     summary: 'The number of leaders of clusterpass is not one.',
   },
   ClusterpassEventLoopBlocked: {
     series: { [`nodejs_eventloop_lag_p99_seconds{${AT}}`]: stays(0.3) },
-    labels: instance,
-    severity: 'warning',
     summary: 'The event loop of replica-1 is blocked.',
   },
   ClusterpassSigningKeyOld: {
@@ -224,13 +201,10 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_signing_key_age_seconds{${AT},kid="k1",state="current",algorithm="RS256"}`]: stays(91 * 86_400),
     },
     labels: { ...instance, algorithm: 'RS256' },
-    severity: 'warning',
     summary: 'The signing key for RS256 is overdue for rotation.',
   },
   ClusterpassFileDescriptorsLow: {
     series: { [`process_open_fds{${AT}}`]: stays(900), [`process_max_fds{${AT}}`]: stays(1000) },
-    labels: instance,
-    severity: 'warning',
     summary: 'replica-1 is running out of file descriptors.',
   },
   ClusterpassCertificateExpiring: {
@@ -238,12 +212,10 @@ const FIRES: Readonly<Record<string, Case>> = {
       [`clusterpass_tls_certificate_expiration_timestamp_seconds{${AT},option="etcd-certfile"}`]: stays(7 * 86_400),
     },
     labels: { ...instance, option: 'etcd-certfile' },
-    severity: 'warning',
     summary: 'The certificate of --etcd-certfile at replica-1 expires within a week.',
   },
   ClusterpassClockSkew: {
     series: { [`clusterpass_clock_skew_exceeded{${AT}}`]: stays(1) },
-    labels: instance,
     severity: 'critical',
     summary: 'The clock of replica-1 is wrong by more than --max-clock-skew, and it signs no tokens.',
   },
@@ -337,17 +309,19 @@ describeWith(program, 'Prometheus', () => {
   it('fires each alert for its series, with a sentence, and none for a healthy server', async () => {
     const seriesOf = (series: Readonly<Record<string, string>>) =>
       Object.entries(series).map(([name, values]) => ({ series: name, values }));
-    const fires = Object.entries(FIRES).map(([alertname, { series, labels = {}, severity, summary }]) => ({
-      interval: '1m',
-      input_series: seriesOf({ ...series, ...STAGING }),
-      alert_rule_test: [
-        {
-          eval_time: EVALUATED_AT[alertname] ?? '16m',
-          alertname,
-          exp_alerts: [{ exp_labels: { ...labels, severity }, exp_annotations: { summary } }],
-        },
-      ],
-    }));
+    const fires = Object.entries(FIRES).map(
+      ([alertname, { series, labels = instance, severity = 'warning', summary }]) => ({
+        interval: '1m',
+        input_series: seriesOf({ ...series, ...STAGING }),
+        alert_rule_test: [
+          {
+            eval_time: EVALUATED_AT[alertname] ?? '16m',
+            alertname,
+            exp_alerts: [{ exp_labels: { ...labels, severity }, exp_annotations: { summary } }],
+          },
+        ],
+      }),
+    );
     const withoutRotation = {
       interval: '1m',
       input_series: seriesOf({
