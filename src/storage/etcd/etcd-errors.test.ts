@@ -5,25 +5,25 @@ import { noMember, problemOf, toStorageError, toWriteError } from './etcd-errors
 const serviceError = (code: status, details: string): Error =>
   Object.assign(new Error(`${code} ${status[code]}: ${details}`), { code, details });
 
+const lost = (error: string) =>
+  [status.UNAVAILABLE, `No connection established. Last error: ${error}. Resolution note: `] as const;
+/** As OpenSSL reports an alert of the other side. */
+const alert = (code: string, words: string, number: number): string =>
+  `40F3:error:${code}:SSL routines:ssl3_read_bytes:${words}:rec_layer_s3.c:918:SSL alert number ${number}\n`;
+const UNKNOWN_ALERT = `${alert('0A000438', 'tlsv1 alert internal error', 80)} (2026-01-01T00:00:00.000Z)`;
+const SELF_SIGNED = 'self-signed certificate';
+const NO_NAME = "Hostname/IP does not match certificate's altnames: IP: 10.0.0.1 is not in the cert's list: ";
+const NOT_ACCEPTED = 'it does not accept the client certificate of --etcd-certfile';
+
 it.each<[status, string, string, string?]>([
   [status.DEADLINE_EXCEEDED, 'Deadline exceeded after 3.001s,LB pick: 0.001s,remote_addr=127.0.0.1:2379', 'no answer'],
+  [...lost('Error: connect ECONNREFUSED 127.0.0.1:1'), 'nothing listens there'],
   [
-    status.UNAVAILABLE,
-    'No connection established. Last error: Error: connect ECONNREFUSED 127.0.0.1:1. Resolution note: ',
-    'nothing listens there',
-  ],
-  [
-    status.UNAVAILABLE,
-    'No connection established. Last error: Error: self-signed certificate; if the root CA is installed locally, try running Node.js with --use-system-ca. Resolution note: ',
-    'this server refuses its certificate: self-signed certificate',
+    ...lost(`Error: ${SELF_SIGNED}; if the root CA is installed locally, try running Node.js with --use-system-ca`),
+    `this server refuses its certificate: ${SELF_SIGNED}`,
     'refused',
   ],
-  [
-    status.UNAVAILABLE,
-    "No connection established. Last error: Error: Hostname/IP does not match certificate's altnames: IP: 10.0.0.1 is not in the cert's list: . Resolution note: ",
-    "this server refuses its certificate: Hostname/IP does not match certificate's altnames: IP: 10.0.0.1 is not in the cert's list: ",
-    'refused',
-  ],
+  [...lost(`Error: ${NO_NAME}`), `this server refuses its certificate: ${NO_NAME}`, 'refused'],
   [
     status.UNAVAILABLE,
     'Name resolution failed for target dns:etcd:2379: getaddrinfo ENOTFOUND etcd',
@@ -31,50 +31,28 @@ it.each<[status, string, string, string?]>([
   ],
   [status.UNAVAILABLE, 'Connection dropped', 'the connection broke'],
   [
-    status.UNAVAILABLE,
-    'No connection established. Last error: Client network socket disconnected before secure TLS connection was established. Resolution note: ',
+    ...lost('Client network socket disconnected before secure TLS connection was established'),
     'it ended the TLS handshake',
   ],
+  [...lost('Failed to connect (2026-01-01T00:00:00.000Z)'), 'it closed the connection'],
   [
-    status.UNAVAILABLE,
-    'No connection established. Last error: Failed to connect (2026-01-01T00:00:00.000Z). Resolution note: ',
-    'it closed the connection',
-  ],
-  [
-    status.UNAVAILABLE,
-    'No connection established. Last error: 40F3:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:rec_layer_s3.c:918:SSL alert number 116\n. Resolution note: ',
+    ...lost(alert('0A00045C', 'tlsv13 alert certificate required', 116)),
     'it wants a client certificate: set --etcd-certfile and --etcd-keyfile',
     'refused',
   ],
+  [...lost(alert('0A000412', 'ssl/tls alert bad certificate', 42)), NOT_ACCEPTED, 'refused'],
+  [...lost(alert('0A000418', 'tlsv1 alert unknown ca', 48)), NOT_ACCEPTED, 'refused'],
   [
-    status.UNAVAILABLE,
-    'No connection established. Last error: 40F3:error:0A000412:SSL routines:ssl3_read_bytes:ssl/tls alert bad certificate:rec_layer_s3.c:918:SSL alert number 42\n. Resolution note: ',
-    'it does not accept the client certificate of --etcd-certfile',
-    'refused',
-  ],
-  [
-    status.UNAVAILABLE,
-    'No connection established. Last error: 40F3:error:0A000418:SSL routines:ssl3_read_bytes:tlsv1 alert unknown ca:rec_layer_s3.c:918:SSL alert number 48\n. Resolution note: ',
-    'it does not accept the client certificate of --etcd-certfile',
-    'refused',
-  ],
-  [
-    status.UNAVAILABLE,
-    'No connection established. Last error: 40F3:error:0A000415:SSL routines:ssl3_read_bytes:ssl/tls alert certificate expired:rec_layer_s3.c:918:SSL alert number 45\n. Resolution note: ',
+    ...lost(alert('0A000415', 'ssl/tls alert certificate expired', 45)),
     'the client certificate of --etcd-certfile has expired',
     'refused',
   ],
   [
-    status.UNAVAILABLE,
-    'No connection established. Last error: 40F3:error:0A000414:SSL routines:ssl3_read_bytes:ssl/tls alert certificate revoked:rec_layer_s3.c:918:SSL alert number 44\n. Resolution note: ',
+    ...lost(alert('0A000414', 'ssl/tls alert certificate revoked', 44)),
     'the client certificate of --etcd-certfile was revoked',
     'refused',
   ],
-  [
-    status.UNAVAILABLE,
-    'No connection established. Last error: 40F3:error:0A000438:SSL routines:ssl3_read_bytes:tlsv1 alert internal error:rec_layer_s3.c:918:SSL alert number 80\n (2026-01-01T00:00:00.000Z). Resolution note: ',
-    '40F3:error:0A000438:SSL routines:ssl3_read_bytes:tlsv1 alert internal error:rec_layer_s3.c:918:SSL alert number 80\n (2026-01-01T00:00:00.000Z)',
-  ],
+  [...lost(UNKNOWN_ALERT), UNKNOWN_ALERT],
   [
     status.UNAVAILABLE,
     'etcdserver: no leader',
