@@ -12,20 +12,15 @@ export interface Aim {
 
 /** Requests that must not reach a handler, with the status code. Each gets one response, then the connection closes. */
 export function refusedRequests({ get, post, head }: Aim): readonly [name: string, code: number, bytes: string][] {
+  const posts = (headers: string, body: string): string => `POST ${post} HTTP/1.1\r\n${head}${headers}\r\n\r\n${body}`;
+  const target = (path: string): string => `GET ${path} HTTP/1.1\r\n${head}\r\n`;
+  const JSON_BODY = 'Content-Type: application/json';
   return [
-    [
-      'Content-Length and Transfer-Encoding',
-      400,
-      `POST ${post} HTTP/1.1\r\n${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}`,
-    ],
-    ['two Content-Length', 400, `POST ${post} HTTP/1.1\r\n${head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
-    [
-      'a transfer coding that only ends like chunked',
-      400,
-      `POST ${post} HTTP/1.1\r\n${head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
-    ],
+    ['Content-Length and Transfer-Encoding', 400, posts('Content-Length: 2\r\nTransfer-Encoding: chunked', '{}')],
+    ['two Content-Length', 400, posts('Content-Length: 2\r\nContent-Length: 3', '{}')],
+    ['a transfer coding that only ends like chunked', 400, posts('Transfer-Encoding: xchunked', '0\r\n\r\n')],
     ['a transfer coding on a GET', 400, `GET ${post} HTTP/1.1\r\n${head}Transfer-Encoding: identity\r\n\r\n`],
-    ['chunked, identity', 400, `POST ${post} HTTP/1.1\r\n${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`],
+    ['chunked, identity', 400, posts('Transfer-Encoding: chunked, identity', '0\r\n\r\n')],
     [
       'a transfer coding in HTTP/1.0',
       400,
@@ -39,33 +34,21 @@ export function refusedRequests({ get, post, head }: Aim): readonly [name: strin
     ['no Host', 400, `GET ${get} HTTP/1.1\r\nConnection: close\r\n\r\n`],
     ['two Hosts', 400, `GET ${get} HTTP/1.1\r\n${head}Host: y\r\n\r\n`],
     ['two Authorizations', 400, `GET ${get} HTTP/1.1\r\n${head}Authorization: Bearer nobody\r\n\r\n`],
-    [
-      'two Content-Types',
-      400,
-      `POST ${post} HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Type: application/yaml\r\nContent-Length: 2\r\n\r\n{}`,
-    ],
-    ['the absolute form', 400, `GET http://x/livez HTTP/1.1\r\n${head}\r\n`],
-    ['the asterisk form', 400, `GET * HTTP/1.1\r\n${head}\r\n`],
-    ['a fragment', 400, `GET /livez#x HTTP/1.1\r\n${head}\r\n`],
-    ['a backslash', 400, `GET /apis\\x HTTP/1.1\r\n${head}\r\n`],
-    [
-      'an encoded slash',
-      400,
-      `GET /apis/clusterregistry.k8s.io/v1alpha1/clusters/..%2fsecrets HTTP/1.1\r\n${head}\r\n`,
-    ],
-    ['raw UTF-8 in the path', 400, `GET /\xc3\xbc HTTP/1.1\r\n${head}\r\n`],
+    ['two Content-Types', 400, posts(`${JSON_BODY}\r\nContent-Type: application/yaml\r\nContent-Length: 2`, '{}')],
+    ['the absolute form', 400, target('http://x/livez')],
+    ['the asterisk form', 400, target('*')],
+    ['a fragment', 400, target('/livez#x')],
+    ['a backslash', 400, target('/apis\\x')],
+    ['an encoded slash', 400, target('/apis/clusterregistry.k8s.io/v1alpha1/clusters/..%2fsecrets')],
+    ['raw UTF-8 in the path', 400, target('/\xc3\xbc')],
     ['HTTP/0.9', 400, `GET /livez HTTP/0.9\r\n${head}\r\n`],
     ['the preface of HTTP/2', 400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['a TLS handshake', 400, '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-    [
-      'a bad chunk length',
-      400,
-      `POST ${post} HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`,
-    ],
+    ['a bad chunk length', 400, posts(`${JSON_BODY}\r\nTransfer-Encoding: chunked`, 'zz\r\n{}\r\n0\r\n\r\n')],
     [
       '20 KB of chunk extensions',
       413,
-      `POST ${post} HTTP/1.1\r\n${head}Transfer-Encoding: chunked\r\n\r\n2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`,
+      posts('Transfer-Encoding: chunked', `2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`),
     ],
     ['a header of 20 KB', 431, `GET ${get} HTTP/1.1\r\n${head}X: ${'a'.repeat(20_000)}\r\n\r\n`],
     ['101 headers', 431, `GET ${get} HTTP/1.1\r\n${head}${'X: a\r\n'.repeat(98)}\r\n`],
@@ -74,7 +57,7 @@ export function refusedRequests({ get, post, head }: Aim): readonly [name: strin
       431,
       `GET ${get} HTTP/1.1\r\nHost: x\r\n${'a:\r\n'.repeat(2100)}Authorization: Bearer admin\r\n\r\n`,
     ],
-    ['an unmet expectation', 417, `POST ${post} HTTP/1.1\r\n${head}Expect: junk\r\n\r\n`],
+    ['an unmet expectation', 417, posts('Expect: junk', '')],
     ['TRACE', 405, `TRACE ${get} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
     ['OPTIONS', 405, `OPTIONS ${get} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
     ['an unknown method', 405, `BREW ${get} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`],
