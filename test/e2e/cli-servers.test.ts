@@ -273,7 +273,9 @@ describe('exec', () => {
     expect(await at('eu')).toBe(`prod-1: ${eu.url} ${tokenOf('jane')}\n`);
   });
 
-  it('names the flag in the error of the server', async () => {
+  it('names the flag in the error of the server, and the account that was probably meant', async () => {
+    const said = await jane.fails(['exec', '--as', 'ci/bulder', '--cluster', 'dev-1', ...PRINT]);
+    expect(said).toContain('eu/dev-1: no token: serviceaccounts "bulder" not found; did you mean ci/builder?\n');
     expect(await jane.fails([...EXEC, '--cluster', 'dev-1', '--duration', '1m', ...PRINT])).toMatch(
       /^error: eu\/dev-1: no token: .* --duration: Invalid value: 1m: may not specify a duration less than 10 minutes$/m,
     );

@@ -58,7 +58,7 @@ describe('create', () => {
     it('requires a lifetime on request, and warns when the cluster will not accept the token', async () => {
       const short = await jane.run([...CREATE, '--duration', '1000h', '--min-duration', '25h']);
       expect({ code: short.code, stdout: short.stdout }).toEqual({ code: 1, stdout: '' });
-      expect(short.stderr).toContain('the longest lifetime that is granted here is 86400 seconds');
+      expect(short.stderr).toContain('the longest lifetime that is granted here is 24h');
       const flags = ['--duration', '24h', '--min-duration', '24h', '--for-cluster'];
       const { code, stderr } = await jane.run([...CREATE, ...flags, '--audience', 'vault']);
       expect(code).toBe(0);

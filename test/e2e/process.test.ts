@@ -48,6 +48,9 @@ describe('a server from its start until its files are gone', () => {
     // The reader of a named pipe waits for a writer, so a test decides when the start continues.
     execFileSync('mkfifo', ['-m', '600', configuration]);
     [port = 0] = await freePorts(1);
+    // A file of its own for API servers that ask for each pass.
+    const webhook = join(dataDir, 'webhook.csv');
+    await writeFile(webhook, `${tokenOf('webhook')},webhook:prod,webhook:prod\n`, { mode: 0o600 });
     // A minute of the monotonic clock takes two seconds.
     const faster = 'const now = performance.now.bind(performance); performance.now = () => now() * 30;';
     // The program prints its address only when it serves.
@@ -55,7 +58,7 @@ describe('a server from its start until its files are gone', () => {
       dataDir,
       port,
       users: { jane: [] },
-      args: ['--max-clock-skew', '0', '--authentication-config', configuration],
+      args: ['--max-clock-skew', '0', '--authentication-config', configuration, '--token-auth-file', webhook],
       env: {
         NODE_OPTIONS: `${FAST_INTERVALS.NODE_OPTIONS} --import=data:text/javascript,${encodeURIComponent(faster)}`,
       },
@@ -142,7 +145,7 @@ describe('a server from its start until its files are gone', () => {
     await expect.poll(() => ask(token)).toBe(401);
     expect([await ask(tokenOf('jane')), (await server.call('GET', '/readyz')).code]).toEqual([200, 200]);
     await rm(join(server.dataDir, 'users.csv'));
-    await expect.poll(() => ask(tokenOf('jane'))).toBe(401);
+    await expect.poll(() => Promise.all(['jane', 'webhook'].map(tokenOf).map(ask))).toEqual([401, 200]);
     // The server serves other callers: one bad file that all replicas read must not stop them all.
     const ready = await server.call('GET', '/readyz?verbose', { token: null });
     expect([ready.code, ready.text]).toEqual([200, expect.stringContaining('[!]token-file failed: reason withheld')]);

@@ -553,9 +553,9 @@ describe('clusterpass auth who-can', () => {
     const notFound = 'Error from server (NotFound): clusters.clusterregistry.k8s.io "absent" not found\n';
     expect(await admin.fails(['auth', 'who-can', '--cluster', 'absent'])).toBe(notFound);
     expect(await admin.fails(['auth', 'who-can', 'get', 'pods', '--cluster', 'absent', '-o', 'json'])).toBe(notFound);
-    const toAbsent = ['auth', 'who-can', '--cluster', 'beta', '--account', 'ci/absent'];
-    const missing = 'Warning: serviceaccounts "absent" not found';
-    expect((await admin.run(toAbsent)).stderr).toBe(`${missing}\n`);
+    const toAbsent = ['auth', 'who-can', '--cluster', 'beta', '--account', 'ci/bulder'];
+    const missing = 'Warning: serviceaccounts "bulder" not found';
+    expect((await admin.run(toAbsent)).stderr).toBe(`${missing}; did you mean ci/builder?\n`);
     expect((await owner.run(toAbsent)).stderr).toContain(missing);
     // The owner may get neither alpha nor a cluster that does not exist.
     const [hidden, absent] = await Promise.all(

@@ -5,12 +5,14 @@ import {
   type ApprovalSpec,
   type ApprovalStatus,
   accountText,
+  approvalSpec,
+  approvalStatus,
   isOpenPhase,
   previewRows,
   type RequestUser,
 } from '../../api/kinds/approval.ts';
 import { passKind } from '../../api/kinds/pass.ts';
-import { passSpec, passStatus } from '../../api/kinds/pass-spec.ts';
+import { passSpec } from '../../api/kinds/pass-spec.ts';
 import { fieldSelectorOf } from '../../api/selectors.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus, type StatusError } from '../../client/errors.ts';
@@ -172,17 +174,11 @@ function remainingPasses(request: ApiObject): string[] {
 }
 
 /** What an approved request gives, for people. */
-export function granted(request: ApiObject): string {
-  const { phase, expirationTimestamp } = requestStatus(request);
-  if (phase !== 'Approved') return '';
-  const spec = requestSpec(request);
-  return `: ${accessText(spec)} in ${spec.cluster} for ${spec.requestedBy?.username} until ${expirationTimestamp}`;
-}
+export const granted = (request: ApiObject): string => given(request, 'Approved', accessText(requestSpec(request)));
+const allowed = (pass: ApiObject): string => given(pass, 'Ready', accountText(passSpec(pass)));
 
-function allowed(pass: ApiObject): string {
-  const { phase, expirationTimestamp } = passStatus(pass);
-  if (phase !== 'Ready') return '';
-  const spec = passSpec(pass);
-  const { cluster, requestedBy } = spec;
-  return `: ${accountText(spec)} in ${cluster} for ${requestedBy?.username} until ${expirationTimestamp}`;
+function given(object: ApiObject, open: string, what: string): string {
+  const { cluster, requestedBy } = approvalSpec(object);
+  const { phase, expirationTimestamp } = approvalStatus(object);
+  return phase === open ? `: ${what} in ${cluster} for ${requestedBy?.username} until ${expirationTimestamp}` : '';
 }

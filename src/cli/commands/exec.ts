@@ -4,6 +4,7 @@ import type { IssuedPass } from '../../api/kinds/token-request.ts';
 import { MAX_PASSES } from '../../client/request-token.ts';
 import { refreshTime } from '../../client/token-source.ts';
 import type { Cluster } from '../../client/types.ts';
+import { orMeant } from '../../lib/nearest.ts';
 import { Slots } from '../../lib/promises.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
@@ -18,6 +19,7 @@ import {
   type ClusterReference,
   clusterLabel,
   clusterReferences,
+  nearestAccount,
   publicClusters,
   selectClusters,
 } from '../select-clusters.ts';
@@ -209,6 +211,9 @@ async function targetsOf(clusters: readonly Cluster[], parts: TokenParts): Promi
   });
   const namespace = subject === 'me' ? undefined : subject.namespace;
   const issuedAt = context.now();
+  // One account for all clusters: the first one that does not know it tells which was meant.
+  const at = subject === 'me' ? undefined : passes.find(({ error }) => error?.code === 404)?.cluster;
+  const meant = at && (await nearestAccount(server.client, at, `${namespace}/${wanted.serviceAccount}`));
   return passes.flatMap(({ cluster = '<unknown>', token, expirationTimestamp, error }) => {
     const endpoint = endpoints.get(cluster);
     const label = labelOf(cluster);
@@ -218,7 +223,7 @@ async function targetsOf(clusters: readonly Cluster[], parts: TokenParts): Promi
       return [{ ...endpoint, cluster, label, env, namespace, token, refreshAt }];
     }
     const reason = invocation.withFlagNames(error?.message ?? 'the response contains none', context.env);
-    failures.set(label, `no token: ${reason}`);
+    failures.set(label, `no token: ${reason}${error?.code === 404 ? orMeant(meant) : ''}`);
     return [];
   });
 }

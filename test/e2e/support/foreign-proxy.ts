@@ -105,6 +105,8 @@ const startHaproxy = async (upstreamPort: number, changes: Changes): Promise<For
   const file = await adapted('haproxy/haproxy.cfg', [
     // One thread, so that all clients share its connections.
     ['log /dev/log local0', 'log stdout format raw local0\n    nbthread 1'],
+    // Not the name of the frontend: HAProxy 3.3 refuses two sections of one name.
+    ['backend replicas', 'backend servers'],
     ['bind :443', `bind 127.0.0.1:${port}`],
     ['/etc/haproxy/clusterpass.pem', certificate],
     ['/etc/haproxy/clusterpass-ca.crt', TLS.caFile],
