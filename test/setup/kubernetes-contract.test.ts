@@ -40,7 +40,7 @@ const idsIn = (text: string): Set<string> => {
 };
 
 const withoutComments = (code: string): string => code.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');
-const isTest = (file: string): boolean => file.endsWith('.test.ts');
+const isTest = (file: string): boolean => file.endsWith('.test.ts') || file.endsWith('.jsonl');
 const labelOf = (id: string): string => (/^\d+$/.test(id) ? `decision ${id}` : id);
 
 /** The references of every file. */
@@ -55,7 +55,7 @@ beforeAll(async () => {
   for (const folder of FOLDERS) {
     for (const name of await readdir(join(ROOT, folder), { recursive: true })) {
       const file = `${folder}/${name}`;
-      if (!/\.(tsx?|mjs|md)$/.test(file) || file === PAGE || file === SELF) continue;
+      if (!/\.(tsx?|mjs|jsonl|md)$/.test(file) || file === PAGE || file === SELF) continue;
       const text = await readFile(join(ROOT, file), 'utf8');
       used.set(file, idsIn(text));
       if (isTest(file)) named.set(file, idsIn(withoutComments(text)));

@@ -181,10 +181,3 @@ export const details = ({ group, resource }: KindCase, name: string): object => 
   ...(group === '' ? {} : { group }),
   kind: resource,
 });
-
-export const kindDetails = ({ group, kind }: KindCase, name: string, causes: object[]): object => ({
-  name,
-  ...(group === '' ? {} : { group }),
-  kind,
-  causes,
-});

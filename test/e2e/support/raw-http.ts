@@ -13,26 +13,3 @@ export function sendRaw(server: Server, request: string | Uint8Array): Promise<s
     socket.write(request);
   });
 }
-
-/** A request with exactly this path, as the administrator unless a token is given. */
-export async function rawCall(
-  server: Server,
-  method: string,
-  path: string,
-  { token = server.adminToken, body = '' }: { token?: string; body?: string } = {},
-): Promise<{ code: number; text: string }> {
-  const answer = await sendRaw(
-    server,
-    [
-      `${method} ${path} HTTP/1.1`,
-      'Host: clusterpass',
-      'Connection: close',
-      `Authorization: Bearer ${token}`,
-      'Content-Type: application/json',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      '',
-      body,
-    ].join('\r\n'),
-  );
-  return { code: Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]), text: answer.slice(answer.indexOf('\r\n\r\n') + 4) };
-}
