@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Caller } from '../api/caller.ts';
 import { Secret } from '../observability/secret.ts';
 import type { TokenGrant } from '../tokens/claims.ts';
-import { ACCOUNT, API, type Fixture, ISSUERS, JTI, openFixture, POD, SECRET, START } from '../tokens/tokens.fixture.ts';
+import { ACCOUNT, API, ISSUERS, JTI, openFixture, POD, SECRET, START } from '../tokens/tokens.fixture.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { createFixedTokenAuthenticator } from './fixed-token.fixture.ts';
 import { createIssuedTokenAuthenticator } from './issued-token-authenticator.ts';
 import { plainCaller } from './token-authenticator.ts';
 
-let fixture: Fixture;
-
-beforeAll(async () => {
-  fixture = await openFixture();
-});
+const fixture = await openFixture();
 afterAll(() => fixture.remove());
 beforeEach(() => {
   fixture.clock.now = START;

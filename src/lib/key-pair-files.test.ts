@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readKeyPair } from './key-pair-files.ts';
 import { UnsafeFile } from './secret-file.ts';
 
@@ -11,10 +11,7 @@ const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const KEY = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
 const ENCRYPTED = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-128-cbc', passphrase: 'x' }) as string;
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'clusterpass-key-pair-'));
-});
+const folder = mkdtempSync(join(tmpdir(), 'clusterpass-key-pair-'));
 
 function files(cert: string, key: string, mode = 0o600): { certFile: string; keyFile: string } {
   const [certFile, keyFile] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];

@@ -1,9 +1,10 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Notification } from '../api/notification.ts';
 import { createAuthority } from '../clusters/upstream/certificates.fixture.ts';
 import { openMailReceiver, openWebhookReceiver } from './receivers.fixture.ts';
@@ -25,16 +26,13 @@ const MESSAGE: Notification = {
 };
 const KEYS = [1, 2].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`);
 
-let folder: string;
 const fileWith = async (name: string, text: string): Promise<string> => {
   const path = join(folder, name);
   await writeFile(path, text, { mode: 0o600 });
   return path;
 };
 const closers: (() => unknown)[] = [];
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-send-'));
-});
+const folder = mkdtempSync(join(tmpdir(), 'clusterpass-send-'));
 afterAll(async () => {
   for (const close of closers) close();
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { PROFILE_GROUP } from '../api/clusters/profile-of-cluster.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { Transport } from '../client/transport.ts';
@@ -12,10 +12,7 @@ import type { Desired } from './plan.ts';
 const PROFILES = `${PROFILE_GROUP}/clusterprofiles`;
 const PATH = profilesPath('v1alpha2', 'inventory');
 
-let hub: FakeHub;
-beforeAll(async () => {
-  hub = await new FakeHub({ [PROFILE_GROUP]: ['v1alpha2'] }).start();
-});
+const hub = await new FakeHub({ [PROFILE_GROUP]: ['v1alpha2'] }).start();
 afterAll(() => hub.stop());
 beforeEach(() => {
   hub.objects(PROFILES).clear();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { PROFILE_GROUP } from '../api/clusters/profile-of-cluster.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { fakeTiming } from '../client/script-server.fixture.ts';
@@ -42,10 +42,7 @@ const cluster = (name: string, labels: Record<string, string> = {}, address = 'h
   spec: { orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }] } },
 });
 
-let hub: FakeHub;
-beforeAll(async () => {
-  hub = await new FakeHub({ [PROFILE_GROUP]: ['v1alpha1', 'v1alpha2'] }).start();
-});
+const hub = await new FakeHub({ [PROFILE_GROUP]: ['v1alpha1', 'v1alpha2'] }).start();
 afterAll(() => hub.stop());
 beforeEach(() => {
   hub.objects(PROFILES).clear();

@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import type { TokenGrant } from './claims.ts';
-import { ACCOUNT, type Fixture, type LiveResource, openFixture, POD, SECRET, START } from './tokens.fixture.ts';
+import { ACCOUNT, type LiveResource, openFixture, POD, SECRET, START } from './tokens.fixture.ts';
 import type { VerifiedToken } from './verifier.ts';
 
 /** A4: in every case the signature of the token is cached already, and that must not delay the refusal. */
 
-let fixture: Fixture;
 let token: string;
 let earlier: VerifiedToken;
 
-beforeAll(async () => {
-  fixture = await openFixture();
-});
+const fixture = await openFixture();
 afterAll(() => fixture.remove());
 
 async function bind(grant: Partial<TokenGrant>): Promise<void> {

@@ -1,26 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import { expiryOf } from './claims.ts';
 import { TokenRejected } from './jws.ts';
-import {
-  ACCOUNT,
-  API,
-  claimsOf,
-  type Fixture,
-  forge,
-  ISSUERS,
-  JTI,
-  openFixture,
-  POD,
-  SECRET,
-  START,
-} from './tokens.fixture.ts';
+import { ACCOUNT, API, claimsOf, forge, ISSUERS, JTI, openFixture, POD, SECRET, START } from './tokens.fixture.ts';
 
-let fixture: Fixture;
-
-beforeAll(async () => {
-  fixture = await openFixture();
-});
+const fixture = await openFixture();
 afterAll(() => fixture.remove());
 beforeEach(() => {
   fixture.clock.now = START;

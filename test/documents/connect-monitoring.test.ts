@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,10 +25,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RULES = join(ROOT, 'deploy/prometheus/rules.yaml');
 const commands = blocksOf('docs/connect/monitoring.md').filter(isRun);
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-monitoring-'));
-});
+const folder = mkdtempSync(join(tmpdir(), 'clusterpass-monitoring-'));
 
 describe('the permission to scrape', () => {
   /** The name of the service account, as the file of gitops.md maps it. */

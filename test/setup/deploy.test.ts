@@ -31,10 +31,7 @@ describe('the check itself', () => {
 });
 
 /** A machine that has the files that the options name. */
-let root: string;
-beforeAll(() => {
-  root = mkdtempSync(join(tmpdir(), 'clusterpass-deploy-'));
-});
+const root = mkdtempSync(join(tmpdir(), 'clusterpass-deploy-'));
 
 /** The options that the program reads from a file, with /etc and /var moved into a folder. */
 function optionsOf(text: string) {

@@ -1,13 +1,11 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readContext } from './kubeconfig-context.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-context-'));
-});
+const folder = mkdtempSync(join(tmpdir(), 'clusterpass-context-'));
 
 const KUBECONFIG = `kind: Config
 current-context: a

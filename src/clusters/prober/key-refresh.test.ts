@@ -1,10 +1,10 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { readNetwork } from '../../lib/network.ts';
 import { unverifiableToken } from '../../lib/unverifiable-token.ts';
 import { refreshTimes } from '../../tokens/keys/key-set-refresh.ts';
-import { type FakeApiServer, startApiServer } from '../upstream/api-server.fixture.ts';
+import { startApiServer } from '../upstream/api-server.fixture.ts';
 import { createAuthority } from '../upstream/certificates.fixture.ts';
 import { createUpstream } from '../upstream/upstream.ts';
 import { type UpstreamCluster, UpstreamError } from '../upstream/upstream-contract.ts';
@@ -30,15 +30,12 @@ const [old, current] = [newKey('old'), newKey('current')];
 let published: readonly { readonly jwk: PublishedKey }[];
 let now: number;
 let keySet: RemoteKeySet;
-let server: FakeApiServer;
 let isReady: boolean;
 
-beforeAll(async () => {
-  server = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), ({ path, headers }) => {
-    const [, token] = /^Bearer (.*)$/.exec(headers.authorization ?? '') ?? [];
-    if (token !== undefined && !keySet.verifies(token)) return { status: 401 };
-    return path === '/readyz' && !isReady ? { status: 500 } : { status: 200, body: '{"gitVersion":"v1.36.4"}' };
-  });
+const server = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), ({ path, headers }) => {
+  const [, token] = /^Bearer (.*)$/.exec(headers.authorization ?? '') ?? [];
+  if (token !== undefined && !keySet.verifies(token)) return { status: 401 };
+  return path === '/readyz' && !isReady ? { status: 500 } : { status: 200, body: '{"gitVersion":"v1.36.4"}' };
 });
 beforeEach(() => {
   published = [old, current];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
@@ -16,10 +16,7 @@ const LOOPBACK = [readNetwork('127.0.0.0/8')].filter((network) => network !== un
 const HEALTHY: FakeApiServer['answer'] = ({ path }) =>
   path === '/version' ? { status: 200, body: '{"gitVersion":"v1.36.4+k3s1"}' } : { status: 200, body: 'ok' };
 
-let server: FakeApiServer;
-beforeAll(async () => {
-  server = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), HEALTHY);
-});
+const server = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), HEALTHY);
 beforeEach(() => {
   server.answer = HEALTHY;
   server.requests.length = 0;

@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
-import { type FakeApiServer, startApiServer } from './api-server.fixture.ts';
+import { startApiServer } from './api-server.fixture.ts';
 import { createAuthority } from './certificates.fixture.ts';
 import type { ConnectionLimits } from './connections.ts';
 import { createUpstream } from './upstream.ts';
@@ -12,15 +12,15 @@ const authority = createAuthority('cluster CA');
 const LOOPBACK = [readNetwork('127.0.0.0/8')].filter((network) => network !== undefined);
 const HOUR_MS = 3_600_000;
 
-let server: FakeApiServer;
 let time = 0;
 const opened: Upstream[] = [];
 
-beforeAll(async () => {
-  server = await startApiServer(authority.issue({ names: ['127.0.0.1'], notAfter: Date.now() + 24 * HOUR_MS }), () => ({
+const server = await startApiServer(
+  authority.issue({ names: ['127.0.0.1'], notAfter: Date.now() + 24 * HOUR_MS }),
+  () => ({
     status: 200,
-  }));
-});
+  }),
+);
 beforeEach(() => {
   server.answer = () => ({ status: 200 });
   server.requests.length = 0;

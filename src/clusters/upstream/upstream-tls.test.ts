@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { type Network, readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
-import { type FakeApiServer, startApiServer } from './api-server.fixture.ts';
+import { startApiServer } from './api-server.fixture.ts';
 import { createAuthority, type Pair, selfSigned } from './certificates.fixture.ts';
 import { ask, clusterAt } from './upstream.fixture.ts';
 import { createUpstream } from './upstream.ts';
@@ -11,11 +11,10 @@ import type { Upstream } from './upstream-contract.ts';
 const authority = createAuthority('cluster CA');
 const other = createAuthority('other CA');
 const opened: Upstream[] = [];
-let server: FakeApiServer;
 
-beforeAll(async () => {
-  server = await startApiServer(authority.issue({ names: ['api.example.com', '127.0.0.1'] }), () => ({ status: 200 }));
-});
+const server = await startApiServer(authority.issue({ names: ['api.example.com', '127.0.0.1'] }), () => ({
+  status: 200,
+}));
 afterEach(() => Promise.all(opened.splice(0).map((upstream) => upstream.close())));
 afterAll(() => server.close());
 

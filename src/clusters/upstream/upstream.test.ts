@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { type Network, readNetwork } from '../../lib/network.ts';
 import { Secret } from '../../observability/secret.ts';
@@ -16,12 +16,9 @@ const valid = authority.issue({ names: ['api.example.com', '127.0.0.1'] });
 const LOOPBACK = readNetwork('127.0.0.0/8') as Network;
 const TOKEN: Credential = { type: 'token', token: new Secret('canary-of-alpha') };
 
-let server: FakeApiServer;
 const opened: Upstream[] = [];
 
-beforeAll(async () => {
-  server = await startApiServer(valid, () => ({ status: 200 }));
-});
+const server = await startApiServer(valid, () => ({ status: 200 }));
 beforeEach(() => {
   server.answer = () => ({ status: 200 });
   server.requests.length = 0;
