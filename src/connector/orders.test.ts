@@ -1,5 +1,5 @@
 import { compactDecrypt, exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TraceChecker } from '../../test/chaos/trace-checker.ts';
 import { ORDER_TYPE, type OrderAnswer, passSecretName } from '../api/connector.ts';
 import type { ApiObject } from '../api/kind.ts';
@@ -21,12 +21,10 @@ const AUDIENCE = 'https://clusterpass.example/connectors/alpha';
 const PEOPLE = 'clusterpass-people-devs';
 const DAY_MS = 86_400_000;
 
-type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
-let key: Pair;
-let answerKey: Pair;
-beforeAll(async () => {
-  [key, answerKey] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ECDH-ES', { extractable: true })]);
-});
+const [key, answerKey] = await Promise.all([
+  generateKeyPair('ES256'),
+  generateKeyPair('ECDH-ES', { extractable: true }),
+]);
 
 let clusterpass: FakeHub;
 let cluster: FakeCluster;

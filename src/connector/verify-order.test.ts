@@ -1,5 +1,5 @@
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createOrderVerifier } from './verify-order.ts';
 
 const NOW = Date.parse('2026-11-19T08:00:00Z');
@@ -9,14 +9,10 @@ const ISSUER = 'https://clusterpass.example/orchestrator/alpha';
 const AUDIENCE = 'https://clusterpass.example/connectors/alpha';
 
 type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
-let key: Pair;
-let other: Pair;
 let published: JWK[];
 let reads: number;
 
-beforeAll(async () => {
-  [key, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')]);
-});
+const [key, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')]);
 
 const jwk = async ({ publicKey }: Pair, kid: string): Promise<JWK> => ({ ...(await exportJWK(publicKey)), kid });
 

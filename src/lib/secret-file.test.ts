@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, chown, mkdir, readdir, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { placeKey, temporaryDirectory } from '../tokens/tokens.fixture.ts';
 import {
   ensurePrivateDirectory,
@@ -15,14 +15,10 @@ import {
 } from './secret-file.ts';
 
 let dir: string;
-let remove: () => Promise<void>;
 
-beforeEach(async () => {
-  const temporary = await temporaryDirectory();
-  remove = temporary.remove;
-  dir = join(temporary.dir, 'keys');
+beforeEach(() => {
+  dir = join(temporaryDirectory(), 'keys');
 });
-afterEach(() => remove());
 
 test('a secret file is private, and open to others it is refused', async () => {
   await mkdir(dir, { mode: 0o700 });

@@ -1,19 +1,15 @@
 import { chmod, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { EVENTS } from '../api/notification.ts';
 import { readNotifyConfiguration } from './configuration.ts';
 
-let folder: string;
-let secretFile: string;
-let urlFile: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-notify-'));
-  secretFile = await fileWith('secret', KEY);
-  urlFile = await fileWith('url', 'https://hooks.example.com/services/T/B/x\n');
-});
+const KEY = `whsec_${Buffer.alloc(24).toString('base64')}\n`;
+const folder = await mkdtemp(join(tmpdir(), 'clusterpass-notify-'));
+const secretFile = await fileWith('secret', KEY);
+const urlFile = await fileWith('url', 'https://hooks.example.com/services/T/B/x\n');
 
 async function fileWith(name: string, text: string): Promise<string> {
   const path = join(folder, name);
@@ -30,7 +26,6 @@ const problemOf = async (configuration: unknown): Promise<string> => {
   return outcome.replaceAll(folder, 'DIR');
 };
 
-const KEY = `whsec_${Buffer.alloc(24).toString('base64')}\n`;
 const EMAIL = { server: 'smtp.example.com:587', from: 'c@example.com', to: ['a@example.com'] };
 
 describe('--notify-config', () => {

@@ -1,20 +1,17 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
 import { runStoreCommand, type StoreTask } from './store-command.ts';
 
-let folder: string;
 const inFolder = (name: string): string => join(folder, name);
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-store-'));
-  const store = await openSqliteStore({ file: inFolder('from.db') });
-  const value = Buffer.from('{}');
-  for (const name of ['a', 'b', 'c']) await store.write({ key: `/internal/${name}`, value, expect: { absent: true } });
-  await store.close();
-});
+const folder = await mkdtemp(join(tmpdir(), 'clusterpass-store-'));
+const store = await openSqliteStore({ file: inFolder('from.db') });
+const value = Buffer.from('{}');
+for (const name of ['a', 'b', 'c']) await store.write({ key: `/internal/${name}`, value, expect: { absent: true } });
+await store.close();
 
 /** Runs a task on a database. Returns each wait as it begins, and what it says in the end. */
 async function waitsOf(task: StoreTask, database: string, file?: string): Promise<[begun: string[], ended: string[]]> {

@@ -1,21 +1,16 @@
 import { createSecretKey, generateKeyPairSync, sign } from 'node:crypto';
 import { CompactEncrypt, exportJWK, SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../observability/secret.ts';
 import { buildClaims } from './claims.ts';
 import { TokenRejected } from './jws.ts';
-import { API, b64, claimsOf, type Fixture, forge, grantOf, ISSUERS, openFixture, START } from './tokens.fixture.ts';
+import { API, b64, claimsOf, forge, grantOf, ISSUERS, openFixture, START } from './tokens.fixture.ts';
 import { createVerifier } from './verifier.ts';
 
 /** Forged, damaged and odd tokens: each must be refused, most of them although our own key signed them. */
 
-let fixture: Fixture;
-let kid: string;
-
-beforeAll(async () => {
-  fixture = await openFixture();
-  kid = fixture.ring.signing().kid;
-});
+const fixture = await openFixture();
+const kid = fixture.ring.signing().kid;
 afterAll(() => fixture.remove());
 
 async function expectRefused(token: string): Promise<void> {

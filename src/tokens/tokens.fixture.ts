@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { storageKey } from '../api/kind.ts';
@@ -29,10 +30,7 @@ export const POD = { name: 'web-0', uid: 'uid-pod' };
 export const SECRET = { name: 'tls', uid: 'uid-secret' };
 export const JTI = '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d';
 
-export async function temporaryDirectory(): Promise<{ dir: string; remove: () => Promise<void> }> {
-  const dir = await mkdtemp(join(tmpdir(), 'clusterpass-tokens-'));
-  return { dir, remove: () => rm(dir, { recursive: true, force: true }) };
-}
+export const temporaryDirectory = (): string => mkdtempSync(join(tmpdir(), 'clusterpass-tokens-'));
 
 const KINDS = {
   clusters: clusterScope,
@@ -106,7 +104,7 @@ export function grantOf(grant: Partial<TokenGrant> = {}): TokenGrant {
 }
 
 export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixture> {
-  const { dir, remove } = await temporaryDirectory();
+  const dir = temporaryDirectory();
   const store = await openSqliteStore({ file: join(dir, 'test.db') });
   // The current key is made here, so that the test has the private key.
   const privateKey = await newPrivateKey(algorithm);
@@ -159,7 +157,6 @@ export async function openFixture(algorithm: Algorithm = 'ES256'): Promise<Fixtu
     async remove() {
       await ring.close();
       await store.close();
-      await remove();
     },
   };
 }

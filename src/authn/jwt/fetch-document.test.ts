@@ -1,16 +1,10 @@
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type FakeAnswer,
-  type FakeApiServer,
-  type SeenRequest,
-  startApiServer,
-} from '../../clusters/upstream/api-server.fixture.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { type FakeAnswer, type SeenRequest, startApiServer } from '../../clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
 import { createFetchDocument } from './fetch-document.ts';
 
 const authority = createAuthority('provider');
-let server: FakeApiServer;
 
 /** As kube-apiserver answers for a document that it has in one media type. */
 const onlyAs =
@@ -37,10 +31,8 @@ const ANSWERS: Record<string, (socket: Socket, accept: unknown) => FakeAnswer | 
   },
 };
 
-beforeAll(async () => {
-  const answer = ({ path, headers }: SeenRequest, socket: Socket) => ANSWERS[path]?.(socket, headers.accept);
-  server = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), answer);
-});
+const answer = ({ path, headers }: SeenRequest, socket: Socket) => ANSWERS[path]?.(socket, headers.accept);
+const server = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), answer);
 afterAll(() => server.close());
 
 const get = (path: string, { ca = authority.cert, ms = 5_000 }: { ca?: string | undefined; ms?: number } = {}) =>

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
 import { changeLogins } from '../connection/logins.ts';
@@ -26,13 +26,10 @@ const server = createServer(async (request, response) => {
   response.writeHead(201, { 'Content-Type': 'application/json', Date: 'Tue, 01 Jan 2030 00:00:00 GMT' });
   response.end(JSON.stringify({ kind: 'TokenRequest', status }));
 });
-let url: string;
 let home: string;
-beforeAll(async () => {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
+server.listen(0, '127.0.0.1');
+await once(server, 'listening');
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 afterAll(() => server.close());
 beforeEach(async () => {
   received.length = 0;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { CliError } from '../command.ts';
 import { findProvider, refresh } from './provider-client.ts';
@@ -15,10 +15,6 @@ const CLIENT = 'clusterpass';
 const MEGABYTE = 1024 * 1024;
 const context = fakeContext({});
 
-let provider: Server;
-let elsewhere: Server;
-let issuer: string;
-let other: string;
 let answers: { discovery: (document: object) => Answer; token: (claims: object) => Answer };
 let requests: string[];
 let bodies: string[];
@@ -50,19 +46,17 @@ async function serve(request: IncomingMessage): Promise<Answer> {
   return answers.token({ iss: issuer, aud: CLIENT, sub: 'jane', iat: seconds, exp: seconds + 600, nonce });
 }
 
-beforeAll(async () => {
-  provider = createServer(async (request, response) => {
-    const { status = 200, headers = {}, body = {} } = await serve(request);
-    response.writeHead(status, { 'content-type': 'application/json', ...headers });
-    response.end(typeof body === 'string' ? body : JSON.stringify(body));
-  });
-  elsewhere = createServer((request, response) => {
-    requests.push(`elsewhere ${request.method} ${request.url}`);
-    response.end('{}');
-  });
-  await Promise.all([listening(provider), listening(elsewhere)]);
-  [issuer, other] = [addressOf(provider), addressOf(elsewhere)];
+const provider = createServer(async (request, response) => {
+  const { status = 200, headers = {}, body = {} } = await serve(request);
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(typeof body === 'string' ? body : JSON.stringify(body));
 });
+const elsewhere = createServer((request, response) => {
+  requests.push(`elsewhere ${request.method} ${request.url}`);
+  response.end('{}');
+});
+await Promise.all([listening(provider), listening(elsewhere)]);
+const [issuer, other] = [addressOf(provider), addressOf(elsewhere)];
 beforeEach(() => {
   answers = { discovery: (document) => ({ body: document }), token: (claims) => tokens(idToken(claims)) };
   [requests, bodies] = [[], []];

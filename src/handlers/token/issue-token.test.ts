@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { User } from '../../api/caller.ts';
 import { createCatalog } from '../../api/catalog.ts';
 import { encodeValue, toJson } from '../../api/codec/encode.ts';
@@ -31,60 +31,51 @@ const catalog = createCatalog({ productName: 'orchestrator' });
 const JTI = '2b1f7f0e-52a4-4f0a-9c37-3e1f0a2b4c5d';
 const NOW = Date.UTC(2026, 7, 1, 12, 0, 0, 999);
 
-let dir: string;
-let reader: ObjectReader;
-let writer: ObjectWriter;
-let close: () => Promise<void>;
-
-beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-token-'));
-  const store = await openSqliteStore({
-    file: join(dir, 'a.db'),
-    logger: createLogger({ level: 'silent', write: () => {} }),
-  });
-  const caches = new Map<Kind, WatchCache<StoredObject>>(
-    catalog.storedKinds.map((kind) => [
-      kind,
-      new WatchCache<StoredObject>({
-        prefix: kindPrefix(kind),
-        project: (stored) => new StoredObject(kind, stored, undefined),
-        indexLabels: kind.indexLabels === true,
-        windowSize: 100,
-      }),
-    ]),
-  );
-  const reflector = new Reflector<StoredObject>({
-    store,
-    prefix: REGISTRY_PREFIX,
-    caches: [...caches.values()],
-    historyRevisions: 100,
-    delay: async () => {},
-    onError: () => {},
-    work: lonelyWork(),
-  });
-  reader = new ObjectReader(reflector, caches, new Freshness({ store, parts: [reflector] }));
-  await reflector.start();
-  close = async () => {
-    await reflector.stop();
-    await store.close();
-    await rm(dir, { recursive: true, force: true });
-  };
-  writer = createObjectWriter({
-    store,
-    reader,
-    catalog,
-    now: () => NOW,
-    randomUUID: randomUUID,
-    randomSuffix: () => 'xxxxx',
-    computedAnnotations: [],
-  });
-  const make = (kind: Kind, cluster: string, namespace: string, name: string) =>
-    writer.create(kind, { cluster, namespace }, { metadata: { name } } as ApiObject, { dryRun: false });
-  await make(catalog.clusters, '', '', 'alpha');
-  await make(catalog.namespaces, 'alpha', '', 'ci');
-  await make(catalog.serviceAccounts, 'alpha', 'ci', 'builder');
+const dir = await mkdtemp(join(tmpdir(), 'clusterpass-token-'));
+const store = await openSqliteStore({
+  file: join(dir, 'a.db'),
+  logger: createLogger({ level: 'silent', write: () => {} }),
 });
-afterAll(() => close());
+const caches = new Map<Kind, WatchCache<StoredObject>>(
+  catalog.storedKinds.map((kind) => [
+    kind,
+    new WatchCache<StoredObject>({
+      prefix: kindPrefix(kind),
+      project: (stored) => new StoredObject(kind, stored, undefined),
+      indexLabels: kind.indexLabels === true,
+      windowSize: 100,
+    }),
+  ]),
+);
+const reflector = new Reflector<StoredObject>({
+  store,
+  prefix: REGISTRY_PREFIX,
+  caches: [...caches.values()],
+  historyRevisions: 100,
+  delay: async () => {},
+  onError: () => {},
+  work: lonelyWork(),
+});
+const reader = new ObjectReader(reflector, caches, new Freshness({ store, parts: [reflector] }));
+await reflector.start();
+const writer = createObjectWriter({
+  store,
+  reader,
+  catalog,
+  now: () => NOW,
+  randomUUID: randomUUID,
+  randomSuffix: () => 'xxxxx',
+  computedAnnotations: [],
+});
+const make = (kind: Kind, cluster: string, namespace: string, name: string) =>
+  writer.create(kind, { cluster, namespace }, { metadata: { name } } as ApiObject, { dryRun: false });
+await make(catalog.clusters, '', '', 'alpha');
+await make(catalog.namespaces, 'alpha', '', 'ci');
+await make(catalog.serviceAccounts, 'alpha', 'ci', 'builder');
+afterAll(async () => {
+  await reflector.stop();
+  await store.close();
+});
 
 const { issuerFor, peopleIssuerFor, clusterOfIssuer, clusterOfPeopleIssuer } = createIssuers({
   baseUrl: 'https://pass.example',

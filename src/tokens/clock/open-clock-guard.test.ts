@@ -1,16 +1,9 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../api/status.ts';
-import {
-  leaderGuards,
-  leadsWhile,
-  StorageError,
-  type Store,
-  soleLeadership,
-  TIME_KEY,
-} from '../../storage/contract.ts';
+import { leaderGuards, leadsWhile, StorageError, soleLeadership, TIME_KEY } from '../../storage/contract.ts';
 import type { TimeReading } from '../../storage/scan.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { type OpenClockGuardOptions, openClockGuard } from './open-clock-guard.ts';
@@ -19,16 +12,12 @@ import { TRUST_AFTER_MS } from './stored-time-check.ts';
 const START = Date.parse('2026-01-01T00:00:00Z');
 const HOUR = 3_600_000;
 
-let folder: string;
-let store: Store;
 const clock = { monotonic: 0, ahead: 0 };
 let tasks: { readonly ms: number; readonly task: () => void }[];
 let logged: string[];
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'clusterpass-guard-'));
-  store = await openSqliteStore({ file: join(folder, 'a.db') });
-});
+const folder = await mkdtemp(join(tmpdir(), 'clusterpass-guard-'));
+const store = await openSqliteStore({ file: join(folder, 'a.db') });
 beforeEach(async () => {
   const left = await store.get(TIME_KEY);
   if (left) await store.write({ key: TIME_KEY, value: null, expect: { createRevision: left.createRevision } });

@@ -20,7 +20,6 @@ const OTHER = newTestKey('key-2');
 const CLAIMS = buildClaims(grantOf());
 const clock = { now: START };
 
-let remove: () => Promise<void>;
 let signer: TestSigner;
 let external: ExternalSigner;
 
@@ -46,9 +45,7 @@ const open = (
   });
 
 beforeAll(async () => {
-  const directory = await temporaryDirectory();
-  remove = directory.remove;
-  signer = await startTestSigner(join(directory.dir, 'signer.sock'), honest(KEY));
+  signer = await startTestSigner(join(temporaryDirectory(), 'signer.sock'), honest(KEY));
   external = await open();
 });
 beforeEach(() => {
@@ -59,7 +56,6 @@ beforeEach(() => {
 afterAll(async () => {
   external.close();
   await signer.close();
-  await remove();
 });
 
 test('B20: what a signer program writes to its standard error is read, however much it is', async () => {

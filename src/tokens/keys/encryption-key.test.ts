@@ -1,16 +1,14 @@
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { temporaryDirectory } from '../tokens.fixture.ts';
 import { encryptionKey, loadEncryptionKey } from './encryption-key.ts';
 
 let dir: string;
-let remove: () => Promise<void>;
 
-beforeEach(async () => {
-  ({ dir, remove } = await temporaryDirectory());
+beforeEach(() => {
+  dir = temporaryDirectory();
 });
-afterEach(() => remove());
 
 const PLAIN = Buffer.from('the private key');
 const NEW_STORE = { hasSigningKeys: async () => false };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { JWS_ALGORITHMS } from '../../lib/jws-algorithms.ts';
 import type { Store } from '../../storage/contract.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
@@ -12,15 +12,9 @@ import type { StoredKeyRing } from './key-ring.ts';
 import type { MakeKey } from './ring-state.ts';
 import { RING_KEY } from './ring-store.ts';
 
-let root: string;
-let store: Store;
-let removeRoot: () => Promise<void>;
 const rings: StoredKeyRing[] = [];
 
-beforeAll(async () => {
-  ({ dir: root, remove: removeRoot } = await temporaryDirectory());
-  store = await openSqliteStore({ file: join(root, 'test.db') });
-});
+const store = await openSqliteStore({ file: join(temporaryDirectory(), 'test.db') });
 beforeEach(async () => {
   await closeAll();
   const stored = await store.get(RING_KEY);
@@ -31,7 +25,6 @@ beforeEach(async () => {
 afterAll(async () => {
   await closeAll();
   await store.close();
-  await removeRoot();
 });
 
 const closeAll = async (): Promise<void> => {

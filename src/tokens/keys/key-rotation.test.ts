@@ -1,20 +1,11 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../observability/secret.ts';
 import { LEADER_KEY } from '../../storage/contract.ts';
 import { buildClaims } from '../claims.ts';
 import { createIssuerDocuments } from '../issuer-documents.ts';
 import { createSigner } from '../signer.ts';
-import {
-  API,
-  type Fixture,
-  grantOf,
-  ISSUERS,
-  openFixture,
-  openTestRing,
-  START,
-  TEST_ENCRYPTION_KEY,
-} from '../tokens.fixture.ts';
+import { API, grantOf, ISSUERS, openFixture, openTestRing, START, TEST_ENCRYPTION_KEY } from '../tokens.fixture.ts';
 import { createVerifier } from '../verifier.ts';
 import { makeKey } from './key-material.ts';
 import type { StoredKeyRing } from './key-ring.ts';
@@ -23,15 +14,11 @@ import { createRingStore } from './ring-store.ts';
 
 /** Two replicas on one store: one makes changes, the other hears of them through the store's watch. */
 
-let fixture: Fixture;
-let other: StoredKeyRing;
 const FOLLOWER = { leads: () => false, fence: () => undefined };
 
-beforeAll(async () => {
-  fixture = await openFixture();
-  const { store, clock } = fixture;
-  other = await openTestRing({ store, clock, leadership: FOLLOWER });
-});
+const fixture = await openFixture();
+const { store, clock } = fixture;
+const other = await openTestRing({ store, clock, leadership: FOLLOWER });
 afterAll(async () => {
   await other.close();
   await fixture.remove();
