@@ -175,6 +175,7 @@ describeWithBrowser('the console with thousands of clusters', () => {
     await page.getByText('2,000 clusters').waitFor();
     const name = page.locator('tr[data-index] th', { hasText: LONG_NAME });
     expect(await name.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
+    const show = (hash: string): Promise<unknown> => page.evaluate(`void (location.hash = ${JSON.stringify(hash)})`);
     const row = '.list tbody tr';
     const pages = [
       { path: '#/access', shown: /^\d+ bindings$/, rows: row, counts: [20, 40] },
@@ -188,7 +189,7 @@ describeWithBrowser('the console with thousands of clusters', () => {
     const faults: string[] = [];
     for (const { path, shown, rows, counts } of pages) {
       await page.setViewportSize({ width: 390, height: 844 });
-      await page.evaluate(`void (location.hash = ${JSON.stringify(path)})`);
+      await show(path);
       await page.getByText(shown).first().waitFor();
       const count = (): Promise<number> => page.locator(rows).count();
       await expect.poll(count, { message: path }).toBe(counts[0]);
@@ -199,7 +200,6 @@ describeWithBrowser('the console with thousands of clusters', () => {
       await expect.poll(count, { message: path }).toBe(counts[1]);
     }
     expect(faults).toEqual([]);
-    const show = (hash: string): Promise<unknown> => page.evaluate(`void (location.hash = ${JSON.stringify(hash)})`);
     await show('#/passes?scope=all');
     await page.getByLabel('Select all shown passes').check();
     await page.getByText('25 passes, 20 shown, 20 selected').waitFor();

@@ -8,6 +8,9 @@ interface LabelFieldsProps {
   readonly onLabels: (labels: readonly LabelDraft[]) => void;
 }
 
+/** Characters of a key and a value that a phone shows beside each other. */
+const MOST = 24;
+
 export function LabelFields({ labels, onLabels }: LabelFieldsProps) {
   const change = (index: number, part: Partial<LabelDraft>): void =>
     onLabels(labels.map((label, at) => (at === index ? { ...label, ...part } : label)));
@@ -16,7 +19,7 @@ export function LabelFields({ labels, onLabels }: LabelFieldsProps) {
       <legend>Labels</legend>
       {labels.map((label, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a label has no identity but its position while it is edited
-        <div key={index} className="label-pair">
+        <div key={index} className={label.key.length + label.value.length > MOST ? 'label-pair long' : 'label-pair'}>
           {(['key', 'value'] as const).map((part) => (
             <input
               key={part}

@@ -41,6 +41,16 @@ const brokenClusterNames = async (page: Page): Promise<ReadonlySet<string>> =>
 const hasRivals = (page: Page): Promise<boolean> =>
   page.locator('.card').evaluateAll((cards) => cards.some((card) => card.querySelectorAll('.primary').length > 1));
 
+/** Values of fields, of the length of a name of a cluster or a key of a label, that are not visible as a whole. */
+const cutValues = (page: Page): Promise<string[]> =>
+  page
+    .locator('main input')
+    .evaluateAll((fields) =>
+      fields
+        .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+        .flatMap((it) => ('value' in it && `${it.value}`.length < 25 ? [`${it.value}`] : [])),
+    );
+
 /** Each width with one theme: colors do not depend on the width, and what is where does not depend on the theme. */
 const SCREENS = [
   { width: 1280, colorScheme: 'light' },
@@ -80,6 +90,7 @@ export async function inspect(page: Page, where: string, faults: string[]): Prom
     const overflow = await horizontalOverflow(page);
     if (overflow > 0) faults.push(`${where} is ${overflow} pixels wider than ${width}`);
     if (await hasRivals(page)) faults.push(`${where} has a card with two primary buttons`);
+    for (const value of await cutValues(page)) faults.push(`${where} at ${width} pixels cuts ${value}`);
     for (const name of await brokenClusterNames(page)) faults.push(`${where} at ${width} pixels breaks ${name}`);
   }
 }
@@ -136,6 +147,7 @@ export async function faultsOfConsole(server: Server, browser: Browser): Promise
   await page.goto(`${server.url}/console/#/clusters/dev-eu-1`);
   await page.getByRole('button', { name: 'Edit labels' }).click();
   await page.getByLabel('Value of label 1').fill('prod');
+  await page.getByLabel('Key of label 2').fill('example.com/cost-center');
   await page.getByText('Lose access').waitFor();
   await inspect(page, 'labels', faults);
   await page.goto(`${server.url}/console/#/`);
