@@ -14,7 +14,7 @@ import {
   signIn,
 } from './support/browser.ts';
 import { connectorOf } from './support/connector.ts';
-import { addCluster, removeCluster } from './support/fleet.ts';
+import { addCluster, patchCluster, relabel, removeCluster, touch } from './support/fleet.ts';
 import { create, remove } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { grant, group, user } from './support/rbac.ts';
@@ -541,9 +541,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       const conditions = [
         { type: 'Ready', status: 'True', reason: 'Checked', lastTransitionTime: '2026-11-16T00:00:00Z' },
       ];
-      await server.call('PATCH', `${CLUSTERS}/${name}/status`, {
-        body: { status: { conditions } },
-      });
+      await server.call('PATCH', `${CLUSTERS}/${name}/status`, { body: { status: { conditions } } });
       await step('Reachable Done').waitFor();
       // For those who may do something about it.
       const viewing = await visitAs('owner', `#/clusters/${name}`);
@@ -579,12 +577,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
 
     it('an administrator sees the finalizers that a removed cluster waits for', async () => {
       await addCluster(server, 'held');
-      const hold = async (finalizers: string[] | null): Promise<void> => {
-        const { code } = await server.call('PATCH', `${CLUSTERS}/held`, {
-          body: { metadata: { finalizers } },
-        });
-        expect(code).toBe(200);
-      };
+      const hold = (finalizers: string[] | null) => patchCluster(server, 'held', { metadata: { finalizers } });
       await hold(['example.com/backup']);
       const page = await visitAs('administrator', '#/clusters/held');
       await page.getByRole('button', { name: 'Remove…' }).click();
@@ -663,8 +656,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.getByLabel('Value of label 1').fill('test');
       const save = page.getByRole('button', { name: 'Save labels' });
       await expect.poll(() => save.isEnabled()).toBe(true);
-      const body = { metadata: { labels: { env: 'prod' } } };
-      expect((await server.call('PATCH', `${CLUSTERS}/unlabelled`, { body })).code).toBe(200);
+      await relabel(server, 'unlabelled', { env: 'prod' });
       await page.getByText('Another user has changed the labels').waitFor();
       expect(await save.isDisabled()).toBe(true);
     });
@@ -824,11 +816,8 @@ describeWithBrowser('the console for those who run the fleet', () => {
         .waitFor();
       await panel.getByText('The binding stays for 1 other subject.').waitFor();
       // What changes meanwhile is not its subjects.
-      const change = {
-        body: { metadata: { labels: { team: 'shop' } } },
-        headers: { 'Content-Type': 'application/merge-patch+json' },
-      };
-      expect((await server.call('PATCH', `${FLEET_BINDINGS}/pair`, change)).code).toBe(200);
+      const body = { metadata: { labels: { team: 'shop' } } };
+      expect((await server.call('PATCH', `${FLEET_BINDINGS}/pair`, { body })).code).toBe(200);
       await pressEnter(panel.getByRole('button', { name: 'Remove now' }), page.getByText(/^\d+ grants$/));
       await page.getByRole('row', { name: /^User ann/ }).waitFor({ state: 'hidden' });
       const path = `${FLEET_BINDINGS}/pair`;
@@ -907,11 +896,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
   });
 
   describe('audit', () => {
-    beforeAll(async () => {
-      const body = { metadata: { annotations: { note: 'changed' } } };
-      const path = '/apis/clusterregistry.k8s.io/v1alpha1/clusters/dev-eu-2';
-      expect((await server.call('PATCH', path, { body })).code).toBe(200);
-    });
+    beforeAll(() => touch(server, 'dev-eu-2', 'changed'));
 
     it('an administrator follows a cluster, a person and a pass as things happen', async () => {
       const page = await visitAs('administrator', '#/audit?user=carl');
