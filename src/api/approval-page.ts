@@ -2,6 +2,5 @@
 export const approvalPage = (baseUrl: string, resource: 'accessrequests' | 'passes', name: string): string =>
   `${baseUrl}/console/#/${resource === 'passes' ? 'passes' : 'requests'}/${encodeURIComponent(name)}`;
 
-/** The page of the console about one cluster. */
 export const clusterPage = (baseUrl: string, name: string): string =>
   `${baseUrl}/console/#/clusters/${encodeURIComponent(name)}`;

@@ -150,9 +150,7 @@ export const isSystemName = (name: string): boolean => name.startsWith('system:'
 
 /** The credential that a caller uses (K-31). */
 export const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
-/** The credential that a request issued. */
 export const ISSUED_CREDENTIAL_ID = 'authentication.kubernetes.io/issued-credential-id';
-/** The credential that a request revoked. */
 export const REVOKED_CREDENTIAL_ID = 'clusterpass.dev/revoked-credential-id';
 /** The credentials that ended with a pass, separated by commas. */
 export const REVOKED_CREDENTIAL_IDS = 'clusterpass.dev/revoked-credential-ids';

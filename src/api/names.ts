@@ -1,3 +1,4 @@
+import type { ObjectMeta } from './kind.ts';
 import { checkEach, type FieldError, invalidValues, tooLong } from './status.ts';
 
 /**
@@ -147,15 +148,13 @@ export function validateAnnotations(annotations: Readonly<Record<string, string>
 }
 
 /** Of labels and annotations of an object that is not stored: whatever they are, the response repeats them. */
-export const validateRepeatedPairs = ({ labels = {}, annotations = {} }: RepeatedPairs): FieldError[] => [
+export const validateRepeatedPairs = ({
+  labels = {},
+  annotations = {},
+}: Pick<ObjectMeta, 'labels' | 'annotations'>): FieldError[] => [
   ...validateSize(labels, 'metadata.labels'),
   ...validateSize(annotations, 'metadata.annotations'),
 ];
-
-interface RepeatedPairs {
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
 
 function validateSize(pairs: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
   let size = 0;

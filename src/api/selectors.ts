@@ -1,7 +1,6 @@
 /** L-40: `\`, `,` and `=` have a meaning in field selectors. */
 export const escapeFieldValue = (value: string): string => value.replaceAll(/[\\,=]/g, '\\$&');
 
-/** A field selector for one value. */
 export const fieldSelectorFor = (field: string, value: string): string => `${field}=${escapeFieldValue(value)}`;
 
 /** The field selector of the fields that have a value; undefined when none has. */

@@ -5,7 +5,7 @@ import type { MaybePromise } from '../lib/promises.ts';
 import { clip, utf8Text } from '../lib/text.ts';
 import { Secret } from '../observability/secret.ts';
 import { TokenRejected } from '../tokens/jws.ts';
-import { webOrigin } from './jwt/discovery-document.ts';
+import { webOrigin } from './jwt/fetch-document.ts';
 import { claimedIssuer } from './jwt/jwt-authenticator.ts';
 import type { AuthenticatedToken, TokenAuthenticator } from './token-authenticator.ts';
 

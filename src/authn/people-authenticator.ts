@@ -4,17 +4,12 @@ import type { Verifier } from '../tokens/verifier.ts';
 import { requesters } from './issued-token-authenticator.ts';
 import { plainCaller, type TokenAuthenticator } from './token-authenticator.ts';
 
-interface PeopleAuthenticatorParts {
-  readonly verifier: Verifier<PersonClaims>;
-  /** Comes before names and groups, as in the file of `clusterpass trust --people`. */
-  readonly prefix: string;
-}
-
 /**
  * Passes for people, in reviews that name their audience. A review without audiences is about the API of this server
- * or of a cluster for accounts, which a pass for a person does not open.
+ * or of a cluster for accounts, which a pass for a person does not open. The prefix comes before names and groups, as
+ * in the file of `clusterpass trust --people`.
  */
-export const createPeopleAuthenticator = ({ verifier, prefix }: PeopleAuthenticatorParts): TokenAuthenticator => ({
+export const createPeopleAuthenticator = (verifier: Verifier<PersonClaims>, prefix: string): TokenAuthenticator => ({
   // This server accepts none as a bearer token: its holder has the credential that it was requested with.
   authenticateToken: () => undefined,
   async authenticateFor(token, audiences, cluster) {

@@ -47,10 +47,10 @@ export function startBindingStatus(parts: BindingStatusParts): () => Promise<voi
     done = NOTHING;
     logger.warn({ err }, 'the status of bindings was not written');
   };
-  const statuses = createKeyedWriter({
-    update: statusUpdate(writer, kind, () => leaderGuards(leadership)),
-    report: warn,
-  });
+  const statuses = createKeyedWriter(
+    statusUpdate(writer, kind, () => leaderGuards(leadership)),
+    warn,
+  );
   const writeAll = async (): Promise<void> => {
     const seen = { inputs: inputsOf(parts), revision: reader.cache(kind).lastEventRevision };
     const since = seen.inputs === done.inputs ? done.revision : NOTHING.revision;

@@ -8,13 +8,6 @@ import { type Command, type Flag, optionName, UsageError } from './command.ts';
 export const HELP_FLAG: Flag = { flags: '-h, --help', doc: 'Show this help.' };
 export const VERSION_FLAG: Flag = { flags: '--version', doc: 'Print the version.' };
 
-/** A flag on a command line, as Node reads it. */
-interface GivenFlag {
-  readonly rawName: string;
-  readonly value: string | undefined;
-  readonly inlineValue: boolean | undefined;
-}
-
 /** A spelling of a flag in `Flag.flags`. */
 export interface Spec {
   readonly flag: Flag;
@@ -126,7 +119,11 @@ export function parseArguments(args: readonly string[], command: Command, flags:
 }
 
 /** Node leaves the sign of `-o=name` in the value. */
-const givenValue = ({ rawName, value, inlineValue }: GivenFlag): string | undefined =>
+const givenValue = ({
+  rawName,
+  value,
+  inlineValue,
+}: Extract<ReturnType<typeof tokensOf>[number], { kind: 'option' }>): string | undefined =>
   inlineValue === true && !rawName.startsWith('--') ? value?.replace(/^=/, '') : value;
 
 function unknownFlag(name: string, given: string, specs: readonly Spec[]): UsageError {

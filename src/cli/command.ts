@@ -225,7 +225,6 @@ export const dryRunOf = (invocation: Invocation): DryRun => invocation.value('dr
 
 export const isDryRun = (invocation: Invocation): boolean => dryRunOf(invocation) === 'server';
 
-/** The query of a write. */
 export const writeQuery = (invocation: Invocation) => ({
   fieldManager: 'clusterpass',
   ...(isDryRun(invocation) ? { dryRun: 'All' } : {}),

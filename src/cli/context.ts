@@ -6,7 +6,6 @@ import { NO_PROGRESS } from './progress.ts';
 const INTERRUPTED = 130;
 const QUIT = 131;
 
-/** The context of this process. */
 export function processContext(version: string): Context {
   let stopped: AbortController | undefined;
   // A command that can be stopped cleans up: `clusterpass exec` has files with tokens.

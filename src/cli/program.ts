@@ -31,7 +31,6 @@ export async function runProgram(args: readonly string[], context: Context, runL
   return runCommand(() => loadCommand(command), context, invocation, command.usageExitCode, cluster);
 }
 
-/** Of a command for one cluster. */
 const clusterOf = ({ arguments: [argument] = [] }: Command, invocation: Invocation): string | undefined =>
   invocation.text('cluster') ?? (argument?.isCluster === true ? invocation.args[0] : undefined);
 

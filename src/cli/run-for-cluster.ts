@@ -27,7 +27,6 @@ process.once('exit', () => {
   for (const child of running) kill(child, 'SIGKILL');
 });
 
-/** One cluster that the command runs for. */
 export interface ExecTarget extends ClusterEndpoint {
   readonly cluster: string;
   /** The name of the cluster in the output: with that of its server, if there are several. */

@@ -39,7 +39,6 @@ function referenceOf(text: string, servers: readonly NamedServer[]): ClusterRefe
   throw new CliError(`${JSON.stringify(text)}: expected NAME or SERVER/NAME, with one of these servers: ${known}`);
 }
 
-/** Undefined if it is not an address. */
 function addressOf(text: string): string | undefined {
   try {
     return serverUrl(text);
@@ -246,7 +245,6 @@ export const missingLines = (missing: readonly MissingCluster[]): string[] => [
   ...missing.flatMap(({ meant }) => (meant === undefined ? [] : [`Did you mean the cluster ${meant}?`])),
 ];
 
-/** The selected clusters of one server. */
 export interface ServerClusters {
   readonly server: NamedServer;
   readonly clusters: readonly Cluster[];

@@ -111,15 +111,11 @@ function problemFor(code: number, subject: PassSubject): string {
 /** Requests at the same time. */
 const AT_ONCE = 16;
 
-interface UsableSubjects {
-  /** `namespace/name` of accounts, and `me` for passes as a person: what kubeconfigs call them. */
-  readonly subjects: readonly string[];
-  /** There may be more accounts. */
-  readonly incomplete: boolean;
-}
-
-/** Whose passes the caller gets now in each of these clusters. */
-export async function usableSubjects(client: Client, clusters: readonly string[]): Promise<UsableSubjects[]> {
+/**
+ * Whose passes the caller gets now in each of these clusters: `namespace/name` of accounts, and `me` for passes as a
+ * person, as kubeconfigs call them. `incomplete`: there may be more accounts.
+ */
+export async function usableSubjects(client: Client, clusters: readonly string[]) {
   const slots = new Slots(AT_ONCE);
   const people = clusters.map((cluster) => ({ cluster, userpass: true as const }));
   const [own, accounts] = await Promise.all([

@@ -45,7 +45,6 @@ export interface ClientOptions {
 
 export interface Client {
   readonly productName: string;
-  /** Lists all clusters that the caller may see. */
   listClusters(options?: ListOptions): Promise<ClusterList>;
   /** Lists all clusters page by page, at one resourceVersion. Throws a 410 StatusError if that version has expired. */
   clusterPages(options?: ListOptions): AsyncGenerator<ClusterList>;

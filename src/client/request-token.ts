@@ -39,7 +39,6 @@ export async function createUserpass(parts: TokenParts, options: UserpassOptions
   return send(parts, path, options, expirationSeconds === undefined ? {} : { expirationSeconds });
 }
 
-/** Redeems a pass that the caller has requested. */
 export async function redeemPass(parts: TokenParts, options: RedeemOptions): Promise<IssuedToken> {
   const { handle } = options;
   checkNames({ handle });

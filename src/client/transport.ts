@@ -225,6 +225,5 @@ function retryAfter({ status, headers }: Response): number | undefined {
 /** `299 - "text"`, comma-joined when the header occurs more than once; `"` and `\` are escaped in the text. */
 const WARNING = /(?:^|,)\s*299 \S+ "((?:[^"\\]|\\.)*)"/g;
 
-/** The texts of a response's Warning headers. */
 const warningsIn = (headers: Headers): string[] =>
   [...(headers.get('warning') ?? '').matchAll(WARNING)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));

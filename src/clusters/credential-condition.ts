@@ -33,10 +33,9 @@ interface CredentialConditionParts {
  */
 export function createCredentialConditions(parts: CredentialConditionParts) {
   const { catalog, reader, writer, productName, now, work, logger } = parts;
-  const statuses = createKeyedWriter({
-    update: statusUpdate(writer, catalog.clusters),
-    report: (err, cluster) => logger.warn({ err, cluster }, 'the condition of a cluster was not written'),
-  });
+  const statuses = createKeyedWriter(statusUpdate(writer, catalog.clusters), (err, cluster) =>
+    logger.warn({ err, cluster }, 'the condition of a cluster was not written'),
+  );
   let isClosed = false;
 
   /**

@@ -209,7 +209,6 @@ export function isWildcard(host: string): boolean {
   return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(canonicalHost(host) ?? '');
 }
 
-/** The base URL when --base-url is not set. */
 export function defaultBaseUrl({ host, port }: ListenAddress, scheme: 'http' | 'https'): string {
   // URL drops a default port and writes names and addresses in their one canonical form.
   return new URL(`${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`).origin;

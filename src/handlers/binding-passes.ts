@@ -14,7 +14,6 @@ interface BindingPassesParts {
   readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
   readonly revocations: Pick<Revocations, 'revoke'>;
   readonly issuerOf: (cluster: string) => string;
-  /** Whether the role of the binding gives tokens. */
   readonly givesTokens: (binding: ApiObject) => boolean;
   /** Whether every token has a record. */
   readonly tracksAll: () => boolean;

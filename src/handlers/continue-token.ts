@@ -9,7 +9,6 @@ import {
 import { type ApiError, badRequest } from '../api/status.ts';
 import { defined } from '../lib/json.ts';
 
-/** What a continue token holds. */
 export interface ContinueState {
   /** The revision of all pages; -1 means the latest. */
   readonly revision: number;

@@ -19,14 +19,6 @@ export interface ListParts {
   readonly hasChangedSince: (request: ApiRequest, kind: Kind, revision: number) => boolean;
 }
 
-/** The state that a list shows. */
-interface Source {
-  readonly snapshot: ReadableState;
-  readonly revision: number;
-  /** 0: no limit. */
-  readonly limit: number;
-}
-
 const TOO_OLD = 'The resourceVersion for the provided list is too old.';
 const CONTINUE_TOO_OLD =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
@@ -124,14 +116,14 @@ function inPastState({ reader }: ListParts, kind: Kind, { selection, representat
   };
 }
 
-/** The state that resourceVersion, resourceVersionMatch, limit and continue ask for. */
+/** The state that resourceVersion, resourceVersionMatch, limit and continue ask for. Limit 0: no limit. */
 function sourceOf(
   { reader, continueTokens }: ListParts,
   kind: Kind,
   { limit, resourceVersion, resourceVersionMatch }: ListOptions,
   scope: () => string,
   state: ContinueState | undefined,
-): Source {
+): { readonly snapshot: ReadableState; readonly revision: number; readonly limit: number } {
   const cache = reader.readable(kind);
   const present = { snapshot: cache.current, revision: reader.revision, limit };
   if (state !== undefined) {

@@ -11,7 +11,6 @@ interface AcceptedParts {
   readonly now: () => number;
 }
 
-/** A token that was revoked. */
 interface RevokedToken {
   readonly cluster: string;
   /** Its only audience is the API of the cluster. */

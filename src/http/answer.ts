@@ -5,7 +5,7 @@ import { bytesOfWatch, type Exchange } from './exchange.ts';
 import { createAuthenticationLog } from './records/authentication-log.ts';
 import { hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
-import { CHUNK_BYTES, createResponseBuffers } from './response/chunk-pool.ts';
+import { CHUNK_BYTES, createResponseBuffers } from './response/body-writer.ts';
 import { type Answer, type Envelope, respond } from './response/respond.ts';
 import type { WatchStream } from './response/watch-response.ts';
 

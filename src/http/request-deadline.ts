@@ -10,7 +10,6 @@ import { Deadlines, type Timed } from '../lib/deadlines.ts';
 type DeadlineState = 'serving' | 'unbounded' | 'responding' | 'done';
 
 interface RequestDeadlinesOptions {
-  /** How long a request may be served. */
   readonly servingMs: number;
   /** How long the connection of an answer may be idle, once `servingMs` are over. */
   readonly unreadMs: number;
@@ -18,7 +17,6 @@ interface RequestDeadlinesOptions {
   readonly now: () => number;
 }
 
-/** The deadlines of all requests in flight. */
 export class RequestDeadlines {
   readonly #options: RequestDeadlinesOptions;
   readonly #list: Deadlines<RequestDeadline>;

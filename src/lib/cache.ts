@@ -58,18 +58,14 @@ export class Cache<K extends string | number, V extends NonNullable<unknown>> {
   }
 }
 
-interface CachedFunctionOptions extends CacheOptions {
-  /** Longer texts are not cached: clients choose them, and must not choose the size of the cache. */
-  readonly maxKeyLength: number;
-}
-
 /**
  * A pure function of a text, cached by that text. Callers share the result, so they must not change it. A text for
- * which `compute` throws is not cached.
+ * which `compute` throws is not cached, and none longer than `maxKeyLength`: clients choose them, and must not choose
+ * the size of the cache.
  */
 export function cached<V extends NonNullable<unknown>>(
   compute: (text: string) => V,
-  { maxKeyLength, ...options }: CachedFunctionOptions,
+  { maxKeyLength, ...options }: CacheOptions & { readonly maxKeyLength: number },
 ): (text: string) => V {
   const cache = new Cache<string, V>(options);
   return (text) => (text.length > maxKeyLength ? compute(text) : cache.getOrCompute(text, () => compute(text)));

@@ -51,7 +51,6 @@ export class TokenBuckets {
     this.#fullAt.set(key, Math.min(fullAt, time + maxAheadMs + burst * this.#intervalMs));
   }
 
-  /** Takes a token if there is one. */
   tryTake(key: string): boolean {
     if (this.waitMs(key) > 0) return false;
     this.take(key);

@@ -16,7 +16,6 @@ import { invalid } from '../api/status.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Work } from '../lib/work-queue.ts';
 
-/** A position in a folder of manifests. */
 export interface ManifestPosition {
   /** Relative to the folder. */
   readonly file: string;

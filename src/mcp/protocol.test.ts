@@ -21,7 +21,7 @@ const echo = tool({
   run: async ({ text, times = 0 }) => complete({ text: text.repeat(times) }),
 });
 
-const protocol = createProtocol({ version: '1.2.3', tools: [echo] });
+const protocol = createProtocol('1.2.3', [echo]);
 
 const META_OF = { [META.version]: '2026-07-28', [META.capabilities]: {}, [META.client]: { name: 'a', version: '1' } };
 const modern = (method: string, params: object = {}): RpcRequest =>

@@ -21,11 +21,6 @@ import {
   SUPPORTED_VERSIONS,
 } from './versions.ts';
 
-interface ProtocolOptions {
-  readonly version: string;
-  readonly tools: readonly Tool[];
-}
-
 /** A call of a tool. The arguments are not checked yet. */
 export interface ToolCall {
   readonly tool: Tool;
@@ -58,7 +53,7 @@ const INSTRUCTIONS =
   'token. Never ask a person for a token or a kubeconfig, and never repeat one.';
 
 /** MCP without a transport: what is answered to which request. MC-16, MC-20, MC-21, MC-30, MC-32. */
-export function createProtocol({ version, tools }: ProtocolOptions): Protocol {
+export function createProtocol(version: string, tools: readonly Tool[]): Protocol {
   const serverInfo = { name: 'clusterpass', title: 'Clusterpass', version };
   const capabilities = { tools: {} };
   const byName = new Map(tools.map((tool) => [tool.name, tool]));

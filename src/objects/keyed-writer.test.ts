@@ -12,15 +12,15 @@ function open(fail: (name: string) => unknown = () => undefined) {
   const written: string[] = [];
   const problems: unknown[] = [];
   const gates: (() => void)[] = [];
-  const writer = createKeyedWriter({
-    update: async (name, uid, change) => {
+  const writer = createKeyedWriter(
+    async (name, uid, change) => {
       await new Promise<void>((resolve) => gates.push(resolve));
       const error = fail(name);
       if (error !== undefined) throw error;
       written.push(`${name}/${uid}=${change(OBJECT).metadata.name}`);
     },
-    report: (problem, name) => problems.push([name, problem]),
-  });
+    (problem, name) => problems.push([name, problem]),
+  );
   /** Ends the writes in flight, until none begins any more. */
   const finish = async (): Promise<void> => {
     while (gates.length > 0) {

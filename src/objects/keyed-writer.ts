@@ -5,12 +5,6 @@ import type { ObjectWriter } from './writer.ts';
 
 export type ObjectChange = (current: ApiObject) => ApiObject;
 
-interface KeyedWriterOptions {
-  /** Updates the object of this name and uid by compare-and-swap; `change` runs again after a conflict. */
-  readonly update: (name: string, uid: string, change: ObjectChange) => Promise<unknown>;
-  readonly report: (problem: unknown, name: string) => void;
-}
-
 /** For a KeyedWriter of the status of objects of the fleet. */
 export const statusUpdate =
   (writer: Pick<ObjectWriter, 'update'>, kind: Kind, guards: () => readonly Guard[] = () => []) =>
@@ -32,9 +26,13 @@ const MAX_CONCURRENT = 16;
 
 /**
  * Writes what the server itself finds out about objects, later. One write at a time for each object; of the changes
- * that wait for it, only the newest is written.
+ * that wait for it, only the newest is written. `update` writes the object of this name and uid by compare-and-swap;
+ * its `change` runs again after a conflict.
  */
-export function createKeyedWriter({ update, report }: KeyedWriterOptions) {
+export function createKeyedWriter(
+  update: (name: string, uid: string, change: ObjectChange) => Promise<unknown>,
+  report: (problem: unknown, name: string) => void,
+) {
   const waiting = new Map<string, Waiting>();
   const writing = new Map<string, Promise<void>>();
   let isStopped = false;

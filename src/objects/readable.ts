@@ -23,7 +23,6 @@ export interface ReadableObject extends ObjectKey {
   /** The same content with another resourceVersion, for the event of a deletion (V-13). */
   withRevision(revision: number): ReadableObject;
   shown(view: ObjectView, clientAddress: string): ApiObject;
-  /** The same as JSON. */
   json(view: ObjectView, clientAddress: string): Uint8Array;
   /** Whether a client at this address sees the same but for resourceVersion. Versions of stored objects differ. */
   showsSameAs(other: ReadableObject, clientAddress: string): boolean;

@@ -58,7 +58,6 @@ export function resourceVersionTooLarge(requested: number, current: number): Api
   });
 }
 
-/** An object whose stored value cannot be decoded. */
 export const unreadableObject = (kind: Kind, name: string): ApiError =>
   storageReadError(kind, name, 'is in the store, but its value cannot be decoded: clusterpass store check says why');
 

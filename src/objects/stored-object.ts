@@ -98,7 +98,6 @@ export class StoredObject implements CacheEntry, ReadableObject {
     return this.#publicJson;
   }
 
-  /** The whole object as JSON. */
   get fullJson(): Buffer {
     this.#fullJson ??= ownBuffer(encode(this.kind, this.object()));
     return this.#fullJson;

@@ -33,7 +33,6 @@ const NAME_RULES = {
   ],
 } as const;
 
-/** What is wrong with the name of an object of this kind. */
 const nameProblems = (kind: Pick<Kind, 'nameRule'>, name: string): string[] => NAME_RULES[kind.nameRule](name);
 
 interface ObjectContext {

@@ -104,7 +104,7 @@ export async function openAuthenticator(parts: AuthenticatorParts) {
         bootstrapTokens: createBootstrapTokenAuthenticator(parts.bootstrapTokens),
         connectors: createConnectorAuthenticator(parts.connectors),
         jwt,
-        people: createPeopleAuthenticator({ verifier: parts.peopleVerifier, prefix: options.peoplePrefix }),
+        people: createPeopleAuthenticator(parts.peopleVerifier, options.peoplePrefix),
         audienceOf: issuers.issuerFor,
       }),
       /** Origins of the token endpoints of an identity provider, for the console's content security policy. */

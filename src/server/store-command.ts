@@ -97,7 +97,6 @@ async function openOffline(options: StoreOptions, openOptions: OpenOptions, prog
   }
 }
 
-/** The reads of a store, whose number is shown. */
 function shownReads(store: Store, progress: Progress): StoreReads {
   let read = 0;
   progress.waitFor(() => `the store: ${quantity(read, 'key')} read`);

@@ -190,7 +190,6 @@ export class StorageError extends Error {
 export const compactedError = (requested: Revision): StorageError =>
   new StorageError('compacted', `revision ${requested} has been compacted`);
 
-/** The error for a revision that has not happened yet. */
 export const futureError = (requested: Revision): StorageError =>
   new StorageError('future', `revision ${requested} has not happened yet`);
 

@@ -47,7 +47,6 @@ export function decodeSegment(text: string): Buffer | undefined {
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
 
-/** The number of bytes that a valid segment encodes. */
 export const bytesIn = (segment: string): number => Math.floor((segment.length * 3) / 4);
 
 /** Undefined for bytes that are not UTF-8: replacing them would turn a name or an audience into another one. */

@@ -40,11 +40,11 @@ export async function openSigning(options: SigningOptions) {
   const external =
     address &&
     (await openExternalSigner({
-      client: createSignerClient({
-        connect: () =>
+      client: createSignerClient(
+        () =>
           connectSigner(address, (line) => logger.warn({ line }, 'the external signer wrote to its standard error')),
-        now: Date.now,
-      }),
+        Date.now,
+      ),
       byAudience: algorithmFor,
       now: Date.now,
       every,

@@ -6,7 +6,6 @@ import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
 import { Retries } from './retries.ts';
 
 interface ImportTarget {
-  /** Opens the store, also in the middle of an import. */
   open(): Promise<Store>;
   /** Makes every later revision greater than this one, and those before it unreadable. The store must be closed. */
   seedRevision(revision: Revision): Promise<void>;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { defined } from '../../lib/json.ts';
 import { truncate } from '../../lib/text.ts';
-import type { ApiObject, ObjectMeta } from '../kind.ts';
+import type { ApiObject, ObjectMeta, Projection } from '../kind.ts';
 import { type ApiEndpoints, type ClusterCondition, statusOf } from '../kinds/cluster-spec.ts';
 import { isValidLabelValue } from '../names.ts';
 import { conditionOf } from './conditions.ts';
@@ -41,13 +41,6 @@ export interface ProfileSettings {
   readonly properties: readonly string[];
 }
 
-/** What labels and uid of a profile depend on. */
-interface ProfileSource {
-  readonly name: string;
-  readonly uid: string;
-  readonly labels: Readonly<Record<string, string>> | undefined;
-}
-
 export const PROFILE_LABELS: ReadonlySet<string> = new Set([MANAGER_LABEL, MEMBER_LABEL]);
 
 /** Own properties only: `constructor` is a legal label key that every record inherits. */
@@ -55,7 +48,10 @@ const labelOf = (labels: Readonly<Record<string, string>>, key: string): string 
   Object.hasOwn(labels, key) ? (labels[key] ?? '') : '';
 
 /** CP-74: the labels of the cluster, the manager and the member id. A cluster cannot choose the manager. */
-export function profileLabels({ name, uid, labels = {} }: ProfileSource, manager: string): Record<string, string> {
+export function profileLabels(
+  { name, uid, labels = {} }: Parameters<Projection['labelsOf']>[0],
+  manager: string,
+): Record<string, string> {
   const own = labelOf(labels, MEMBER_LABEL);
   const member = own !== '' ? own : isValidLabelValue(name).length === 0 ? name : uid;
   return { ...labels, [MANAGER_LABEL]: manager, [MEMBER_LABEL]: member };

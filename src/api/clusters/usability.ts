@@ -12,7 +12,6 @@ export interface UsabilityStep {
   /** Undefined: neither Clusterpass nor the caller can know it. */
   readonly done: boolean | undefined;
   readonly note: string;
-  /** The command that does it. */
   readonly command: string;
 }
 

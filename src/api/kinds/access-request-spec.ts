@@ -16,8 +16,6 @@ import { CLUSTER_GROUP, isClusters } from './cluster-spec.ts';
 import type { PolicyRule } from './rbac.ts';
 import type { ResourceAttributes } from './reviews.ts';
 
-/** Spec and status of an access request. */
-
 export const REQUEST_PHASES = ['Pending', 'Approved', 'Denied', 'Withdrawn', 'Expired'] as const;
 
 /** What people decide about a request: the types of conditions that the subresource `approval` takes. */

@@ -1,7 +1,5 @@
 import type { ApiObject, TableColumn } from '../kind.ts';
 
-/** Columns that all tables have. */
-
 export const nameColumn: TableColumn = {
   name: 'Name',
   type: 'string',

@@ -83,7 +83,6 @@ export const resourceAccessReviewType = grantReview(
   },
 );
 
-/** What a subject reaches, cluster by cluster. */
 export const subjectReachReviewType = grantReview(
   'SubjectReachReview',
   'What a user reaches, cluster by cluster: the subjects of bindings that name the user.',

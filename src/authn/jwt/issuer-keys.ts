@@ -1,11 +1,10 @@
 import type { JsonObject } from '../../lib/json.ts';
-import { jwksUriOf, readDiscovery, tokenOrigins } from './discovery-document.ts';
+import { jwksUriOf, readDiscovery, tokenOrigins } from './fetch-document.ts';
 import { type IssuerKey, readKeySet } from './jwks.ts';
 
 /** Gets a JSON document; rejects with a sentence for the log. Bounded in time and in size. */
 export type FetchDocument = (url: string, signal: AbortSignal) => Promise<unknown>;
 
-/** The keys of one issuer, as it publishes them. */
 export interface IssuerKeys {
   /** The keys in memory that a token with this `kid` may be signed with; every key, if it names none. */
   known(kid: string | undefined): readonly IssuerKey[];

@@ -58,7 +58,6 @@ export function decisionRefusal(
 
 /** What an approval would grant. */
 interface WantedGrant extends RequestScope {
-  /** Of the request. */
   readonly name: string;
   readonly rules: readonly PolicyRule[];
   /** The role that would be bound. */

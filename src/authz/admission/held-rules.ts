@@ -132,7 +132,6 @@ type Lists = readonly (readonly ResourceRule[])[];
 
 const countOf = (lists: Lists): number => lists.reduce((sum, list) => sum + list.length, 0);
 
-/** The one with the fewest rules. */
 function fewest(choices: readonly Lists[]): Lists {
   let [least = []] = choices;
   for (const choice of choices) if (countOf(choice) < countOf(least)) least = choice;

@@ -36,7 +36,6 @@ export const CONNECTION_FLAGS = listOf({
 
 export const ownFlags = ({ flags = {} }: Pick<Command, 'flags'>): readonly Flag[] => listOf(flags);
 
-/** All flags of a command: its own, then the connection flags. */
 export const flagsOf = ({ flags, connects = true }: Pick<Command, 'flags' | 'connects'>): readonly Flag[] => [
   ...ownFlags({ flags }),
   ...(connects ? CONNECTION_FLAGS : []),

@@ -6,7 +6,6 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import { isDryRun, type Run, writeQuery } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 
-/** The path of bootstrap tokens. */
 const BOOTSTRAP_TOKENS = '/apis/clusterpass.dev/v1alpha1/bootstraptokens';
 
 const SECRET_BYTES = 32;

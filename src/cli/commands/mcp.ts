@@ -30,7 +30,7 @@ export const run: Run = async (context, invocation) => {
   await serveStdio({
     input: context.stdin(),
     write: (line) => context.out.write(line),
-    protocol: createProtocol({ version: context.version, tools }),
+    protocol: createProtocol(context.version, tools),
     callTool: (call, signal) => {
       const headers = stdioHeaders(call.tool.name, call.client.name);
       const client = createClient({ ...options, userAgent, fetch: withHeaders(options.fetch, headers) });

@@ -12,11 +12,9 @@ function base(env: Context['env'], variable: string, fallback: string): string {
   return given !== undefined && isAbsolute(given) ? given : join(home(env), fallback);
 }
 
-/** The folder of logins. */
 export const configFolder = (env: Context['env']): string =>
   join(base(env, 'XDG_CONFIG_HOME', '.config'), 'clusterpass');
 
-/** The folder of cached tokens. */
 export const cacheFolder = (env: Context['env']): string => join(base(env, 'XDG_CACHE_HOME', '.cache'), 'clusterpass');
 
 /** The files that kubectl reads: those of $KUBECONFIG, else ~/.kube/config. */

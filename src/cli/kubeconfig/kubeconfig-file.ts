@@ -13,8 +13,6 @@ export interface WantedContext {
   readonly userName: string;
   /** Names with that of the server, in place of those above if a context of another server has them. */
   readonly qualified?: { readonly contextName: string; readonly userName: string };
-  /** A context of another server in the same list has the same name, so a new one gets its qualified name. */
-  readonly isShared?: boolean;
   readonly cluster: Readonly<ClusterFields>;
   /** Identifies all endpoints of the cluster, of which `cluster` has one. */
   readonly endpoints: string;
@@ -33,7 +31,6 @@ export interface ContextKey {
 
 export interface KubeconfigText {
   readonly path: string;
-  /** Undefined if the file does not exist. */
   readonly text: string | undefined;
 }
 
@@ -157,13 +154,13 @@ export class KubeconfigFile {
    * With its qualified name, if it needs one. A context that is in the file keeps the form of its name, or with
    * `keepsName` the name itself.
    */
-  withName(wanted: WantedContext, isOfAnother: boolean, keepsName: boolean): WantedContext {
-    const { key, qualified, isShared = false } = wanted;
+  withName(wanted: WantedContext, isTaken: boolean, keepsName: boolean): WantedContext {
+    const { key, qualified } = wanted;
     const name = this.#own('contexts', key)?.mark?.name;
     const userName = this.#own('users', key)?.mark?.name;
     if (keepsName && name !== undefined) return { ...wanted, contextName: name, userName: userName ?? wanted.userName };
     if (qualified === undefined) return wanted;
-    const isQualified = name === undefined ? isShared || isOfAnother : name === qualified.contextName;
+    const isQualified = name === undefined ? isTaken : name === qualified.contextName;
     return isQualified ? { ...wanted, ...qualified } : wanted;
   }
 
@@ -207,7 +204,6 @@ export class KubeconfigFile {
     return undefined;
   }
 
-  /** How the destination of a context in the file differs from the wanted one; undefined if it does not. */
   endpointChange(wanted: WantedContext): EndpointChange | undefined {
     const own = this.#own('clusters', wanted.key);
     if (own === undefined) return undefined;

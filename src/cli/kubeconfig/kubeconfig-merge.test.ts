@@ -48,7 +48,7 @@ describe('names of contexts of several servers', () => {
   });
 
   it('contain the server if both are new', () => {
-    const shared = ['https://eu', 'https://us'].map((server) => ({ ...qualified('a', server), isShared: true }));
+    const shared = ['https://eu', 'https://us'].map((server) => qualified('a', server));
     expect(names(mergeKubeconfig(undefined, shared).text)).toEqual(['eu/a', 'us/a']);
   });
 

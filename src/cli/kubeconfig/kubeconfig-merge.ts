@@ -82,9 +82,11 @@ export function mergeKubeconfig(
   const renamed: { from: string; to: string }[] = [];
   const moved: EndpointChange[] = [];
   const collisions: string[] = [];
+  const byName = Map.groupBy(wanted, ({ contextName }) => contextName);
   for (const each of wanted) {
-    const isOfAnother = all.some((document) => document.isOfAnother(each, makesCurrent));
-    const context = file.withName(each, isOfAnother, makesCurrent);
+    const isShared = byName.get(each.contextName)?.some(({ key }) => key.server !== each.key.server) === true;
+    const isTaken = isShared || all.some((document) => document.isOfAnother(each, makesCurrent));
+    const context = file.withName(each, isTaken, makesCurrent);
     const names = file.namesToSet(context);
     const problem = all.map((document) => document.collision(context, names)).find((found) => found !== undefined);
     if (problem !== undefined) {

@@ -64,7 +64,6 @@ export async function forgetPass(context: Context, server: string, handle: strin
   await deletePassCredentials(context, server, handle);
 }
 
-/** Deletes the kubeconfigs of all passes of a server. */
 export async function deletePassKubeconfigs(context: Context, server: string): Promise<void> {
   const folder = folderOf(context);
   for (const name of await readdir(folder).catch(() => [])) {

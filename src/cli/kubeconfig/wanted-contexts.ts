@@ -127,15 +127,3 @@ export function checkedTemplate(template: string): string {
     throw new CliError('--context-name must contain {cluster}, or all contexts would have the same name');
   return template;
 }
-
-/** Contexts of several servers whose default names are the same. A new one gets its qualified name. */
-export function markShared(wanted: readonly WantedContext[]): readonly WantedContext[] {
-  const servers = new Map<string, Set<string>>();
-  for (const { contextName, key } of wanted) {
-    const known = servers.get(contextName) ?? new Set();
-    servers.set(contextName, known.add(key.server));
-  }
-  return wanted.map((context) =>
-    (servers.get(context.contextName)?.size ?? 0) > 1 ? { ...context, isShared: true } : context,
-  );
-}

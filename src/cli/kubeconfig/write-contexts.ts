@@ -14,10 +14,15 @@ import { localAddressTo } from './cluster-endpoint.ts';
 import type { EndpointChange } from './endpoint-change.ts';
 import { sayAllowListEntry } from './exec-command.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
-import { type MergeOptions, type MergeResult, mergeKubeconfig, type Pruning } from './kubeconfig-merge.ts';
-import { type ContextSettings, markShared, serverContexts, wantedContext } from './wanted-contexts.ts';
+import {
+  type MergeOptions,
+  type MergeResult,
+  mergeKubeconfig,
+  type Pruning,
+  type WrittenContext,
+} from './kubeconfig-merge.ts';
+import { type ContextSettings, serverContexts, wantedContext } from './wanted-contexts.ts';
 
-/** The settings of all contexts. */
 export interface WriteSettings extends ContextSettings, ClusterChoice {
   readonly servers: readonly NamedServer[];
   /** Undefined with `--server-context` alone. */
@@ -33,13 +38,7 @@ export interface WriteSettings extends ContextSettings, ClusterChoice {
 }
 
 /** Contexts that were written, and what is known of their tokens. */
-export interface Written extends MergeResult, Tested {}
-
-interface Tested {
-  /** Why no tokens are issued. */
-  readonly warnings: readonly string[];
-  readonly choose: NonNullable<MergeOptions['choose']>;
-}
+export type Written = MergeResult & Awaited<ReturnType<typeof testTokens>>;
 
 /** Writes the contexts of the clusters to the file or to stdout, and prints what was changed. */
 export async function writeContexts(
@@ -59,9 +58,10 @@ export async function writeContexts(
   const { acceptChanges, makesCurrent } = settings;
   const result =
     file === undefined
-      ? mergeToStdout(context, wanted, { choose })
+      ? mergeKubeconfig(undefined, wanted, { choose })
       : await mergeIntoFile(context, file, wanted, { prune, acceptChanges, makesCurrent, choose });
-  if (file !== undefined && (result.changed || !settings.isRepeated)) print(`${file}: ${summaryOf(settings, result)}`);
+  if (file === undefined) context.out.write(result.text);
+  else if (result.changed || !settings.isRepeated) print(`${file}: ${summaryOf(settings, result)}`);
   for (const { contextName, reason } of result.removed) print(`removed: ${terminalSafe(`${contextName}: ${reason}`)}`);
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
   reportCurrentContext(settings, result, print);
@@ -88,7 +88,7 @@ async function contextsOf(
       else skipped.push(`skipped ${terminalSafe(clusterLabel(servers, server, cluster.metadata.name))}: ${context}`);
     }
   }
-  return { wanted: markShared(wanted), skipped };
+  return { wanted, skipped };
 }
 
 async function pruningOf(
@@ -114,12 +114,6 @@ async function visibleNames(
   const isAll = labelSelector === undefined && references.length === 0;
   const visible = isAll ? clusters : (await server.client.listClusters({})).items;
   return new Set(['', ...visible.map(({ metadata }) => metadata.name)]);
-}
-
-function mergeToStdout({ out }: Context, wanted: readonly WantedContext[], options: MergeOptions): MergeResult {
-  const result = mergeKubeconfig(undefined, wanted, options);
-  out.write(result.text);
-  return result;
 }
 
 async function mergeIntoFile(
@@ -204,7 +198,7 @@ async function testTokens(
   { servers, account, isRepeated, group }: WriteSettings,
   wanted: readonly WantedContext[],
   parts: readonly ServerClusters[],
-): Promise<Tested> {
+) {
   const tested = await Promise.all(
     servers.map(async ({ name, client, connection: { server } }) => {
       if (account === undefined || isRepeated) return { server, warnings: [], refused: new Set<string>() };
@@ -217,8 +211,9 @@ async function testTokens(
   const refused = new Map(tested.map((each) => [each.server, each.refused]));
   const ready = new Map(parts.map((part) => [part.server.connection.server, readyNames(part)]));
   return {
+    /** Why no tokens are issued. */
     warnings: tested.flatMap(({ warnings }) => warnings),
-    choose: (written) => {
+    choose: (written: readonly WrittenContext[]) => {
       const working = written.filter(({ server, cluster }) => refused.get(server)?.has(cluster) !== true);
       return working.find(({ server, cluster }) => ready.get(server)?.has(cluster) === true) ?? working[0];
     },

@@ -25,7 +25,7 @@ async function serve(
   await serveStdio({
     input,
     write: (line) => lines.push(line),
-    protocol: createProtocol({ version: '0', tools: TOOLS }),
+    protocol: createProtocol('0', TOOLS),
     callTool,
     onError: (error) => errors.push(error),
   });

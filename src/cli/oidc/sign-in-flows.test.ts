@@ -5,8 +5,8 @@ import { listenForRedirect, type RedirectListener } from './sign-in-flows.ts';
 
 let listener: RedirectListener;
 const stop = new AbortController();
-const listen = async (options: { port?: number; signal?: AbortSignal } = {}): Promise<void> => {
-  listener = await listenForRedirect({ port: 0, state: 'right', signal: stop.signal, ...options });
+const listen = async (signal = stop.signal): Promise<void> => {
+  listener = await listenForRedirect(0, 'right', signal);
 };
 afterEach(() => listener.close());
 
@@ -59,7 +59,7 @@ describe('the redirect listener', () => {
 
   it('rejects when the user interrupts the command', async () => {
     const interrupt = new AbortController();
-    await listen({ signal: interrupt.signal });
+    await listen(interrupt.signal);
     interrupt.abort(new Error('interrupted'));
     await expect(listener.redirect).rejects.toThrow('interrupted');
   });
@@ -67,7 +67,7 @@ describe('the redirect listener', () => {
   it('reports a port that is in use', async () => {
     await listen();
     const port = Number(new URL(listener.redirectUri).port);
-    const taken = listenForRedirect({ port, state: 'x', signal: stop.signal });
+    const taken = listenForRedirect(port, 'x', stop.signal);
     await expect(taken).rejects.toThrow(`cannot listen on port ${port} for the browser: EADDRINUSE`);
   });
 });

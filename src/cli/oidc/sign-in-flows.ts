@@ -40,7 +40,7 @@ export async function signInWithBrowser(
   requireEndpoint(client, 'token_endpoint');
   const { configuration, settings } = client;
   const [state, nonce, verifier] = [randomState(), randomNonce(), randomPKCECodeVerifier()];
-  const listener = await listenForRedirect({ port, state, signal });
+  const listener = await listenForRedirect(port, state, signal);
   try {
     const address = buildAuthorizationUrl(configuration, {
       redirect_uri: listener.redirectUri,
@@ -111,17 +111,10 @@ export interface RedirectListener {
   close(): void;
 }
 
-interface ListenerOptions {
-  /** 0 takes any free port. */
-  readonly port: number;
-  /** A request with another `state` gets an error page and is ignored. */
-  readonly state: string;
-  readonly signal: AbortSignal;
-}
-
 const PATH = '/callback';
 
-export async function listenForRedirect({ port, state, signal }: ListenerOptions): Promise<RedirectListener> {
+/** Port 0 takes any free one. A request with another `state` gets an error page and is ignored. */
+export async function listenForRedirect(port: number, state: string, signal: AbortSignal): Promise<RedirectListener> {
   const { promise, resolve, reject } = Promise.withResolvers<Awaited<RedirectListener['redirect']>>();
   let isAnswered = false;
   const server = createServer((request, response) => {

@@ -83,7 +83,7 @@ const CONCEAL_MS = 6_000;
  */
 export function createProber(options: ProberOptions) {
   const { clusters, clock, random, intervalMs } = options;
-  const writer = createKeyedWriter({ update: options.update, report: options.report });
+  const writer = createKeyedWriter(options.update, options.report);
   const running = new Set<Promise<void>>();
   let states = new Map<string, ClusterState>();
   let schedule = newSchedule();
@@ -125,7 +125,7 @@ export function createProber(options: ProberOptions) {
   }
 
   function newSchedule() {
-    return createProbeSchedule({ intervalMs, maxConcurrent: MAX_CONCURRENT, random });
+    return createProbeSchedule(intervalMs, MAX_CONCURRENT, random);
   }
 
   function isToProbe(cluster: ApiObject): boolean {

@@ -5,7 +5,7 @@ const INTERVAL = 30_000;
 
 /** A random value of 0.5 makes every interval exact. */
 const open = (random: () => number = () => 0.5, maxConcurrent = 50): ProbeSchedule =>
-  createProbeSchedule({ intervalMs: INTERVAL, maxConcurrent, random });
+  createProbeSchedule(INTERVAL, maxConcurrent, random);
 
 const names = (count: number, prefix = 'c'): string[] => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 

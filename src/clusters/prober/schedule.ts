@@ -4,13 +4,6 @@ import type btree from 'sorted-btree';
 // CommonJS with a `default` property: loaders differ in how they import it, but not in how they `require` it.
 const { default: BTree } = createRequire(import.meta.url)('sorted-btree') as typeof btree;
 
-interface ScheduleOptions {
-  readonly intervalMs: number;
-  readonly maxConcurrent: number;
-  /** In [0, 1). */
-  readonly random: () => number;
-}
-
 interface Entry {
   readonly name: string;
   dueAt: number;
@@ -41,7 +34,7 @@ const JITTER = 0.1;
  * Clusters whose last probe failed get at most half of the concurrent probes. A probe of a dead address lasts until its
  * timeout, and a region that is down must not delay the probes of the others.
  */
-export function createProbeSchedule({ intervalMs, maxConcurrent, random }: ScheduleOptions) {
+export function createProbeSchedule(intervalMs: number, maxConcurrent: number, random: () => number) {
   const entries = new Map<string, Entry>();
   const healthyQueue: Queue = new BTree<Entry, true>(undefined, byDueTime);
   const failingQueue: Queue = new BTree<Entry, true>(undefined, byDueTime);

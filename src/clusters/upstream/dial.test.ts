@@ -4,11 +4,11 @@ import { createDial } from './dial.ts';
 
 /** What a socket gets, which asks for one address or, to try several, for all of them. */
 function lookUp(found: readonly string[], all: boolean): Promise<unknown[]> {
-  const dial = createDial({
-    rules: { refusal: (address) => (address === '127.0.0.1' ? 'it is loopback' : undefined) },
-    resolve: async () => found,
-    isOwnListener: (address, port) => address === '203.0.113.9' && port === 443,
-  });
+  const dial = createDial(
+    { refusal: (address) => (address === '127.0.0.1' ? 'it is loopback' : undefined) },
+    async () => found,
+    (address, port) => address === '203.0.113.9' && port === 443,
+  );
   return new Promise((resolve) => {
     const callback: Parameters<LookupFunction>[2] = (error, ...addresses) => resolve([error?.message, ...addresses]);
     dial.lookupFor(443)('api.example', { all }, callback);

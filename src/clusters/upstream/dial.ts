@@ -9,13 +9,6 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 export const systemResolve: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address }) => address);
 
-interface DialOptions {
-  readonly rules: AddressRules;
-  readonly resolve: Resolve;
-  /** Whether this process listens there. */
-  readonly isOwnListener: (address: string, port: number) => boolean;
-}
-
 export interface Dial {
   /** Throws for an IP address that is not connected to. A host name is checked when it is resolved. */
   checkHost(hostname: string, port: number): void;
@@ -26,7 +19,12 @@ export interface Dial {
   lookupFor(port: number): LookupFunction;
 }
 
-export function createDial({ rules, resolve, isOwnListener }: DialOptions): Dial {
+/** `isOwnListener`: whether this process listens there. */
+export function createDial(
+  rules: AddressRules,
+  resolve: Resolve,
+  isOwnListener: (address: string, port: number) => boolean,
+): Dial {
   const check = (address: string, port: number): void => {
     const refusal = isOwnListener(address, port) ? 'it is Clusterpass itself' : rules.refusal(address);
     if (refusal !== undefined) {

@@ -53,11 +53,11 @@ export function openUpstream({ rules, credentialsDir, readSecret, ownPort, logge
 /** See `Upstream` for what it promises. */
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { rules, credentials, ownPort, resolve = systemResolve, ownAddresses = interfaceAddresses, limits } = options;
-  const dial = createDial({
+  const dial = createDial(
     rules,
     resolve,
-    isOwnListener: (address, port) => port === ownPort && isThisMachine(address, ownAddresses()),
-  });
+    (address, port) => port === ownPort && isThisMachine(address, ownAddresses()),
+  );
   const connections = createConnections(dial, limits, options.environment);
   return {
     request: async (cluster, request) => {

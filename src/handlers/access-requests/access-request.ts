@@ -1,5 +1,4 @@
 import { type Caller, isSystemName } from '../../api/caller.ts';
-import type { Catalog } from '../../api/catalog.ts';
 import { exactDuration } from '../../api/codec/go-text/human-duration.ts';
 import { type ApiObject, fleetKey, type Kind } from '../../api/kind.ts';
 import {
@@ -58,12 +57,6 @@ interface RequestRules {
   ): void;
 }
 
-interface EndingParts {
-  readonly catalog: Pick<Catalog, 'accessRequests'>;
-  readonly grants: Pick<GrantStore, 'hasBindings' | 'isStored' | 'remove'>;
-  readonly limits: { readonly retentionMs: number };
-}
-
 export interface AccessRequestParts extends ApprovalParts {
   readonly rules: RequestRules;
   readonly grants: GrantStore;
@@ -76,8 +69,11 @@ export interface AccessRequestParts extends ApprovalParts {
   };
 }
 
-/** How requests and what they grant end. */
-export const accessRequestEnding = ({ catalog, grants, limits }: EndingParts): Ending => ({
+export const accessRequestEnding = ({
+  catalog,
+  grants,
+  limits,
+}: Pick<AccessRequestParts, 'catalog' | 'grants' | 'limits'>): Ending => ({
   kind: catalog.accessRequests,
   ended: 'Expired',
   timeOver: 'the access has expired',

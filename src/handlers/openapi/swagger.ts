@@ -180,7 +180,6 @@ const DOCUMENT: Fields = {
   definitions: [9, inside(1, named(schema))],
 };
 
-/** The Swagger document as protobuf. */
 export function swaggerProtobuf(document: Json): Uint8Array {
   const writer = new BinaryWriter();
   writeFields(writer, DOCUMENT, document);

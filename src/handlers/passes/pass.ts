@@ -1,6 +1,5 @@
 import type { PassDecision, PassHolder } from '../../api/authorization.ts';
 import type { Caller } from '../../api/caller.ts';
-import type { Catalog } from '../../api/catalog.ts';
 import { type ApiObject, fleetKey, type ObjectKey } from '../../api/kind.ts';
 import { REQUESTER_LABEL } from '../../api/kinds/issued-token.ts';
 import {
@@ -16,12 +15,11 @@ import {
 import type { ApiRequest } from '../../api/request.ts';
 import { type ApiError, conflict } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import type { ObjectReader } from '../../objects/reader.ts';
 import type { Revocations } from '../../tokens/revocations/revocations.ts';
 import type { Approvable, ApprovalParts, Ending, Grant, Granting } from '../approvals/approvable.ts';
 import { checkNotDeleted } from '../approvals/decide.ts';
 import { warnOfAccepted } from '../revoked-tokens.ts';
-import type { ForeignAudienceParts } from '../token/foreign-audiences.ts';
+import type { ForeignAudienceParts } from '../token/parse-token-request.ts';
 import type { IssueToken } from '../token/token-input.ts';
 
 /** Passes that have ended are listed for that long. */
@@ -51,14 +49,8 @@ export interface PassParts extends ApprovalParts, ForeignAudienceParts {
   readonly randomBytes: (size: number) => Uint8Array;
 }
 
-interface EndingParts {
-  readonly catalog: Catalog;
-  readonly reader: Pick<ObjectReader, 'find'>;
-  readonly revocations: Revocations;
-}
-
 /** How passes and their tokens end. */
-export const passEnding = (parts: EndingParts): Ending => ({
+export const passEnding = (parts: Pick<PassParts, 'catalog' | 'reader' | 'revocations'>): Ending => ({
   kind: parts.catalog.passes,
   ended: 'Ended',
   timeOver: 'it has expired',
@@ -149,7 +141,7 @@ export const isApprovedFor = (
 
 export const ACCOUNT_DELETED = 'the service account was deleted: ask for another pass';
 
-type AccountParts = Pick<EndingParts, 'catalog' | 'reader'>;
+type AccountParts = Pick<PassParts, 'catalog' | 'reader'>;
 
 /** The UID of the account that a pass is bound to. */
 export function accountUID(

@@ -13,10 +13,9 @@ import { toTimestamp } from '../../lib/utc-second.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { isOwn } from '../requester.ts';
-import { answerTokenRequest } from '../token/answer-token-request.ts';
-import type { TokenInput } from '../token/token-input.ts';
+import { answerTokenRequest, type TokenInput } from '../token/token-input.ts';
 import { readBody } from '../write/read-body.ts';
-import { audiencePermission } from './check-pass-request.ts';
+import { audiencePermission } from './create-pass.ts';
 import { ACCOUNT_DELETED, annotate, holderOf, isAccountDeleted, isApprovedFor, type PassParts } from './pass.ts';
 
 /** No TokenRequest asks for less. A token for a pass may be granted less: it ends with the pass. */
@@ -134,18 +133,8 @@ const isVerified = ({ codeChallenge }: PassSpec, codeVerifier: string | undefine
   codeChallenge === undefined ||
   (codeVerifier !== undefined && createHash('sha256').update(codeVerifier).digest('base64url') === codeChallenge);
 
-interface RedeemAnnotations {
-  readonly codeVerifier: string | undefined;
-  /** Those of the TokenRequest that issues the token. */
-  readonly annotations: Record<string, string>;
-}
-
 /** The pass determines what is issued, so the body has no spec. Its annotations only add conditions: they stay. */
-function annotationsOf(
-  { catalog }: PassParts,
-  request: ApiRequest,
-  fieldValidation: FieldValidation,
-): RedeemAnnotations {
+function annotationsOf({ catalog }: PassParts, request: ApiRequest, fieldValidation: FieldValidation) {
   const { body, target } = request;
   if (isEmptyBody(body)) return { codeVerifier: undefined, annotations: {} };
   const { metadata, spec = {} } = readBody<TokenRequest>(request, tokenRequestType, fieldValidation);

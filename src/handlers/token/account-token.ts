@@ -11,11 +11,12 @@ import { buildClaims } from '../../tokens/claims.ts';
 import { checkNamespace } from '../write/read-body.ts';
 import type { ActorClaim } from './actor-claim.ts';
 import { resolveBoundObject } from './bound-object.ts';
-import { type ForeignAudienceParts, foreignAudienceCheck } from './foreign-audiences.ts';
 import type { ForwardToken } from './forward-token.ts';
 import {
   checkName,
   checkUid,
+  type ForeignAudienceParts,
+  foreignAudienceCheck,
   type ParsedTokenRequest,
   parseTokenRequest,
   requireValidRequest,

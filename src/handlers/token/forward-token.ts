@@ -32,7 +32,6 @@ import {
   UnexpectedResponse,
 } from '../../tokens/forwarding/token-response.ts';
 import type { Lifetime } from '../../tokens/grant-lifetime.ts';
-import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
 import { checkReference } from './bound-object.ts';
 import { type AskedAccount, createTokenOrder, type OrderParts } from './order-token.ts';
 import {
@@ -43,9 +42,8 @@ import {
   requireValidRequest,
 } from './parse-token-request.ts';
 import { checkMinExpiration, requireLifetime, warnOfEarlierExpiry } from './sign-token.ts';
-import type { TokenGrant, TokenInput } from './token-input.ts';
+import { CREATED, grantedTokenRequest, type TokenGrant, type TokenHolder, type TokenInput } from './token-input.ts';
 
-/** The outcome of a request with a cluster's credential. */
 export type CredentialOutcome = 'accepted' | 'refused' | 'unusable' | 'otherCluster';
 
 export interface ForwardTokenParts extends OrderParts {
@@ -67,7 +65,6 @@ export interface ForwardTokenParts extends OrderParts {
 /** Whether a cluster names a credential for the server, or a connector: then it issues its own tokens. */
 export const issuesOwnTokens = (cluster: StoredObject): boolean => cluster.field(CONTROLLER_FIELD) !== '';
 
-/** Whether a connector issues the tokens of the cluster. */
 export const takesOrders = (cluster: StoredObject): boolean => cluster.field(CONTROLLER_FIELD) === CONNECTOR_REFERENCE;
 
 /** The TokenRequest that a cluster answers which issues its own tokens. */

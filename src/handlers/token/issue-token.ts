@@ -7,9 +7,8 @@ import { TokenBuckets } from '../../lib/token-buckets.ts';
 import { parseTokenRequestOptions } from '../options/write-options.ts';
 import { readBody } from '../write/read-body.ts';
 import { type AccountTokenParts, accountToken } from './account-token.ts';
-import { answerTokenRequest } from './answer-token-request.ts';
 import { type PersonTokenParts, personToken } from './person-token.ts';
-import { type IssueToken, permissionOf } from './token-input.ts';
+import { answerTokenRequest, type IssueToken, permissionOf } from './token-input.ts';
 
 /**
  * Every token: for a TokenRequest, an item of a list, a token exchange and a redeemed pass. What may be issued and how

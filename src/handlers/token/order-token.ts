@@ -31,10 +31,9 @@ import type { LifetimeBounds } from '../../tokens/grant-lifetime.ts';
 import { encodePayload } from '../../tokens/jws.ts';
 import { type KeyRing, KeysAreExternal } from '../../tokens/keys/key-ring.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
-import type { TokenHolder } from './answer-token-request.ts';
 import type { ParsedTokenRequest } from './parse-token-request.ts';
 import { bindingOf, type SignTokenParts } from './sign-token.ts';
-import type { TokenGrant } from './token-input.ts';
+import type { TokenGrant, TokenHolder } from './token-input.ts';
 
 export interface OrderParts
   extends Pick<SignTokenParts, 'reader' | 'tracked' | 'requireRightClock' | 'now' | 'randomUUID'> {
@@ -49,7 +48,6 @@ export interface OrderParts
 /** What became of an order, as the label of a metric. */
 type OrderResult = 'issued' | 'refused' | 'unanswered' | 'failed';
 
-/** The account whose token is asked for. */
 export interface AskedAccount {
   readonly namespace: string;
   readonly name: string;

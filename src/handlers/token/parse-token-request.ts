@@ -1,4 +1,5 @@
-import type { ObjectMeta } from '../../api/kind.ts';
+import { goQuote } from '../../api/codec/go-text/go-quote.ts';
+import type { ObjectKey, ObjectMeta } from '../../api/kind.ts';
 import type { ApiEndpoints } from '../../api/kinds/cluster-spec.ts';
 import { TOKEN_ANNOTATIONS, type TokenRequest, tokenRequestType } from '../../api/kinds/token-request.ts';
 import { validateRepeatedPairs } from '../../api/names.ts';
@@ -57,7 +58,6 @@ export interface TokenRequestAnnotations {
   readonly forCluster: boolean;
   /** The address that the token will be sent to; undefined if the request names none. */
   readonly forServer: string | undefined;
-  /** The group of the person that the token has. */
   readonly group: string | undefined;
   /** A record of the token is stored until it expires. */
   readonly tracked: boolean;
@@ -169,7 +169,7 @@ export function checkUid({ metadata }: Pick<TokenRequest, 'metadata'>, account: 
 export const requireValidRequest = (errors: readonly FieldError[]): void => requireValid(TOKEN_REQUEST, '', errors);
 
 /** What is wrong with one audience of these; undefined when nothing is. */
-export type AudienceCheck = (audience: string, all: readonly string[]) => string | undefined;
+type AudienceCheck = (audience: string, all: readonly string[]) => string | undefined;
 
 /** `otherProblem` is called for audiences of a valid form, at most `MAX_AUDIENCES` times. */
 export function validateSpec(spec: TokenRequest['spec'], otherProblem: AudienceCheck): FieldError[] {
@@ -221,3 +221,32 @@ function validateExpiration(seconds: number): FieldError[] {
 
 export const withoutDuplicates = (audiences: readonly string[]): readonly string[] =>
   audiences.length < 2 ? audiences : [...new Set(audiences)];
+
+export interface ForeignAudienceParts {
+  /** The cluster of this fleet whose issuer, and so whose API audience, is exactly this text. */
+  readonly clusterOfIssuer: (issuer: string) => string | undefined;
+  readonly clusterOfPeopleIssuer: (issuer: string) => string | undefined;
+  /** The audience of tokens for `/mcp`. It excludes all others (MC-43). */
+  readonly mcpAudience: string;
+}
+
+/**
+ * A3: the audience of another cluster of the fleet is refused, unless the caller may create tokens for the account of
+ * the same name there: a cluster that trusts the issuers of other clusters would accept the token as that account. The
+ * error is the same whether or not the other cluster exists.
+ */
+export function foreignAudienceCheck(
+  { clusterOfIssuer, clusterOfPeopleIssuer, mcpAudience }: ForeignAudienceParts,
+  account: ObjectKey,
+  mayIn: (cluster: string) => boolean,
+): AudienceCheck {
+  return (audience, all) => {
+    if (audience === mcpAudience && all.length > 1)
+      return 'must be the only audience: a token for /mcp opens nothing else';
+    if (clusterOfPeopleIssuer(audience) !== undefined) return 'is the audience of passes for people';
+    const cluster = clusterOfIssuer(audience);
+    if (cluster === undefined || cluster === account.cluster || mayIn(cluster)) return undefined;
+    const named = goQuote(`${account.namespace}/${account.name}`);
+    return `is the audience of cluster ${goQuote(cluster)}, where you may not create tokens of ${named}`;
+  };
+}

@@ -16,14 +16,13 @@ import {
 } from '../../tokens/grant-lifetime.ts';
 import type { TrackedTokens } from '../../tokens/revocations/tracked-tokens.ts';
 import type { SignedClaims, Signer } from '../../tokens/signer.ts';
-import { CREATED, grantedTokenRequest, type TokenHolder } from './answer-token-request.ts';
 import {
   annotationField,
   type ParsedTokenRequest,
   requireValidRequest,
   type TokenRequestAnnotations,
 } from './parse-token-request.ts';
-import type { TokenGrant } from './token-input.ts';
+import { CREATED, grantedTokenRequest, type TokenGrant, type TokenHolder } from './token-input.ts';
 
 export interface SignTokenParts {
   readonly catalog: Pick<Catalog, 'fleetRoleBindings'>;

@@ -62,19 +62,13 @@ export const createBindingWarnings =
     }
   };
 
-interface Found {
-  readonly count: number;
-  readonly names: readonly string[];
-  /** There may be more. */
-  readonly isShortened: boolean;
-}
-
+/** `isShortened`: there may be more. */
 async function findClusters(
   { clusters, reader }: BindingWarningParts,
   rule: VisibilityRule,
   visible: VisibilityRule | undefined,
   work: Work,
-): Promise<Found> {
+) {
   const snapshot = reader.cache(clusters).current;
   const prefix = kindPrefix(clusters);
   const candidates = rule.candidates && entriesAt(snapshot, prefix, rule.candidates);

@@ -49,7 +49,6 @@ export interface Completion {
   readonly created: (object: ApiObject) => void;
 }
 
-/** The part of the object that the path of a write changes. */
 export const partOf = ({ target }: ApiRequest): 'object' | 'status' =>
   target.subresource === 'status' ? 'status' : 'object';
 

@@ -137,7 +137,6 @@ const READING_GROUPS: ReadonlySet<string> = new Set(['authorization.k8s.io', 'au
 /** The level of a path that needs no credentials. */
 export const publicLevelOf = ({ path }: PathInfo): PriorityLevelName => (HEALTH.test(path) ? 'health' : 'public');
 
-/** The level of a request with a caller. */
 export function priorityLevelOf(info: RequestInfo): PriorityLevelName {
   if (info.type === 'path') return 'reads';
   const { verb, subresource, group, resource } = info.target;

@@ -14,7 +14,6 @@ export interface PriorityLevelLimits {
   readonly dispatchesPerTick?: number;
 }
 
-/** A seat of a priority level. */
 export interface Seat {
   /**
    * Resolves when the request is dispatched, rejects when it waited too long; undefined when it did not have to wait.

@@ -76,7 +76,7 @@ export function createMcpEndpoint(options: McpOptions) {
     return `Bearer ${parts.join(', ')}`;
   };
   return {
-    protocol: createProtocol({ version, tools: TOOLS }),
+    protocol: createProtocol(version, TOOLS),
     productName,
     baseUrl,
     maxResultBytes: options.maxResultBytes,

@@ -86,7 +86,6 @@ export interface FormRoute {
   readonly render: Render;
 }
 
-/** What the URL of the form says. */
 export interface FormUrl {
   /** The cluster in the path. */
   readonly cluster: string | undefined;

@@ -213,7 +213,6 @@ const PERSON_REFUSED =
 const TARGET_REFUSED =
   'the cluster or the service account does not exist, or the subject may not create tokens of this account';
 
-/** For a token of an account. */
 function translateAccount({ status: { code, details } }: ApiError): OAuthError | undefined {
   switch (code) {
     // RFC 8693 section 2.2.2: not invalid_grant.

@@ -4,8 +4,16 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lonelyWork } from '../../lib/work-queue.fixture.ts';
-import { endWith, type ReadyBytes, writeChunks, writeGzipped, writeReady } from './body-writer.ts';
-import { CHUNK_BYTES, ChunkPool, createResponseBuffers } from './chunk-pool.ts';
+import {
+  CHUNK_BYTES,
+  ChunkPool,
+  createResponseBuffers,
+  endWith,
+  type ReadyBytes,
+  writeChunks,
+  writeGzipped,
+  writeReady,
+} from './body-writer.ts';
 
 /** The bytes that a client receives, and whether the socket waited for `drain` when the response ended. */
 async function send(write: (res: ServerResponse) => void): Promise<[received: number, waits: (boolean | undefined)[]]> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ChunkPool } from './chunk-pool.ts';
+import { ChunkPool } from './body-writer.ts';
 
 const pool = (): ChunkPool => new ChunkPool({ size: 1024, maxFree: 1 });
 

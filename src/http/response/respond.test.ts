@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { ApiResponse, ListResponse } from '../../api/request.ts';
 import { notFound } from '../../api/status.ts';
 import { CLUSTERS_PATH, startFixture } from '../http.fixture.ts';
-import { CHUNK_BYTES } from './chunk-pool.ts';
+import { CHUNK_BYTES } from './body-writer.ts';
 import { listChunks } from './list-body.ts';
 
 const path = `${CLUSTERS_PATH}/x`;

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { WatchSink } from '../../api/request.ts';
 import type { SharedFrames } from '../../api/shared-frames.ts';
-import type { ChunkPool } from './chunk-pool.ts';
+import type { ChunkPool } from './body-writer.ts';
 
 /**
  * The response of one watch. Frames are sent chunked and never compressed. It does not wait for a slow client:

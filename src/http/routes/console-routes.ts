@@ -1,4 +1,4 @@
-import { webOrigin } from '../../authn/jwt/discovery-document.ts';
+import { webOrigin } from '../../authn/jwt/fetch-document.ts';
 import { acceptsCoding } from '../request/negotiate.ts';
 import { entityTag, isKnown } from '../response/entity-tag.ts';
 import { type RawAnswer, textAnswer } from '../response/respond.ts';

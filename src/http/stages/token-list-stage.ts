@@ -9,8 +9,7 @@ import {
 import { isClusterName, isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
 import { badRequest, type FieldError, forbiddenField, invalid, invalidValue, required } from '../../api/status.ts';
 import { parseTokenRequestOptions } from '../../handlers/options/write-options.ts';
-import { CREATED } from '../../handlers/token/answer-token-request.ts';
-import type { TokenInput } from '../../handlers/token/token-input.ts';
+import { CREATED, type TokenInput } from '../../handlers/token/token-input.ts';
 import { readBody } from '../../handlers/write/read-body.ts';
 import { clip } from '../../lib/text.ts';
 import type { Exchange } from '../exchange.ts';

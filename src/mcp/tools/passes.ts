@@ -55,7 +55,6 @@ const passProperties = {
   account: Type.String(),
 } as const;
 
-/** Of a pass that is ready, or will be. */
 export const use = Type.String({ description: 'How the pass is used, as soon as it is ready.' });
 
 const PassSchema = Type.Object(passProperties);

@@ -79,7 +79,6 @@ const by = <T = number | boolean>(
 ): Series =>
   labels([label], async () => Object.entries(await table()).map(([key, entry]) => [{ [label]: key }, value(entry)]));
 
-/** How metrics are registered that are read at each scrape. */
 function readBy({ registry }: Metrics) {
   const registers = [registry];
   return {

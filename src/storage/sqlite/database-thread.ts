@@ -17,7 +17,6 @@ export interface ThreadEvents {
   died(error: StorageError): void;
 }
 
-/** Starts the thread, which opens the database. */
 export async function startDatabase(settings: DatabaseSettings, events: ThreadEvents): Promise<DatabaseThread> {
   const thread = startThread(workerEntry('storage/sqlite/database-worker'), {
     name: 'sqlite',

@@ -29,11 +29,11 @@ const open = (
   options: Partial<Parameters<typeof openExternalSigner>[0]> = {},
 ): Promise<ExternalSigner> =>
   openExternalSigner({
-    client: createSignerClient({
-      connect: () => connectSigner({ type: 'unix', path }),
-      now: () => clock.now,
+    client: createSignerClient(
+      () => connectSigner({ type: 'unix', path }),
+      () => clock.now,
       timeoutMs,
-    }),
+    ),
     byAudience: new Map([
       ['elliptic', 'ES256'],
       ['rsa', 'RS256'],
@@ -244,7 +244,7 @@ describe('an honest signer', () => {
 
   test('that does not respond has at most 1,000 requests pending, which all end when the server stops', async () => {
     const connect = () => connectSigner({ type: 'unix', path: signer.path });
-    const client = createSignerClient({ connect, now: () => clock.now, timeoutMs: 600_000 });
+    const client = createSignerClient(connect, () => clock.now, 600_000);
     await client.call({ op: 'keys' });
     signer.respond = () => undefined;
     signer.requests.length = 0;

@@ -20,13 +20,6 @@ interface SignerConnection {
   close(): void;
 }
 
-interface SignerClientOptions {
-  /** Rejects when the signer cannot be reached. */
-  readonly connect: () => Promise<SignerConnection>;
-  readonly now: () => number;
-  readonly timeoutMs?: number;
-}
-
 /** Requests and responses of one JSON object a line. Responses may arrive in any order; `id` names their request. */
 export interface SignerClient {
   /** Rejects with SignerFailed. Reconnects when the connection was lost. */
@@ -47,7 +40,12 @@ const MAX_PENDING = 1_000;
 /** After a failure, the signer is not connected to again sooner. */
 const RECONNECT_MS = 1_000;
 
-export function createSignerClient({ connect, now, timeoutMs = TIMEOUT_MS }: SignerClientOptions): SignerClient {
+/** `connect` rejects when the signer cannot be reached. */
+export function createSignerClient(
+  connect: () => Promise<SignerConnection>,
+  now: () => number,
+  timeoutMs = TIMEOUT_MS,
+): SignerClient {
   const pending = new Map<number, PendingCall>();
   let connecting: Promise<SignerConnection> | undefined;
   /** Lines of earlier connections are ignored. */

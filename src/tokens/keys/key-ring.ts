@@ -117,7 +117,6 @@ async function createRing(
 
 /** The parsed keys of a state. Made once, when the state changes. */
 interface Compiled {
-  /** The current key of each algorithm that has one. */
   readonly signing: ReadonlyMap<Algorithm, SigningKey>;
   /** Signs for every algorithm that has none. */
   readonly byDefault: SigningKey | undefined;

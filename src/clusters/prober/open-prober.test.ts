@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './keep-alive-connections.ts';
+import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './open-prober.ts';
 
 describe('the number of connections that stay open between two probes', () => {
   const options = { wanted: 10_000, intervalMs: 30_000, clients: 10_000, openFiles: 100_000, memory: 8 * 2 ** 30 };
