@@ -12,18 +12,8 @@ import type { Target } from './request.ts';
 import type { ClusterLabels } from './visibility.ts';
 
 /** May this caller do this? The attributes of a Kubernetes request (P-01..P-04). */
-export interface ResourceQuestion {
+export interface ResourceQuestion extends Omit<Target, 'verb' | 'version' | 'alwaysPublic'> {
   readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-  /** `""` for the resource itself. */
-  readonly subresource: string;
-  /** `""` for cluster scope, or all namespaces. */
-  readonly namespace: string;
-  /** `""` for a collection. */
-  readonly name: string;
-  /** The cluster the request is about; undefined for the fleet's own objects. */
-  readonly cluster: string | undefined;
 }
 
 /** About a resource: all objects of it at the fleet, unless `more` says otherwise. */

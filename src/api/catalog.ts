@@ -16,6 +16,7 @@ import { localSubjectAccessReviewType, selfReviewTypes, subjectAccessReviewType 
 import { signingKeyKind } from './kinds/signing-key.ts';
 import { tokenOrderKind } from './kinds/token-order.ts';
 import { tokenReviewType } from './kinds/token-review.ts';
+import type { Target } from './request.ts';
 
 /** The table of kinds. Serving, storage, discovery and OpenAPI are driven by it. */
 export type Catalog = ReturnType<typeof createCatalog>;
@@ -88,8 +89,4 @@ export function createCatalog({ productName, endpointChecks, inventory }: Catalo
   } as const;
 }
 
-interface ServedPath {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
+type ServedPath = Pick<Target, 'group' | 'version' | 'resource'>;

@@ -87,8 +87,11 @@ export interface Target {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
+  /** `""` for the resource itself. */
   readonly subresource: string;
+  /** `""` for cluster scope, or all namespaces. */
   readonly namespace: string;
+  /** `""` for a collection. */
   readonly name: string;
   /** True for paths that serve the public view to every caller (`/auth/v1/clusters`). */
   readonly alwaysPublic: boolean;

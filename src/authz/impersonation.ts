@@ -11,6 +11,7 @@ import {
   type User,
 } from '../api/caller.ts';
 import type { Decision } from '../api/decision.ts';
+import type { ObjectKey } from '../api/kind.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 
 /** The verb of the permission to act as another user, group, service account, uid or extra value. */
@@ -51,10 +52,7 @@ export function impersonate(
   return { allowed: true, caller: localTo(cluster, caller, { user, elsewhere }, () => mayIn(cluster)) };
 }
 
-interface Account {
-  readonly namespace: string;
-  readonly name: string;
-}
+type Account = Pick<ObjectKey, 'namespace' | 'name'>;
 
 /** The account of a user name; undefined for any other name, also for one that only begins like it (IMP-20). */
 function splitAccount(userName: string): Account | undefined {

@@ -3,13 +3,12 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
+import { type ClusterAddress, clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { fileProblem } from '../lib/file-problem.ts';
 import { every } from '../lib/rounds.ts';
 import { sha256 } from '../lib/sha256.ts';
 import type { Context, Output } from './command.ts';
 import { writePrivate } from './files/files.ts';
-import type { ClusterEndpoint } from './kubeconfig/cluster-endpoint.ts';
 
 /** How long a command that is stopped has to end by itself. */
 const KILL_AFTER_MS = 2_000;
@@ -27,7 +26,7 @@ process.once('exit', () => {
   for (const child of running) kill(child, 'SIGKILL');
 });
 
-export interface ExecTarget extends ClusterEndpoint {
+export interface ExecTarget extends ClusterAddress {
   readonly cluster: string;
   /** The name of the cluster in the output: with that of its server, if there are several. */
   readonly label: string;

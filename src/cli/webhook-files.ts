@@ -1,14 +1,10 @@
 import { Document, stringify } from 'yaml';
 import { TOKEN_CHECKS_ANNOTATION } from '../api/clusters/annotations.ts';
-import type { PeopleTrust } from '../api/clusters/trust-configuration.ts';
+import type { PeopleTrust, TrustOptions } from '../api/clusters/trust-configuration.ts';
 import { clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { WEBHOOK_SECONDS } from '../api/pass-audience.ts';
 
-interface WebhookOptions {
-  readonly cluster: string;
-  readonly issuer: string;
-  /** PEM. */
-  readonly certificateAuthority: string | undefined;
+interface WebhookOptions extends Pick<TrustOptions, 'cluster' | 'issuer' | 'certificateAuthority'> {
   /** Of the account that reviews. */
   readonly token: string;
 }

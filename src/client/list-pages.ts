@@ -1,5 +1,6 @@
 import { isStatus } from './errors.ts';
 import type { Transport } from './transport.ts';
+import type { ListOptions } from './types.ts';
 
 const DEFAULT_LIMIT = 500;
 /** A page whose objects are all filtered out is empty and has a continue token. So many in a row are a fault. */
@@ -13,12 +14,7 @@ export interface Page<T> {
   readonly items: readonly T[];
 }
 
-interface PageOptions {
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-  readonly limit?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
+type PageOptions = Omit<ListOptions, 'view'>;
 
 /** All pages of a list, at one resourceVersion. Throws a 410 StatusError if the server no longer has that version. */
 export async function* listPages<P extends Page<unknown>>(

@@ -1,20 +1,17 @@
 import { type FleetHour, HISTORY_HOURS } from '../api/overview.ts';
 import { firstWithin } from '../lib/promises.ts';
 import { createRounds } from '../lib/rounds.ts';
-import type { Logger } from '../observability/logger.ts';
-import type { Leadership, Store } from '../storage/contract.ts';
+import type { SweepTimer } from '../objects/sweep-objects.ts';
+import type { Store } from '../storage/contract.ts';
 import { updateKey } from '../storage/scan.ts';
 
-interface HistoryParts {
+/** The leader records the readiness of clusters, for all replicas. */
+interface HistoryParts extends SweepTimer {
   readonly store: Pick<Store, 'get' | 'write'>;
-  /** The leader records the readiness of clusters, for all replicas. */
-  readonly leadership: Pick<Leadership, 'leads'>;
   readonly readiness: () => Promise<Readonly<Record<string, number>>>;
   /** What this process has issued and refused since it started. Each process records its own. */
   readonly tokens: () => Promise<Readonly<Record<'issued' | 'refused', number>>>;
-  readonly every: (ms: number, act: () => void) => () => void;
   readonly now: () => number;
-  readonly logger: Pick<Logger, 'warn'>;
 }
 
 const KEY = '/internal/fleet-history';

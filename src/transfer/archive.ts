@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { isJsonObject, parsedJson } from '../lib/json.ts';
-import { ENGINE_KEYS, type Revision, type StoreReads } from '../storage/contract.ts';
+import { ENGINE_KEYS, type KeyValue, type Revision, type StoreReads } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
 
 /**
@@ -18,12 +18,8 @@ const DATABASE =
   '(clusterpass serve --store sqlite:FILE); to import it into another store, export it first ' +
   '(clusterpass store export --store sqlite:FILE)';
 
-export interface ArchiveItem {
-  readonly key: string;
-  readonly value: Uint8Array;
-  /** The import keeps the order of creation: a parent is older than its children. */
-  readonly createRevision: Revision;
-}
+/** The import keeps the order of creation: a parent is older than its children. */
+export type ArchiveItem = Pick<KeyValue, 'key' | 'value' | 'createRevision'>;
 
 export interface Archive {
   readonly revision: Revision;

@@ -2,6 +2,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
+import type { TypeMeta } from './type-meta.ts';
 import { decodeUtf8, requireUnicode, within } from './utf8.ts';
 
 export class ProtobufError extends Error {
@@ -9,9 +10,7 @@ export class ProtobufError extends Error {
 }
 
 /** The wrapper of every message (`runtime.Unknown`): its type and its bytes. */
-export interface Envelope {
-  readonly apiVersion: string;
-  readonly kind: string;
+export interface Envelope extends TypeMeta {
   readonly raw: Uint8Array;
 }
 

@@ -1,16 +1,13 @@
 import { truncate } from '../../lib/text.ts';
+import type { BodyType } from '../kind.ts';
 import { goKindOf, type JsonNode, ObjectNode } from './tree.ts';
 
-interface TypeMeta {
+export interface TypeMeta {
   readonly kind: string;
   readonly apiVersion: string;
 }
 
-export interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
+export type GroupVersionKind = Pick<BodyType, 'group' | 'version' | 'kind'>;
 
 /** A body whose type cannot be determined. The message is Go's. */
 export class TypeMetaError extends Error {

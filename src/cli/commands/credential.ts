@@ -5,7 +5,12 @@ import { asJsonObject, parsedJson } from '../../lib/json.ts';
 import { checkClusterName } from '../clusters.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
 import { clientFor, credentialSource, resolveConnection, tokenFor } from '../connection/connection.ts';
-import { type CredentialSource, cachedCredential, deleteCredential } from '../connection/credential-cache.ts';
+import {
+  type CachedCredential,
+  type CredentialSource,
+  cachedCredential,
+  deleteCredential,
+} from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
 import { type PassSubject, parseServiceAccount, passSubject } from '../service-account.ts';
 
@@ -97,11 +102,7 @@ export const run: Run = async (context, invocation) => {
   }
 };
 
-interface Credential {
-  readonly token: string;
-  /** Epoch milliseconds. */
-  readonly refreshAt: number;
-}
+type Credential = Pick<CachedCredential, 'token' | 'refreshAt'>;
 
 /** The token of the login itself, for kubectl as a client of Clusterpass. Refreshed here, if it is of a session. */
 async function giveLogin(

@@ -1,6 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import type { IssuedPass } from '../../api/kinds/token-request.ts';
+import type { ClusterAddress } from '../../api/kubeconfig.ts';
 import { MAX_PASSES } from '../../client/request-token.ts';
 import { refreshTime } from '../../client/token-source.ts';
 import type { Cluster } from '../../client/types.ts';
@@ -12,7 +13,7 @@ import { askAll, connectAll, type NamedServer } from '../connection/all-servers.
 import { environmentFor } from '../connection/connection.ts';
 import { describeError } from '../describe-error.ts';
 import { withPrivateFolder } from '../files/files.ts';
-import { type ClusterEndpoint, endpointFor, localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
+import { endpointFor, localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
 import { type ExecTarget, runForCluster } from '../run-for-cluster.ts';
 import {
   absenceOf,
@@ -194,7 +195,7 @@ async function targetsOf(clusters: readonly Cluster[], parts: TokenParts): Promi
   const env = environmentFor(context, server.connection);
   const localAddress = await localAddressTo(server.connection.server);
   const labelOf = (cluster: string): string => clusterLabel(servers, server, cluster);
-  const endpoints = new Map<string, ClusterEndpoint & Pick<Target, 'source'>>();
+  const endpoints = new Map<string, ClusterAddress & Pick<Target, 'source'>>();
   for (const cluster of clusters) {
     const endpoint = endpointFor(cluster, localAddress);
     if (typeof endpoint === 'string') failures.set(labelOf(cluster.metadata.name), endpoint);

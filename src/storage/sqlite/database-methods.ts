@@ -1,12 +1,13 @@
+import type { Transferred } from '../../lib/worker-rpc.ts';
+import type { KeyValue, Revision, Write } from '../contract.ts';
+import type { SerializedError } from '../serialize-error.ts';
+
 /**
  * Calls between the main thread and the thread that owns the database.
  *
  * A batch has all writes that were queued. Its values lie in one buffer that is transferred, not copied: a message
  * costs about as much for sixteen writes as for one.
  */
-import type { Transferred } from '../../lib/worker-rpc.ts';
-import type { Expectation, Guard, KeyValue, Revision } from '../contract.ts';
-import type { SerializedError } from '../serialize-error.ts';
 
 /** What the thread starts with. */
 export interface DatabaseSettings {
@@ -19,12 +20,9 @@ export interface DatabaseSettings {
 /** The size of a value that is absent: the change deletes its key. */
 export const NO_VALUE = -1;
 
-export interface WriteRequest {
-  readonly key: string;
+export interface WriteRequest extends Omit<Write, 'value'> {
   /** Bytes of `WriteBatch.values` that belong to this write, or NO_VALUE. */
   readonly size: number;
-  readonly expect: Expectation;
-  readonly guards?: readonly Guard[];
 }
 
 export interface WriteBatch {
