@@ -190,9 +190,7 @@ export function isSameObject(a: ApiObject, b: ApiObject): boolean {
   return isSameJson(metadataA, metadataB) && sameContent(a, b) && isSameJson(a.status, b.status);
 }
 
-/**
- * AP-58: with the times of the old object if only times of `managedFields` differ: such a write changes nothing.
- */
+/** AP-58: with the times of the old object if only times of `managedFields` differ: such a write changes nothing. */
 export function withOldTimes(object: ApiObject, old: ApiObject): ApiObject {
   const [entries, before] = [object.metadata.managedFields, old.metadata.managedFields];
   if (entries === undefined || before === undefined || !isSameJson(entries.map(withoutTime), before.map(withoutTime))) {

@@ -359,7 +359,6 @@ describe('clusterpass version and completion', () => {
     };
     expect(await complete('kub')).toEqual(['kubeconfig', 'kubectl']);
     expect(await complete('auth', '')).toEqual(['can-i', 'why', 'reach', 'who-can']);
-    expect(await complete('completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(await complete('servers', '')).toEqual(['use', '--output']);
     expect(await complete('describe', 'cluster', 'pr')).toEqual(['prod-1']);
     expect(await complete('create', 'token', 'x', '--cluster', 'd')).toEqual(['dev-1']);

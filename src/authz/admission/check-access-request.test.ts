@@ -57,10 +57,11 @@ describe('A31: who may request access', () => {
     expect(codes(fleet().put(...bindings), namespace)).toEqual(expected);
   });
 
-  it('the refusal says the same of a hidden cluster and of one that does not exist', () => {
+  it('refusal and rules say the same of a hidden cluster and of one that does not exist', () => {
     const { policy } = fleet().put(bound('ask', { clusters: 'env=prod' }));
     const text = (cluster: string) => refusal(() => checkRequest(policy, jane, { cluster, namespace: 'n' }));
     expect(text('a')).toEqual(text('none'));
+    expect(policy.rulesFor(jane, { cluster: 'a', namespace: 'n' }).resourceRules).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { type Authorizer, clusterQuestion, questionAbout, type ResourceQuestion } from '../../api/authorization.ts';
+import { type Authorizer, questionAbout, type ResourceQuestion } from '../../api/authorization.ts';
 import { type Caller, MASTERS } from '../../api/caller.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { Kind } from '../../api/kind.ts';
@@ -18,7 +18,7 @@ import { escalationProblem } from './escalation.ts';
 
 /** Who may ask for access, and who may grant it. See ADR 34. */
 
-type RequestPolicy = Pick<Policy, 'decideForAnyLabels' | 'rulesHeldIn'> & Pick<Authorizer, 'decide'>;
+type RequestPolicy = Pick<Policy, 'rulesHeldIn'> & Pick<Authorizer, 'decide'>;
 
 const { group, resource } = accessRequestKind;
 
@@ -28,19 +28,11 @@ type Approvable = Pick<Kind, 'group' | 'resource'>;
 const question = (kind: Approvable, verb: string, name: string, scope?: RequestScope): ResourceQuestion =>
   questionAbout(kind, verb, { namespace: scope?.namespace ?? '', name, cluster: scope?.cluster });
 
-/**
- * A binding that holds by labels counts only in clusters that the caller sees: otherwise the answer would tell which
- * hidden clusters exist.
- *
- * @throws ApiError 403 for a caller who may not request access there.
- */
+/** @throws ApiError 403 for a caller who may not request access there. */
 export function checkRequest(policy: RequestPolicy, caller: Caller, scope: RequestScope): void {
   const asked = question(accessRequestKind, 'create', '', scope);
-  const decision = policy.decideForAnyLabels(caller, asked);
-  if (decision.allowed) return;
-  const isSeen = policy.decide(caller, clusterQuestion('get', scope.cluster)).allowed;
-  if (isSeen && policy.decide(caller, asked).allowed) return;
-  throw forbiddenFor(caller.as(asked.cluster), asked, decision);
+  const decision = policy.decide(caller, asked);
+  if (!decision.allowed) throw forbiddenFor(caller.as(asked.cluster), asked, decision);
 }
 
 /** The 403 of a caller who may not decide this object; without a scope, of one who may not decide every one. */

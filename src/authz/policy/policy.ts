@@ -1,19 +1,22 @@
-import type {
-  Authorizer,
-  CallerRules,
-  ClusterLabelChange,
-  GrantFinder,
-  GrantInCluster,
-  PassAuthorizer,
-  PassDecision,
-  PassHolder,
-  PathQuestion,
-  ResourceQuestion,
-  RuleLister,
+import {
+  type Authorizer,
+  type CallerRules,
+  type ClusterLabelChange,
+  clusterQuestion,
+  type GrantFinder,
+  type GrantInCluster,
+  type PassAuthorizer,
+  type PassDecision,
+  type PassHolder,
+  type PathQuestion,
+  questionAbout,
+  type ResourceQuestion,
+  type RuleLister,
 } from '../../api/authorization.ts';
 import { type Caller, type Identity, MASTERS, type User } from '../../api/caller.ts';
 import type { Decision, FoundGrant, Grant, PassBounds } from '../../api/decision.ts';
 import type { ApiObject, Kind } from '../../api/kind.ts';
+import { accessRequestKind } from '../../api/kinds/access-request.ts';
 import type { ApprovalRule, ClusterLabels, ClusterVisibility, TimeSpan, VisibilityRule } from '../../api/visibility.ts';
 import { Cache } from '../../lib/cache.ts';
 import { approvalRule } from './approval-rule.ts';
@@ -133,10 +136,10 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
     if (user.groups.includes(MASTERS) || connectorMay(caller, question)) return ALLOWED_WITHOUT_BINDING;
     const isGrant = GRANTING_VERBS.has(question.verb);
     const match = new ResourceMatch(question, this.#now, isGrant ? throughForGrants(caller) : undefined);
-    const decision = this.#decideBy(user, question, match);
+    const decision = this.#decideBy(caller, question, match);
     if (decision.allowed || !match.isAboutTokens) return decision;
     const reviewed = new ResourceMatch(question, this.#now, isAlwaysReviewed);
-    return withApprovalHint(decision, this.#decideBy(user, question, reviewed).allowed);
+    return withApprovalHint(decision, this.#decideBy(caller, question, reviewed).allowed);
   }
 
   decidePass(caller: Identity, question: ResourceQuestion, holder: PassHolder): PassDecision {
@@ -145,17 +148,25 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
     const decide = (through?: Through): Decision =>
       through === undefined
         ? this.decide(caller, question)
-        : this.#decideBy(user, question, new ResourceMatch(question, this.#now, through));
+        : this.#decideBy(caller, question, new ResourceMatch(question, this.#now, through));
     return decidePass(decide, holder);
   }
 
-  #decideBy(user: User, { cluster, namespace }: ResourceQuestion, match: ResourceMatch): Decision {
+  #decideBy(caller: Identity, question: ResourceQuestion, match: ResourceMatch): Decision {
+    const { cluster, namespace } = question;
+    const user = caller.as(cluster);
     if (cluster === undefined) return this.#decide(user, namespace, match, NO_VIEW);
     let view: ClusterView | undefined;
     return this.#decide(user, namespace, match, () => {
-      view ??= viewCluster(cluster, this.#labelsOf(cluster));
+      view ??= viewCluster(cluster, this.#isHidden(caller, question, cluster) ? undefined : this.#labelsOf(cluster));
       return view;
     });
+  }
+
+  /** A caller who asks for access must not learn by labels that a cluster exists: they count where it is seen. */
+  #isHidden(caller: Identity, { verb, group, resource }: ResourceQuestion, cluster: string): boolean {
+    const isAsking = verb === 'create' && group === accessRequestKind.group && resource === accessRequestKind.resource;
+    return isAsking && !this.decide(caller, clusterQuestion('get', cluster)).allowed;
   }
 
   decidePath(caller: Identity, question: PathQuestion): Decision {
@@ -215,7 +226,11 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
       forPaths: [...this.#bindingsOf(caller.as(undefined), '')],
       view: cluster === undefined ? undefined : viewCluster(cluster, this.#labelsOf(cluster)),
     });
-    return { ...collected, reason: reasonFor(this.#subjects.entriesOf(user), namespace) };
+    const mayAsk = this.decide(caller, questionAbout(accessRequestKind, 'create', { namespace, cluster })).allowed;
+    const resourceRules = collected.resourceRules.filter(
+      ({ resources, verbs }) => mayAsk || `${verbs} ${resources}` !== `create ${accessRequestKind.resource}`,
+    );
+    return { ...collected, resourceRules, reason: reasonFor(this.#subjects.entriesOf(user), namespace) };
   }
 
   ruleFor(caller: Identity & Partial<Pick<Caller, 'home'>>, verb: VisibilityVerb): VisibilityRule {
@@ -232,9 +247,7 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
     return this.#rules.getOrCompute(key, () => clusterRule({ elsewhere: grants(elsewhere), ...atHome() }));
   }
 
-  /**
-   * Clusters are not namespaced: no RoleBinding can grant one (P-10), so only subjects in ClusterRoleBindings count.
-   */
+  /** Clusters are not namespaced: no RoleBinding can grant one (P-10), so only ClusterRoleBindings count. */
   #grantees(user: User): Grantees {
     if (user.groups.includes(MASTERS)) return { isMaster: true, entries: [], key: 'masters' };
     const entries = this.#subjects.entriesOf(user).filter(({ scopes }) => scopes.has(''));

@@ -30,9 +30,7 @@ export class ViewChange {
     return this.#isComplete && this.#found.length === 0;
   }
 
-  /**
-   * Objects that became visible, then those that no longer are; undefined for a compared object without one.
-   */
+  /** Objects that became visible, then those that no longer are; undefined for a compared object without one. */
   *differences(): Generator<Difference | undefined> {
     for (let index = 0; ; ) {
       while (index < this.#found.length) yield this.#found[index++];
