@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/command-table/commands.ts';
-import { run } from './support/run.ts';
 import { runCommand } from './support/run-command.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -22,12 +21,6 @@ it('serve with an unknown option ends with a hint, not with all options', async 
   expect(stderr).toBe("error: unknown option '--nonsense'\nSee 'clusterpass serve --help' for usage.\n");
   expect(stdout).toBe('');
   expect(code).toBe(2);
-});
-
-it('the help of serve fits into 80 columns', async () => {
-  const { stdout } = await run(['help', 'serve']);
-  expect(stdout).toContain('--cluster-networks');
-  expect(stdout.split('\n').filter(({ length }) => length > 80)).toEqual([]);
 });
 
 it('help COMMAND prints what COMMAND --help prints', async () => {
