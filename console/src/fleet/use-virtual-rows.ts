@@ -17,7 +17,7 @@ export function useVirtualRows(
   rowHeight: number,
   headHeight: number,
 ): VirtualRows {
-  const [range, setRange] = useState({ first: 0, end: 40 });
+  const [range, setRange] = useState({ first: 0, end: 20 });
   const measure = useCallback(() => {
     const element = scroller.current;
     if (element === null) return;
