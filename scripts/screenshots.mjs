@@ -85,7 +85,7 @@ const PICTURES = {
   labels: {
     path: '#/clusters/dev-eu-1',
     user: 'admin',
-    viewport: { width: 1600, height: 900 },
+    viewport: { width: 1600, height: 980 },
     show: async (page) => {
       await page.getByRole('button', { name: 'Edit labels' }).click();
       await page.getByLabel('Value of label 1').fill('prod');
