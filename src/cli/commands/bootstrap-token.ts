@@ -42,5 +42,6 @@ export const run: Run = async (context, invocation) => {
       : `Valid until ${until}, for one cluster named ${terminalSafe(namePattern)}. ` +
           `To revoke it: clusterpass kubectl delete bootstraptoken ${terminalSafe(name)}\n`,
   );
-  if (!dryRun) context.out.write(`${token}\n`);
+  // A file of it has no newline, which some programs would send.
+  if (!dryRun) context.out.write(context.out.isTerminal ? `${token}\n` : token);
 };
