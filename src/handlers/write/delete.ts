@@ -2,10 +2,11 @@ import { type Kind, type ObjectKey, objectKeyOf } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, detailsOf, type Status } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
 import { listResponse } from '../list.ts';
 import { type DeleteOptions, notForUnreadable, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
-import { renderItem } from '../representation.ts';
+import { renderItems } from '../representation.ts';
 import { selectPage } from '../selection.ts';
 import { representationFor, selectionFor } from '../views.ts';
 import { type WriteParts, writeResponse } from './write-parts.ts';
@@ -91,7 +92,7 @@ export async function deleteCollection(
   const representation = { ...representationFor(request, kind, parts.views), form: 'object' as const };
   const { limit } = listOptions;
   const { items: entries } = await selectPage(parts.reader.cache(kind).current, selection, { limit }, work);
-  const items: Uint8Array[] = [];
+  const gone: StoredObject[] = [];
   for (let start = 0; start < entries.length; start += MAX_CONCURRENT) {
     const removed = await Promise.all(
       entries.slice(start, start + MAX_CONCURRENT).map(async (entry) => {
@@ -101,11 +102,11 @@ export async function deleteCollection(
         return deleted === undefined ? [] : [entry];
       }),
     );
-    items.push(...removed.flat().map((entry) => renderItem(representation, entry)));
-    // A dry run does not wait for the store, so it yields here. A real deletion runs to its end, even when the client
-    // has disconnected: `work.turn` would throw then.
+    gone.push(...removed.flat());
+    // A real deletion waits for the store, and goes through all objects: `turn` would throw for a client that has left.
     if (options.dryRun && work.isUsedUp) await work.turn();
   }
+  const items = await renderItems(representation, gone, work);
   const { revision } = parts.reader;
   return listResponse(representation, items, { continue: '', remaining: 0, revision, path: request.path });
 }
