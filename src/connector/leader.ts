@@ -1,6 +1,7 @@
 import type { ApiObject } from '../api/kind.ts';
 import { isStatus } from '../client/errors.ts';
 import { problemLog } from '../lib/problem-log.ts';
+import { toTimestamp } from '../lib/utc-second.ts';
 import type { ConnectorParts } from './parts.ts';
 import { unlessAbsent } from './records.ts';
 
@@ -13,7 +14,7 @@ const RENEW_MS = 3_000;
 type Lease = ApiObject & { readonly spec?: { readonly holderIdentity?: string } };
 
 /** Kubernetes reads times of a Lease with six digits only. */
-const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
+const microTime = (ms: number): string => toTimestamp(ms).replace('Z', '.000000Z');
 
 /**
  * Runs `lead` whenever this process leads, until the signal is aborted; that of `lead` is aborted when the process
