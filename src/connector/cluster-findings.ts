@@ -3,7 +3,7 @@ import type { Transport } from '../client/transport.ts';
 import { defined, memberOf } from '../lib/json.ts';
 import { clip } from '../lib/text.ts';
 
-const REQUEST_MS = 8_000;
+const ALL_MS = 8_000;
 const MAX_MESSAGE = 1_024;
 /** The columns that kubectl shows, e.g. `Ready,SchedulingDisabled`: objects have many kilobytes each. */
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
@@ -18,8 +18,9 @@ interface NodeTable {
 
 /** What the connector finds out about its cluster from inside. What cannot be read is absent. */
 export async function readFindings(api: Transport): Promise<Partial<ConnectorStatus>> {
+  const signal = AbortSignal.timeout(ALL_MS);
   const request = async <T>(path: string, more: object = {}): Promise<T> => {
-    const options = { expects: 'unchecked', signal: AbortSignal.timeout(REQUEST_MS), ...more } as const;
+    const options = { expects: 'unchecked', signal, ...more } as const;
     return (await api.request<T>('GET', path, options)).value;
   };
   const readNodes = async (): Promise<ConnectorStatus['nodes']> => {
@@ -35,15 +36,20 @@ export async function readFindings(api: Transport): Promise<Partial<ConnectorSta
     }
     return counts;
   };
-  const readyz = api.text('GET', '/readyz', { accept: '*/*', signal: AbortSignal.timeout(REQUEST_MS) });
-  const jwks = request('/openid/v1/jwks', { accept: JWKS_TYPE });
-  const [version, ready, nodes, keys] = await Promise.allSettled([request('/version'), readyz, readNodes(), jwks]);
-  const clusterVersion = version.status === 'fulfilled' ? memberOf(version.value, 'gitVersion') : undefined;
+  const unlessFailed = <T>(found: Promise<T>): Promise<T | undefined> => found.catch(() => undefined);
+  // One after the other, on the connection that the Lease keeps open: a new one would be made for each, at every report.
+  const problem = await api.text('GET', '/readyz', { accept: '*/*', signal }).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  const version = memberOf(await unlessFailed(request('/version')), 'gitVersion');
+  const nodes = await unlessFailed(readNodes());
+  const keys = await unlessFailed(request('/openid/v1/jwks', { accept: JWKS_TYPE }));
   return defined({
-    ready: ready.status === 'fulfilled',
-    readyMessage: ready.status === 'fulfilled' ? '' : clip((ready.reason as Error).message, MAX_MESSAGE),
-    clusterVersion: typeof clusterVersion === 'string' ? clusterVersion : undefined,
-    nodes: nodes.status === 'fulfilled' ? nodes.value : undefined,
-    keys: keys.status === 'fulfilled' ? JSON.stringify(keys.value) : undefined,
+    ready: problem === undefined,
+    readyMessage: clip(problem ?? '', MAX_MESSAGE),
+    clusterVersion: typeof version === 'string' ? version : undefined,
+    nodes,
+    keys: keys === undefined ? undefined : JSON.stringify(keys),
   }) as Partial<ConnectorStatus>;
 }
