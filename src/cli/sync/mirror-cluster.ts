@@ -1,6 +1,5 @@
 import type { ApiObject } from '../../api/kind.ts';
 import type { Transport } from '../../client/transport.ts';
-import type { Informer } from '../../sync/informer.ts';
 import {
   MIRRORED_KINDS,
   type MirroredKind,
@@ -48,14 +47,17 @@ function sidesOf(
 ): Sides {
   const kinds = MIRRORED_KINDS.filter(({ resource }) => resource !== 'pods' || pods);
   const root = `/${productName}/${encodeURIComponent(cluster)}/api/v1`;
-  const identity = checkedIdentity(source, id);
+  // The address may lead to another cluster after an interruption: all objects of the first would look deleted.
+  const connections = { opened: 0, checked: 0 };
   const transform = (kind: MirroredKind) => (object: ApiObject) => mirroredPart(kind, object);
   const sources = kinds.map((kind) =>
     informer('SourceConnected', {
       transport: source.transport,
       path: `/api/v1/${kind.resource}`,
       transform: transform(kind),
-      onConnection: identity.doubt,
+      onConnection: () => {
+        connections.opened += 1;
+      },
     }),
   );
   const copies = new Map(
@@ -68,35 +70,15 @@ function sidesOf(
     sources,
     targets: [...copies.values()],
     desired: async () => {
-      await identity.check();
-      return mirroredState(objectsOf(sources), id, context.now());
+      const { opened } = connections;
+      if (opened !== connections.checked && (await clusterIdentity(source.transport)) !== id)
+        throw new Error(`${source.server} is another cluster now: nothing is written`);
+      connections.checked = opened;
+      const found = sources.flatMap(({ objects }) => [...objects.values()]);
+      return mirroredState(found, id, context.now());
     },
     target: new MirrorTarget({ transport: server, root, informers: copies }),
     keyOf: mirrorKeyOf,
     ownership: mirrorOwnership(id),
   };
-}
-
-function* objectsOf(informers: Iterable<Informer>): Generator<ApiObject> {
-  for (const { objects } of informers) yield* objects.values();
-}
-
-/** The address may lead to another cluster after an interruption: all objects of the first would look deleted. */
-function checkedIdentity({ transport, server }: ClusterConnection, id: string) {
-  let isCertain = true;
-  const doubt = (): void => {
-    isCertain = false;
-  };
-  const check = async (): Promise<void> => {
-    if (isCertain) return;
-    isCertain = true;
-    try {
-      if ((await clusterIdentity(transport)) !== id)
-        throw new Error(`${server} is another cluster now: nothing is written`);
-    } catch (error) {
-      doubt();
-      throw error;
-    }
-  };
-  return { doubt, check };
 }
