@@ -75,12 +75,14 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
     const name = cluster.metadata.name ?? '';
     checkReservedName(parts, token, name);
     const connector = await readConnector(parts, sent);
-    if (connector?.answersOrders === true) refer(cluster, name);
+    if (connector?.answersOrders === true) {
+      (cluster.spec as Record<string, unknown>).authInfo = { controller: { kind: CONNECTOR_REFERENCE, name } };
+    }
+    const isFinished = bootstrapStatus(token).registeredTimestamp !== undefined;
     const existing = joinedCluster(parts, token, name);
     if (existing !== undefined) {
       annotate(request, token, name);
       // After a crash that came before it.
-      const isFinished = bootstrapStatus(token).registeredTimestamp !== undefined;
       if (!isFinished && !options.dryRun) await finish(parts, token, existing, connector);
       return writeResponse(parts, request, clusters, onlyIdentity(existing), { code: 200 });
     }
@@ -93,7 +95,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
       request.annotate('clusterpass.dev/registered-as', others.join(', '));
       request.warn(`${what} is registered under another name, which the audit event has`);
     };
-    const former = connector === undefined ? undefined : clusterWithoutConnector(parts, token, name);
+    const former = connector === undefined ? undefined : unconnected(parts, token, name);
     if (connector !== undefined && former !== undefined) {
       checkSameCluster(parts, former, cluster);
       const creator = checkCreator(parts, token, former, former);
@@ -150,11 +152,7 @@ function joinedCluster({ catalog, reader }: JoinParts, token: ApiObject, name: s
 }
 
 /** The token is for this name alone: its creator means this cluster. */
-function clusterWithoutConnector(
-  { catalog, reader }: JoinParts,
-  token: ApiObject,
-  name: string,
-): ApiObject | undefined {
+function unconnected({ catalog, reader }: JoinParts, token: ApiObject, name: string): ApiObject | undefined {
   const isTaken = reader.find(catalog.connectors, fleetKey(name)) !== undefined;
   if (isTaken || bootstrapSpec(token).namePattern !== name) return undefined;
   return reader.find(catalog.clusters, fleetKey(name))?.object();
@@ -175,13 +173,8 @@ async function connect(parts: JoinParts, former: ApiObject, { metadata, spec }: 
     spec: { ...(current.spec as object), ...(authInfo && { authInfo }) },
   });
   const preconditions = { uid: former.metadata.uid ?? '' };
-  const key = fleetKey(former.metadata.name ?? '');
-  return parts.writer.update(parts.catalog.clusters, key, connected, {
-    dryRun: false,
-    part: 'object',
-    manager: MANAGER,
-    preconditions,
-  });
+  const options = { dryRun: false, part: 'object', manager: MANAGER, preconditions } as const;
+  return parts.writer.update(parts.catalog.clusters, fleetKey(former.metadata.name ?? ''), connected, options);
 }
 
 /** The token registers and does not read: what others wrote to the cluster since then is not for its holder. */
@@ -204,10 +197,9 @@ function clusterFor({ catalog, productName }: JoinParts, token: ApiObject, sent:
   else if (!matchesPattern(name, namePattern)) {
     errors.push(invalidValue('metadata.name', name, `the bootstrap token is for names like ${namePattern}`));
   }
-  for (const [key, value] of Object.entries(metadata?.labels ?? {})) {
-    if (labels[key] === value) continue;
-    errors.push(forbiddenField(`metadata.labels[${key}]`, 'the bootstrap token determines the labels'));
-    break;
+  const [label] = Object.entries(metadata?.labels ?? {}).find(([key, value]) => labels[key] !== value) ?? [];
+  if (label !== undefined) {
+    errors.push(forbiddenField(`metadata.labels[${label}]`, 'the bootstrap token determines the labels'));
   }
   const others = [
     ...Object.keys(annotations)
@@ -237,11 +229,6 @@ function clusterFor({ catalog, productName }: JoinParts, token: ApiObject, sent:
     },
     spec: { [endpoints]: ((spec ?? {}) as Record<string, unknown>)[endpoints] },
   };
-}
-
-/** The connector issues the tokens of the cluster. */
-function refer({ spec }: ApiObject, name: string): void {
-  (spec as Record<string, unknown>).authInfo = { controller: { kind: CONNECTOR_REFERENCE, name } };
 }
 
 function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject, old?: ApiObject): Identity {
