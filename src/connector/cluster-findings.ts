@@ -38,10 +38,8 @@ export async function readFindings(api: Transport): Promise<Partial<ConnectorSta
   };
   const unlessFailed = <T>(found: Promise<T>): Promise<T | undefined> => found.catch(() => undefined);
   // One after the other, on the connection that the Lease keeps open: a new one would be made for each, at every report.
-  const problem = await api.text('GET', '/readyz', { accept: '*/*', signal }).then(
-    () => undefined,
-    (error: Error) => error.message,
-  );
+  const readyz = api.text('GET', '/readyz', { accept: '*/*', signal });
+  const problem = await readyz.then(() => undefined).catch((error: Error) => error.message);
   const version = memberOf(await unlessFailed(request('/version')), 'gitVersion');
   const nodes = await unlessFailed(readNodes());
   const keys = await unlessFailed(request('/openid/v1/jwks', { accept: JWKS_TYPE }));

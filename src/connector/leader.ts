@@ -13,9 +13,6 @@ const RENEW_MS = 3_000;
 
 type Lease = ApiObject & { readonly spec?: { readonly holderIdentity?: string } };
 
-/** Kubernetes reads times of a Lease with six digits only. */
-const microTime = (ms: number): string => toTimestamp(ms).replace('Z', '.000000Z');
-
 /**
  * Runs `lead` whenever this process leads, until the signal is aborted; that of `lead` is aborted when the process
  * leads no more. Of several connectors one leads, by a Lease in their namespace.
@@ -33,7 +30,9 @@ export async function whileLeading(
   };
   /** Rejects with a 409 if another process has written it meanwhile. */
   const write = (lease: Lease | undefined, holderIdentity: string): Promise<Lease> => {
-    const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime: microTime(timing.now()) };
+    // Kubernetes reads times of a Lease with six digits only.
+    const renewTime = toTimestamp(timing.now()).replace('Z', '.000000Z');
+    const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime };
     const metadata = lease?.metadata ?? { name: NAME, namespace };
     const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
     return send(lease === undefined ? 'POST' : 'PUT', body);
