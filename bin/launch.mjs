@@ -3,11 +3,12 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { enableCompileCache } from './compile-cache.mjs';
 import { isNewEnough, noNodeMessage, pinnedNode } from './find-node.mjs';
-import { startFlags } from './heap-size.mjs';
+import { startOptions } from './heap-size.mjs';
 import { endLike, runChild } from './run-child.mjs';
 
-/** The sources in a clone, else the build of the published package. */
-const entry = ['../src/main.ts', '../dist/main.js']
+/** The sources in a clone, else the build of the published package, in which the connector is a file of its own. */
+const alone = process.argv[2] === 'connector' ? ['../dist/plugin/connector.cjs'] : [];
+const entry = ['../src/main.ts', ...alone, '../dist/main.js']
   .map((path) => new URL(path, import.meta.url))
   .find((url) => existsSync(url));
 
@@ -17,7 +18,8 @@ const entry = ['../src/main.ts', '../dist/main.js']
  */
 export async function launch({ isMain }) {
   const args = process.argv.slice(2);
-  const flags = startFlags(args);
+  const isConnector = entry?.pathname.endsWith('.cjs') === true;
+  const { flags, env } = startOptions(args, isConnector);
   const itself = [fileURLToPath(new URL('clusterpass.mjs', import.meta.url)), ...args];
 
   if (entry === undefined) {
@@ -33,8 +35,8 @@ export async function launch({ isMain }) {
     // Replaces this process under the same id, for process managers. Not where another program has imported this one, or
     // has a channel to it, which would be lost. A connector is not started often: the compile cache takes 2 MB.
     if (flags.length > 0 && isMain && process.execve && !process.channel) {
-      const next = args[0] === 'connector' ? [fileURLToPath(entry), ...args] : itself;
-      process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...next], process.env);
+      const next = isConnector ? [fileURLToPath(entry), ...args] : itself;
+      process.execve(process.execPath, [process.execPath, ...process.execArgv, ...flags, ...next], env);
     }
     enableCompileCache();
     await import(entry.href);

@@ -1,11 +1,11 @@
 /**
- * `npm run build`: compiles the program into dist/, bundles the credential plugin and builds the console. `npm pack`
+ * `npm run build`: compiles the program into dist/, bundles single commands and builds the console. `npm pack`
  * runs it first.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { runChild } from '../bin/run-child.mjs';
-import { bundlePlugin } from './artifacts/plugin.mjs';
+import { bundleAlone } from './artifacts/plugin.mjs';
 import { ROOT } from './setup.mjs';
 import { setUpConsole } from './setup-console.mjs';
 
@@ -23,5 +23,5 @@ const compile = (/** @type {string} */ project) =>
   });
 let { code } = await compile('tsconfig.build.json');
 if (code === 0) ({ code } = await compile('tsconfig.client.json'));
-if (code === 0) await bundlePlugin(join(ROOT, 'dist'));
+if (code === 0) await bundleAlone(join(ROOT, 'dist'));
 if (code !== 0 || !(await setUpConsole())) process.exitCode = 1;

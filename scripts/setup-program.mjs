@@ -4,8 +4,8 @@
  */
 import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { rolldown } from 'rolldown';
-import { bundlePlugin } from './artifacts/plugin.mjs';
+import { build } from 'rolldown';
+import { bundleAlone } from './artifacts/plugin.mjs';
 import { ROOT } from './setup.mjs';
 import { CONSOLE_DIST, isBuilt, SOURCES_NOTE, sourcesHash } from './setup-console.mjs';
 
@@ -36,21 +36,14 @@ export async function setUpProgram() {
   const work = `${PROGRAM_FOLDER}-${process.pid}`;
   rmSync(work, { recursive: true, force: true });
   mkdirSync(join(work, 'console'), { recursive: true });
-  const bundle = await rolldown({
+  await build({
     input: Object.fromEntries(ENTRIES.map((name) => [name, join(ROOT, 'src', `${name}.ts`)])),
     platform: 'node',
     logLevel: 'warn',
-    // With this and `minify` the bundler removes calls that are made for the error they throw, e.g. decodeURIComponent.
     treeshake: false,
+    output: { dir: join(work, 'dist'), format: 'esm', chunkFileNames: 'chunks/[name]-[hash].js', minify: false },
   });
-  await bundle.write({
-    dir: join(work, 'dist'),
-    format: 'esm',
-    chunkFileNames: 'chunks/[name]-[hash].js',
-    minify: false,
-  });
-  await bundle.close();
-  await bundlePlugin(join(work, 'dist'));
+  await bundleAlone(join(work, 'dist'));
   for (const part of ['bin', 'demo', 'package.json']) cpSync(join(ROOT, part), join(work, part), { recursive: true });
   symlinkSync(CONSOLE_DIST, join(work, 'console/dist'));
   writeFileSync(join(work, SOURCES_NOTE), `${hash}\n`);

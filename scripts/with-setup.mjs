@@ -8,20 +8,7 @@ import { endLike, runChild } from '../bin/run-child.mjs';
 import { projectNode, ROOT, setUp } from './setup.mjs';
 import { setUpConsole } from './setup-console.mjs';
 
-/** @type {Record<string, string>} */
-const SCRIPTS = {
-  test: 'test.mjs',
-  'test:crash': 'test-crash.mjs',
-  'test:chaos': 'test-chaos.mjs',
-  fuzz: 'fuzz.mjs',
-  models: '../models/run-models.mjs',
-  bench: 'bench.mjs',
-  generate: 'generate.mjs',
-  build: 'build.mjs',
-  image: 'image.mjs',
-  release: 'release.mjs',
-  screenshots: 'screenshots.mjs',
-};
+const SCRIPTS = 'test test:crash test:chaos fuzz models bench generate build image release screenshots'.split(' ');
 
 const [task = '', ...args] = process.argv.slice(2);
 
@@ -39,21 +26,21 @@ function stopWithShell() {
   watch.unref();
 }
 
-/** @param {string} script */
-async function runScript(script) {
+async function runTask() {
   const node = projectNode();
   if (node === undefined) return { code: 1, signal: null };
   // Checks and tests start `node` and `tsc` by name: these must be the project's.
   const path = [join(ROOT, 'node_modules/.bin'), dirname(node), process.env.PATH].join(
     process.platform === 'win32' ? ';' : ':',
   );
+  const script = task === 'models' ? '../models/run-models.mjs' : `${task.replace(':', '-')}.mjs`;
   const file = fileURLToPath(new URL(script, import.meta.url));
   return runChild(node, [file, ...args], { cwd: ROOT, env: { ...process.env, PATH: path } });
 }
 
 if (process.env.npm_lifecycle_event !== undefined) stopWithShell();
-if (task !== 'start' && !(task in SCRIPTS)) {
-  console.error(`unknown task "${task}": expected start, ${Object.keys(SCRIPTS).join(', ')}`);
+if (task !== 'start' && !SCRIPTS.includes(task)) {
+  console.error(`unknown task "${task}": expected start, ${SCRIPTS.join(', ')}`);
   process.exitCode = 2;
 } else if (!(await setUp())) {
   process.exitCode = 1;
@@ -62,5 +49,5 @@ if (task !== 'start' && !(task in SCRIPTS)) {
   process.argv.splice(2, process.argv.length, 'serve', '--demo', '--demo-tls-listen=127.0.0.1:8443', ...args);
   await import('../bin/clusterpass.mjs');
 } else {
-  endLike(await runScript(/** @type {string} */ (SCRIPTS[task])));
+  endLike(await runTask());
 }

@@ -1,13 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { processContext } from './cli/context.ts';
 import { runProgram } from './cli/program.ts';
-import { programFile } from './lib/program-files.ts';
+import { programVersion } from './cli/version.ts';
 import type { StoreTask } from './server/store-command.ts';
 
-const { version } = JSON.parse(readFileSync(programFile('package.json'), 'utf8')) as {
-  version: string;
-};
-
+const version = programVersion();
 const context = processContext(version);
 
 // Imported only for these commands: the others are clients and start faster without the server's modules.

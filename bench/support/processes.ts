@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundlePlugin } from '../../scripts/artifacts/plugin.mjs';
+import { bundleAlone } from '../../scripts/artifacts/plugin.mjs';
 import { TLS } from '../../test/e2e/support/server.ts';
 import { childrenCpuMs, cpuOf } from './cpu.ts';
 import { type Caller, type Fleet, writeFleet } from './fleet.ts';
@@ -70,8 +70,8 @@ async function launcherWith(build: (dist: string) => unknown): Promise<string> {
   return join(folder, 'bin/clusterpass.mjs');
 }
 
-/** The launcher beside the bundle of the credential plugin alone. */
-export const builtPlugin = (): Promise<string> => launcherWith(bundlePlugin);
+/** The launcher beside the bundles of single commands. */
+export const builtPlugin = (): Promise<string> => launcherWith(bundleAlone);
 
 let program: Promise<string> | undefined;
 

@@ -1,30 +1,48 @@
 import { join } from 'node:path';
-import { rolldown } from 'rolldown';
+import { build } from 'rolldown';
 import { ROOT } from '../setup.mjs';
 
 /**
- * Bundles `clusterpass credential`, which starts with every kubectl: a start that loads some thirty modules takes twice
- * as long. Packages stay where they are: only a login at an identity provider needs one. CommonJS, because `import` of
- * a module of Node reads its every export, and some load further modules: `node:fs` loads all streams.
+ * The commands with a bundle each. `credential` starts with every kubectl: a start that loads some thirty modules takes
+ * twice as long. Its packages stay where they are: only a login at an identity provider needs one. `connector` runs in
+ * each cluster: modules, and the text of sources, take memory.
+ */
+const ALONE = {
+  credential: { external: (/** @type {string} */ id) => !id.startsWith('.') && !id.startsWith('/'), minify: false },
+  connector: { external: [], minify: { compress: false, mangle: true, codegen: { removeWhitespace: true } } },
+};
+
+const escaped = (/** @type {string} */ text) => `\\u${text.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** V8 keeps a text with other characters in twice the memory. @type {import('rolldown').Plugin} */
+const ASCII = {
+  name: 'ascii',
+  generateBundle: (_, files) => {
+    for (const file of Object.values(files))
+      if ('code' in file) file.code = file.code.replaceAll(/[^\0-\x7f]/g, escaped);
+  },
+};
+
+/**
+ * Bundles the commands that the launcher starts without the modules of the others. CommonJS, because `import` of a
+ * module of Node reads its every export, and some load further modules: `node:fs` loads all streams.
  * @param {string} dist the folder of the built program
  */
-export async function bundlePlugin(dist) {
-  const bundle = await rolldown({
-    input: { credential: join(ROOT, 'src/cli/credential-main.ts') },
-    platform: 'node',
-    logLevel: 'warn',
-    external: (id) => !id.startsWith('.') && !id.startsWith('/'),
-    // With this and `minify` the bundler removes calls that are made for the error they throw, e.g. decodeURIComponent.
-    treeshake: false,
-    // Modules that are shared with those loaded later stay in this file: each further file takes milliseconds to load.
-    preserveEntrySignatures: 'allow-extension',
-  });
-  await bundle.write({
-    dir: join(dist, 'plugin'),
-    format: 'cjs',
-    entryFileNames: '[name].cjs',
-    chunkFileNames: 'chunks/[name]-[hash].cjs',
-    minify: false,
-  });
-  await bundle.close();
+export async function bundleAlone(dist) {
+  for (const [name, { external, minify }] of Object.entries(ALONE)) {
+    await build({
+      input: { [name]: join(ROOT, `src/cli/${name}-main.ts`) },
+      platform: 'node',
+      logLevel: 'warn',
+      external,
+      // With this and `compress` the bundler removes calls that are made for their error, e.g. decodeURIComponent.
+      treeshake: false,
+      // Modules shared with those loaded later stay in this file: each further file takes milliseconds to load.
+      preserveEntrySignatures: 'allow-extension',
+      plugins: [ASCII],
+      output: {
+        ...{ dir: join(dist, 'plugin'), format: 'cjs', minify },
+        ...{ entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },
+      },
+    });
+  }
 }

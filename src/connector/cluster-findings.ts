@@ -37,7 +37,7 @@ export async function readFindings(api: Transport): Promise<Partial<ConnectorSta
     return counts;
   };
   const unlessFailed = <T>(found: Promise<T>): Promise<T | undefined> => found.catch(() => undefined);
-  // One after the other, on the connection that the Lease keeps open: a new one would be made for each, at every report.
+  // In turn, on the connection that the Lease keeps open: each report would open four.
   const readyz = api.text('GET', '/readyz', { accept: '*/*', signal });
   const problem = await readyz.then(() => undefined).catch((error: Error) => error.message);
   const version = memberOf(await unlessFailed(request('/version')), 'gitVersion');

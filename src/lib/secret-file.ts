@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
-import { copyFile, link, lstat, mkdir, open, rename, stat, unlink } from 'node:fs/promises';
+import { constants, promises as fs, type Stats } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { codeOf } from './file-problem.ts';
 
@@ -25,8 +24,8 @@ const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, 
 
 /** Creates the directory (0700) if it is missing; rejects one in which other users could replace files. */
 export async function ensurePrivateDirectory(dir: string): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  const found = await stat(dir);
+  await fs.mkdir(dir, { recursive: true, mode: 0o700 });
+  const found = await fs.stat(dir);
   if ((found.mode & 0o022) !== 0) {
     throw new UnsafeFile(
       `The directory ${dir} holds keys and can be written by its group or by others (mode ${octal(found.mode)}). Run: chmod 700 ${dir}`,
@@ -42,10 +41,10 @@ export async function readSecretFile(
   path: string,
   { followLink = false, maxBytes = MAX_BYTES }: { followLink?: boolean; maxBytes?: number } = {},
 ): Promise<Buffer | undefined> {
-  let handle: Awaited<ReturnType<typeof open>>;
+  let handle: Awaited<ReturnType<typeof fs.open>>;
   try {
     const link = followLink ? 0 : constants.O_NOFOLLOW;
-    handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | link);
+    handle = await fs.open(path, constants.O_RDONLY | constants.O_NONBLOCK | link);
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return undefined;
@@ -111,7 +110,7 @@ async function createSecretFile(path: string, content: Uint8Array): Promise<bool
     if (codeOf(error) === 'EEXIST') return false;
     throw error;
   } finally {
-    await unlink(temporary).catch((error: unknown) => {
+    await fs.unlink(temporary).catch((error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error;
     });
   }
@@ -122,11 +121,11 @@ async function createSecretFile(path: string, content: Uint8Array): Promise<bool
 /** Fails with EEXIST if there is such a file. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
-    await link(from, to);
+    await fs.link(from, to);
   } catch (error) {
     if (!NO_HARD_LINKS.has(codeOf(error))) throw error;
-    await copyFile(from, to, constants.COPYFILE_EXCL);
-    const handle = await open(to, 'r');
+    await fs.copyFile(from, to, constants.COPYFILE_EXCL);
+    const handle = await fs.open(to, 'r');
     await handle.sync().finally(() => handle.close());
   }
 }
@@ -134,13 +133,13 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
 /** A file beside `path` that only its owner can read; durable. */
 async function writeTemporary(path: string, content: Uint8Array, owner?: Pick<Stats, 'uid' | 'gid'>): Promise<string> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);
-  const handle = await open(temporary, 'wx', 0o600);
+  const handle = await fs.open(temporary, 'wx', 0o600);
   try {
     await handle.writeFile(content);
     if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
     await handle.sync();
   } catch (error) {
-    await unlink(temporary);
+    await fs.unlink(temporary);
     // The errors of a handle do not name the file.
     if (error instanceof Error) Object.assign(error, { path });
     throw error;
@@ -155,13 +154,13 @@ async function writeTemporary(path: string, content: Uint8Array, owner?: Pick<St
  * file of another user, it stays that user's: the server could not read it otherwise.
  */
 export async function replaceSecretFile(path: string, content: Uint8Array): Promise<void> {
-  const present = await lstat(path);
+  const present = await fs.lstat(path);
   if (!present.isFile()) throw new UnsafeFile(`${path} is not a regular file: replace the file that it leads to.`);
   const temporary = await writeTemporary(path, content, process.geteuid?.() === 0 ? present : undefined);
   try {
-    await rename(temporary, path);
+    await fs.rename(temporary, path);
   } catch (error) {
-    await unlink(temporary);
+    await fs.unlink(temporary);
     // A file that is mounted cannot be replaced.
     if (codeOf(error) !== 'EBUSY') throw error;
     throw new UnsafeFile(`${path} is a mount: replace the content where it comes from, e.g. in the Secret.`);
@@ -171,7 +170,7 @@ export async function replaceSecretFile(path: string, content: Uint8Array): Prom
 
 /** A directory entry survives a power cut only after the directory itself was synced. */
 export async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir, constants.O_RDONLY | constants.O_DIRECTORY);
+  const handle = await fs.open(dir, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     await handle.sync();
   } finally {

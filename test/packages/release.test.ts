@@ -146,8 +146,8 @@ describeWith(umoci, 'a release', () => {
       const foreign = /^(?:src|test|bench|scripts|docs)\/|\.(?:test|fixture)\.|(?<!\.d)\.ts$|\.map$/;
       expect(files.filter((path) => foreign.test(path))).toEqual([]);
       const expected = ['LICENSE', 'README.md', 'CHANGELOG.md', 'console/dist/index.html', 'dist/client/index.d.ts'];
-      // Without it the launcher would start the whole program for every kubectl.
-      expected.push('dist/plugin/credential.cjs');
+      // Without them the launcher would start the whole program for every kubectl, and in every cluster.
+      expected.push('dist/plugin/credential.cjs', 'dist/plugin/connector.cjs');
       for (const path of expected) expect(files).toContain(path);
     });
 

@@ -110,7 +110,7 @@ describe.each([
   });
 });
 
-it('a server and a connector are started with a small heap, in the same process, unless the operator sets its size', () => {
+it('a server is started with a small heap, in the same process, unless the operator sets its size', () => {
   const flags = (nodeArgs: string[], env: NodeJS.ProcessEnv, ...args: string[]): unknown =>
     JSON.parse(
       spawnSync(process.execPath, [...nodeArgs, launcher, ...args], {
@@ -122,8 +122,6 @@ it('a server and a connector are started with a small heap, in the same process,
   expect(flags(['--no-warnings'], {}, 'serve', 'flags')).toEqual([process.pid, '--no-warnings', small]);
   expect(flags(['--max-semi-space-size=32'], {}, 'serve', 'flags')).toEqual([process.pid, '--max-semi-space-size=32']);
   expect(flags([], { NODE_OPTIONS: '--max_semi_space_size=32' }, 'serve', 'flags')).toEqual([process.pid]);
-  const program = join(folder, 'src/main.ts');
-  expect(flags([], {}, 'connector', 'flags', 'x')).toEqual(expect.arrayContaining([process.pid, '--no-opt', program]));
   expect(flags([], {}, 'get', 'flags')).toEqual([process.pid]);
 });
 
@@ -149,4 +147,9 @@ it('runs the built program where there are no sources, and names the error when 
   writeFileSync(join(bare, 'package.json'), '{"type":"module"}');
   writeFileSync(join(bare, 'dist/main.js'), MAIN);
   expect(run(join(bare, 'bin/clusterpass.mjs'), '0', 'x').stdout).toBe('["x"]\n');
+  // Without the launcher, with options and an environment that save memory.
+  mkdirSync(join(bare, 'dist/plugin'));
+  const alone = join(bare, 'dist/plugin/connector.cjs');
+  writeFileSync(alone, 'console.log(process.execArgv[0], process.env.MALLOC_ARENA_MAX, ...process.argv.slice(1))');
+  expect(run(join(bare, 'bin/clusterpass.mjs'), 'connector', 'x').stdout).toBe(`--jitless 1 ${alone} connector x\n`);
 });

@@ -22,6 +22,41 @@ const SYNC_FLAGS: Flags = {
   },
 };
 
+export const CONNECTOR: Command = {
+  path: ['connector'],
+  summary: 'Run in a cluster: register it, report about it, and issue the tokens that Clusterpass orders.',
+  details:
+    'A Helm chart installs it ([connect/managed-clusters.md](connect/managed-clusters.md#the-connector)). ' +
+    '`--token-file` is a projected token of its service account, whose one audience is the base URL of ' +
+    'Clusterpass, then `/connectors/` and the name of the cluster.',
+  flags: {
+    ...cluster('Name of the cluster in Clusterpass. Required.'),
+    '--config <file>':
+      'What the owner of the cluster allows: a ConnectorConfiguration. Followed while it runs. Required.',
+    '--bootstrap-token-file <file>':
+      'File with the bootstrap token that registers the cluster. Not read once it is registered.',
+    '-n, --namespace <namespace>': 'Namespace of the connector. Defaults to that of the Pod.',
+    ...kubeconfigFlags,
+    '--address <URL>': {
+      doc:
+        'Address of the API server for clients outside of the cluster. Defaults, in a Pod, to the one that kubeadm ' +
+        'publishes, if there is one, else to that of the kubeconfig.',
+      field: /spec\.\w+\.serverEndpoints\[\d+\]\.serverAddress/,
+    },
+    '--client-cidr <network>': {
+      doc: 'Network whose clients use this address. Defaults to all networks.',
+      repeatable: true,
+      field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
+    },
+    '--without-ca': 'Register no CA: the system CAs verify the cluster.',
+  },
+  notRun: 'it needs a cluster',
+  examples: [
+    'clusterpass connector --cluster dev-eu-7 --config connector.yaml --token-file connector.token ' +
+      '--bootstrap-token-file join.token',
+  ],
+};
+
 /** Commands that manage a fleet: registration, trust, signing keys, and what runs in a cluster or beside a hub. */
 export const ADMIN_COMMANDS: readonly Command[] = [
   {
@@ -152,40 +187,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     },
     examples: ["clusterpass create bootstrap-token --name-pattern 'dev-*' --label env=dev > join.token"],
   },
-  {
-    path: ['connector'],
-    summary: 'Run in a cluster: register it, report about it, and issue the tokens that Clusterpass orders.',
-    details:
-      'A Helm chart installs it ([connect/managed-clusters.md](connect/managed-clusters.md#the-connector)). ' +
-      '`--token-file` is a projected token of its service account, whose one audience is the base URL of ' +
-      'Clusterpass, then `/connectors/` and the name of the cluster.',
-    flags: {
-      ...cluster('Name of the cluster in Clusterpass. Required.'),
-      '--config <file>':
-        'What the owner of the cluster allows: a ConnectorConfiguration. Followed while it runs. Required.',
-      '--bootstrap-token-file <file>':
-        'File with the bootstrap token that registers the cluster. Not read once it is registered.',
-      '-n, --namespace <namespace>': 'Namespace of the connector. Defaults to that of the Pod.',
-      ...kubeconfigFlags,
-      '--address <URL>': {
-        doc:
-          'Address of the API server for clients outside of the cluster. Defaults, in a Pod, to the one that kubeadm ' +
-          'publishes, if there is one, else to that of the kubeconfig.',
-        field: /spec\.\w+\.serverEndpoints\[\d+\]\.serverAddress/,
-      },
-      '--client-cidr <network>': {
-        doc: 'Network whose clients use this address. Defaults to all networks.',
-        repeatable: true,
-        field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
-      },
-      '--without-ca': 'Register no CA: the system CAs verify the cluster.',
-    },
-    notRun: 'it needs a cluster',
-    examples: [
-      'clusterpass connector --cluster dev-eu-7 --config connector.yaml --token-file connector.token ' +
-        '--bootstrap-token-file join.token',
-    ],
-  },
+  CONNECTOR,
   {
     path: ['sync', 'export'],
     summary: 'Write clusters as ClusterProfiles into a hub, and keep them up to date.',
