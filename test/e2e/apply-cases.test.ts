@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { badRequest, failure } from './support/expect-status.ts';
 import { createCluster, createNamespace } from './support/objects.ts';
 import { tokenOf } from './support/server.ts';
 import { sharedServer } from './support/shared-server.ts';
@@ -54,24 +55,13 @@ const CASES = readFileSync(new URL('../fixtures/apply-cases.jsonl', import.meta.
   .map((line) => JSON.parse(line) as Case)
   .map((each) => ({ ...each, title: [...(each.facts ?? []), each.title].join(', ') }));
 
-const status = (code: number, reason: string, message: string, details?: Json): Json => ({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Failure',
-  message,
-  reason,
-  ...(details === undefined ? {} : { details }),
-  code,
-});
-
 type Differs = (expected: Expected, step: number) => Expected;
 
 /** AP-25: a 500 for a mistake of the caller is a 400 here, with the same text. */
 const asBadRequest: Differs = (expected) => {
   if (expected.code !== 500) return expected;
   const { message } = expected.body as { message: string };
-  return { code: 400, body: status(400, 'BadRequest', message) };
+  return { code: 400, body: failure(badRequest(message)) as Json };
 };
 
 const CALLERS_MISTAKE = {
@@ -92,7 +82,7 @@ const unknownFormat =
     const types = [...MEDIA_TYPES.slice(0, style === 'custom' ? 2 : 3), 'apply-patch+yaml', 'apply-patch+json'];
     const list = types.map((type) => `application/${type}`).join(', ');
     const message = `the body of the request was in an unknown format - accepted media types include: ${list}`;
-    return { code: 415, body: status(415, 'UnsupportedMediaType', message) };
+    return { code: 415, body: failure({ code: 415, reason: 'UnsupportedMediaType', message }) as Json };
   };
 
 const WARNING_OF_POD = '299 - "Clusterpass keeps only a part of a Pod; dropped: spec.containers"';
@@ -110,7 +100,7 @@ const DIFFERENCES: Readonly<Record<string, { readonly why: string; readonly expe
     expect: inSteps({
       5: () => ({
         code: 400,
-        body: status(400, 'BadRequest', 'force: Invalid value: "maybe": must be "true" or "false"'),
+        body: failure(badRequest('force: Invalid value: "maybe": must be "true" or "false"')) as Json,
       }),
     }),
   },

@@ -6,7 +6,7 @@ import {
   makeInformer,
 } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectStatus } from './support/expect-status.ts';
+import { expectStatus, failure } from './support/expect-status.ts';
 import {
   addCluster,
   grantClusters,
@@ -158,15 +158,7 @@ it('V-10: a watch from a version that is too old is 200, one ERROR, and the end'
   expect(events).toEqual([
     {
       type: 'ERROR',
-      object: {
-        kind: 'Status',
-        apiVersion: 'v1',
-        metadata: {},
-        status: 'Failure',
-        message: `too old resource version: ${old} (${oldest})`,
-        reason: 'Expired',
-        code: 410,
-      },
+      object: failure({ message: `too old resource version: ${old} (${oldest})`, reason: 'Expired', code: 410 }),
     },
   ]);
   // The version in the message is the oldest that can be resumed from, and from there nothing is missing.

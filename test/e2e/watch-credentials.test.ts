@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
+import { failure } from './support/expect-status.ts';
 import { addCluster, grantClusters, PUBLIC_LIST, removeCluster, revisionNow } from './support/fleet.ts';
 import {
   create,
@@ -27,15 +28,7 @@ beforeAll(async () => {
 
 const UNAUTHORIZED = {
   type: 'ERROR',
-  object: {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message: 'Unauthorized',
-    reason: 'Unauthorized',
-    code: 401,
-  },
+  object: failure({ message: 'Unauthorized', reason: 'Unauthorized', code: 401 }),
 };
 
 describe('A18, decision 13: the watch ends with the credential', () => {
@@ -105,16 +98,12 @@ describe('decision 13: watches of other kinds end with the permission', () => {
   }
   const forbidden = (user: string, message = `pods is forbidden: User "${user}" cannot watch resource "pods"`) => ({
     type: 'ERROR',
-    object: {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
+    object: failure({
       message: `${message} in API group "" in the namespace "ci"`,
       reason: 'Forbidden',
       details: { ...(message.startsWith('pods "') ? { name: 'web' } : {}), kind: 'pods' },
       code: 403,
-    },
+    }),
   });
 
   it('the binding is removed', async () => {

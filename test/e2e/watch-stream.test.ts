@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CLUSTER_TYPE } from '../../src/api/cluster.fixture.ts';
-import { badRequest, expectStatus } from './support/expect-status.ts';
+import { badRequest, expectStatus, failure } from './support/expect-status.ts';
 import {
   addCluster,
   grantAllClusters,
@@ -91,11 +91,7 @@ describe('events', () => {
       expect(await watch.rest()).toEqual([
         {
           type: 'ERROR',
-          object: {
-            kind: 'Status',
-            apiVersion: 'v1',
-            metadata: {},
-            status: 'Failure',
+          object: failure({
             message: expect.stringMatching(`^Timeout: Too large resource version: ${now + 1_000}, current: \\d+$`),
             reason: 'Timeout',
             details: {
@@ -103,7 +99,7 @@ describe('events', () => {
               retryAfterSeconds: 1,
             },
             code: 504,
-          },
+          }),
         },
       ]);
     });

@@ -9,22 +9,24 @@ export interface ExpectedStatus {
   readonly details?: object;
 }
 
+export const failure = ({ code, reason, message, details }: ExpectedStatus): object => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Failure',
+  message,
+  reason,
+  ...(details === undefined ? {} : { details }),
+  code,
+});
+
 /** The response is a whole Status, with its fields in order (F-01, F-02, decision 11), and with the usual headers. */
-export function expectStatus(answer: Answer, { code, reason, message, details }: ExpectedStatus): void {
+export function expectStatus(answer: Answer, wanted: ExpectedStatus): void {
   expect(answer.text.trimStart().startsWith('{'), answer.text).toBe(true);
-  const expected = {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message,
-    reason,
-    ...(details === undefined ? {} : { details }),
-    code,
-  };
+  const expected = failure(wanted);
   expect(answer.json).toEqual(expected);
   expect(Object.keys(answer.json)).toEqual(Object.keys(expected));
-  expect(answer.code).toBe(code);
+  expect(answer.code).toBe(wanted.code);
   expect(answer.headers.get('content-type')).toBe('application/json');
   expect(answer.headers.get('cache-control')).toBe('no-cache, private');
   expect(answer.headers.get('audit-id')).toMatch(/^\S+$/);
