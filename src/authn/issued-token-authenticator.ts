@@ -1,5 +1,6 @@
 import {
   type Actor,
+  AUTHENTICATED,
   accountGroups,
   accountUserName,
   type Caller,
@@ -13,9 +14,9 @@ import {
   type User,
 } from '../api/caller.ts';
 import { withValue } from '../lib/promises.ts';
-import { expiryOf, type NodeRef, type ObjectRef, type TokenClaims } from '../tokens/claims.ts';
+import { expiryOf, type NodeRef, type ObjectRef, type PersonClaims, type TokenClaims } from '../tokens/claims.ts';
 import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
-import type { TokenAuthenticator } from './token-authenticator.ts';
+import { plainCaller, type TokenAuthenticator } from './token-authenticator.ts';
 
 /**
  * The tokens that this server issued. Without audiences the verifier asks for the API audience of the token's own
@@ -106,7 +107,7 @@ const credentialId = ({ jti, act }: TokenClaims): User['extra'] => ({
 });
 
 /** The newest first, as in the file that `clusterpass trust` writes. */
-export function requesters(actor: Actor): readonly string[] {
+function requesters(actor: Actor): readonly string[] {
   const names: string[] = [];
   for (let at: Actor | undefined = actor; at !== undefined; at = at.act) names.push(at.sub);
   return names;
@@ -139,3 +140,30 @@ function userElsewhere(cluster: string, claims: TokenClaims): User {
     extra: credentialId(claims),
   };
 }
+
+/**
+ * Passes for people, in reviews that name their audience. A review without audiences is about the API of this server
+ * or of a cluster for accounts, which a pass for a person does not open. The prefix comes before names and groups, as
+ * in the file of `clusterpass trust --people`.
+ */
+export const createPeopleAuthenticator = (verifier: Verifier<PersonClaims>, prefix: string): TokenAuthenticator => ({
+  // This server accepts none as a bearer token: its holder has the credential that it was requested with.
+  authenticateToken: () => undefined,
+  async authenticateFor(token, audiences, cluster) {
+    if (audiences.length === 0) return undefined;
+    const verified = await verifier.verify(token, audiences, cluster);
+    if (verified === undefined) return undefined;
+    const caller: Caller = plainCaller(userOf(verified.claims, prefix), () => verifier.isLive(verified));
+    return { caller, audiences: verified.audiences };
+  },
+});
+
+const userOf = ({ sub, groups = [], jti, act }: PersonClaims, prefix: string): User => ({
+  name: `${prefix}${sub}`,
+  uid: '',
+  groups: [...groups.map((group) => `${prefix}${group}`), AUTHENTICATED],
+  extra: {
+    [CREDENTIAL_ID]: [credentialIdOf(jti)],
+    ...(act === undefined ? {} : { [REQUESTED_BY]: requesters(act) }),
+  },
+});

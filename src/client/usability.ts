@@ -2,12 +2,10 @@ import type { UsabilityFacts } from '../api/clusters/usability.ts';
 import { clusterPrefix, reviewResourceAccess } from './access-reviews.ts';
 import type { Client } from './create-client.ts';
 import { isStatus } from './errors.ts';
+import type { Page } from './list-pages.ts';
 import type { Cluster } from './types.ts';
 
-interface FirstAccount {
-  readonly items: readonly unknown[];
-  readonly metadata?: { readonly remainingItemCount?: number };
-}
+type FirstAccount = Pick<Page<unknown>, 'items'> & { readonly metadata?: { readonly remainingItemCount?: number } };
 
 /** What the checklist of a cluster is about, as far as the caller may know it. `cluster` is the public view. */
 export async function usabilityFacts(client: Client, cluster: Cluster): Promise<UsabilityFacts> {

@@ -171,13 +171,6 @@ function collectNamed<E extends ReadableObject>(
 const indexesLabel = (snapshot: ReadableState, label: string): boolean =>
   snapshot.indexesLabel?.(label) ?? snapshot.indexed;
 
-interface Candidates<E> {
-  /** In key order. */
-  readonly entries: E[];
-  /** Every entry is selected, so none needs a check. */
-  readonly exact: boolean;
-}
-
 /** Names and labels that together lead to every selected object. */
 interface AccessPath extends ObjectLookup {
   /** Every object that it leads to is selected. */
@@ -186,10 +179,11 @@ interface AccessPath extends ObjectLookup {
 
 /**
  * The smallest superset of the selected objects that an index knows; undefined when none does. All paths are walked in
- * lockstep, and the first that ends is the smallest: the cost is at most the result times the number of paths.
+ * lockstep, and the first that ends is the smallest: the cost is at most the result times the number of paths. The
+ * entries are in key order. `exact`: every entry is selected, so none needs a check.
  */
-function narrow<E extends ReadableObject>(snapshot: ReadableState<E>, selection: Selection): Candidates<E> | undefined {
-  if (selection.rule?.none === true) return { entries: [], exact: true };
+function narrow<E extends ReadableObject>(snapshot: ReadableState<E>, selection: Selection) {
+  if (selection.rule?.none === true) return { entries: [] as E[], exact: true };
   const name = selection.fields.exactValue('metadata.name');
   if (name !== undefined && selection.namesAreUnique) {
     const entry = snapshot.get(`${selection.prefix}${name}`);

@@ -20,7 +20,7 @@ import type { Freshness } from '../storage/freshness.ts';
 import type { Issuers } from '../tokens/claims.ts';
 import type { IssuerDocuments } from '../tokens/issuer-documents.ts';
 import { createFlowControl } from './flow-control/flow-control.ts';
-import { createHttpServer, type HttpServer } from './http-server.ts';
+import { createHttpServer } from './http-server.ts';
 import type { ListenerOptions } from './listener/listener.ts';
 import { createMcpEndpoint, type McpOptions } from './mcp/mcp-endpoint.ts';
 import { formRoutes } from './oauth/form-routes.ts';
@@ -79,14 +79,8 @@ interface ApiServerOptions extends ListenerOptions {
   readonly memory: MemoryAccount;
 }
 
-interface ApiServer {
-  readonly server: HttpServer;
-  /** From now on requests are served. */
-  open(parts: ApiParts): void;
-}
-
 /** The HTTP server of the API. Until `open` it answers health checks, and every other request with 503. */
-export function createApiServer(options: ApiServerOptions): ApiServer {
+export function createApiServer(options: ApiServerOptions) {
   const { catalog, productName, version, console, mcp: agents, audit, metrics, tracer, logger, ...listener } = options;
   const auditor = createAuditor(audit, Date.now);
   const log = logRequests(logger);
@@ -220,7 +214,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   if (listener.tls !== undefined) metrics.observeCertificate('tls-cert-file', server.certificateExpiry);
   return {
     server,
-    open: (given) => {
+    /** From now on requests are served. */
+    open: (given: ApiParts) => {
       opened = given;
     },
   };

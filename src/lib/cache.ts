@@ -14,46 +14,20 @@ interface CacheOptions {
  * The one cache of the program: bounded, least recently used first out, keyed by text or number. An entry is found by
  * the value of its key, never because two parts hold the same object.
  */
-export class Cache<K extends string | number, V extends NonNullable<unknown>> {
-  readonly #entries: LRUCache<K, V>;
-
+export class Cache<K extends string | number, V extends NonNullable<unknown>> extends LRUCache<K, V> {
   constructor({ maxEntries, ttlMs, now }: CacheOptions) {
-    this.#entries = new LRUCache<K, V>({
+    super({
       max: maxEntries,
       ...(ttlMs === undefined ? {} : { ttl: ttlMs, perf: { now: now ?? (() => performance.now()) }, ttlResolution: 0 }),
     });
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  get(key: K): V | undefined {
-    return this.#entries.get(key);
-  }
-
-  set(key: K, value: V): void {
-    this.#entries.set(key, value);
-  }
-
-  keys(): Iterable<K> {
-    return this.#entries.keys();
-  }
-
-  delete(key: K): void {
-    this.#entries.delete(key);
-  }
-
-  clear(): void {
-    this.#entries.clear();
-  }
-
   /** The cached value, or the result of `compute`, which is then cached. Errors of `compute` are not cached. */
   getOrCompute(key: K, compute: () => V): V {
-    const cached = this.#entries.get(key);
+    const cached = this.get(key);
     if (cached !== undefined) return cached;
     const value = compute();
-    this.#entries.set(key, value);
+    this.set(key, value);
     return value;
   }
 }

@@ -90,13 +90,12 @@ export async function applyManifests(
   return { applied: done.applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts, created };
 }
 
-interface Applied {
-  readonly isCreated: boolean;
-  /** The fields that the folder took over from other managers; undefined if there are none. */
-  readonly takenOver?: string | undefined;
-}
-
-async function applyOne(parts: ApplyParts, source: string, manifest: Manifest): Promise<Applied> {
+/** `takenOver`: the fields that the folder took over from other managers; undefined if there are none. */
+async function applyOne(
+  parts: ApplyParts,
+  source: string,
+  manifest: Manifest,
+): Promise<{ readonly isCreated: boolean; readonly takenOver?: string | undefined }> {
   const { catalog, reader, propagation } = parts;
   const { kind, objectKey, file } = manifest;
   // The leader writes the status of bindings: that of a file would be replaced again and again.

@@ -18,7 +18,6 @@ import {
 import type { ApprovalParts } from '../handlers/approvals/approvable.ts';
 import { createDecisionHandler } from '../handlers/approvals/decide.ts';
 import { approvalVerbs } from '../handlers/approvals/verbs.ts';
-import { createEndPasses } from '../handlers/binding-passes.ts';
 import { createContinueTokens } from '../handlers/continue-token.ts';
 import { createDispatcher, type VerbOverrides } from '../handlers/dispatch.ts';
 import { createKubeconfigHandler } from '../handlers/get-kubeconfig.ts';
@@ -31,6 +30,7 @@ import { type PassParts, passes } from '../handlers/passes/pass.ts';
 import { createRedeemHandler } from '../handlers/passes/redeem-pass.ts';
 import { createReviewHandler } from '../handlers/reviews/create-review.ts';
 import type { ReviewToken } from '../handlers/reviews/review.ts';
+import { createEndPasses } from '../handlers/revoked-tokens.ts';
 import { signingKeyVerbs } from '../handlers/signing-keys/signing-key-verbs.ts';
 import { createActorClaim, createPersonActor } from '../handlers/token/actor-claim.ts';
 import type { ForwardToken } from '../handlers/token/forward-token.ts';

@@ -8,10 +8,9 @@ import {
   openAdminToken,
   openFixedTokenAuthenticator,
 } from '../authn/fixed-token-authenticator.ts';
-import { createIssuedTokenAuthenticator } from '../authn/issued-token-authenticator.ts';
+import { createIssuedTokenAuthenticator, createPeopleAuthenticator } from '../authn/issued-token-authenticator.ts';
 import { createFetchDocument } from '../authn/jwt/fetch-document.ts';
 import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
-import { createPeopleAuthenticator } from '../authn/people-authenticator.ts';
 import { openStaticTokenAuthenticator, type StaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';

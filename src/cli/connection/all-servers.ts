@@ -40,20 +40,15 @@ const isTokenGiven = ({ env }: Context, invocation: Invocation): boolean =>
     Boolean,
   );
 
-export interface Answers<T> {
-  readonly answers: readonly { readonly server: NamedServer; readonly value: T }[];
-  readonly failed: readonly NamedServer[];
-}
-
 /** Asks all servers at once. Of several servers, one that fails is named on stderr and does not fail the others. */
 export async function askAll<T>(
   context: Context,
   servers: readonly NamedServer[],
   ask: (server: NamedServer) => Promise<T>,
-): Promise<Answers<T>> {
+) {
   const [only] = servers;
   if (servers.length === 1 && only !== undefined) {
-    return { answers: [{ server: only, value: await ask(only) }], failed: [] };
+    return { answers: [{ server: only, value: await ask(only) }], failed: [] as NamedServer[] };
   }
   const answers: { server: NamedServer; value: T }[] = [];
   const failed: NamedServer[] = [];

@@ -101,14 +101,10 @@ export async function printObjects(
   });
 }
 
-interface ObjectList {
-  readonly kind: 'List';
-  readonly items: readonly ApiObject[];
+function itemsOf(value: unknown): readonly ApiObject[] {
+  const { kind, items } = value as { readonly kind?: unknown; readonly items: readonly ApiObject[] };
+  return kind === 'List' ? items : [value as ApiObject];
 }
-
-const isList = (value: unknown): value is ObjectList => (value as { kind?: unknown }).kind === 'List';
-
-const itemsOf = (value: unknown): readonly ApiObject[] => (isList(value) ? value.items : [value as ApiObject]);
 
 /** A List as kubectl prints it. */
 export const asList = (items: readonly ApiObject[]): unknown => ({

@@ -16,13 +16,6 @@ interface HandshakeLimiterOptions {
   readonly onRejected: (address: string) => void;
 }
 
-interface HandshakeCounts {
-  /** Connections that had to wait for their handshake. */
-  readonly delayed: number;
-  /** Connections that were closed, because too many waited already. */
-  readonly rejected: number;
-}
-
 interface QueuedConnection {
   readonly socket: Socket;
   readonly begin: () => void;
@@ -59,7 +52,7 @@ export class HandshakeLimiter {
     this.#buckets = new TokenBuckets({ perSecond, burst: perSecond * BURST_SECONDS, now });
   }
 
-  get counts(): HandshakeCounts {
+  get counts() {
     return { delayed: this.#delayed, rejected: this.#rejected };
   }
 
@@ -146,9 +139,7 @@ interface HandshakeQueueOptions {
 }
 
 /** A connection whose handshake has not begun. */
-interface PendingHandshake extends Timed<PendingHandshake> {
-  readonly socket: Socket;
-  readonly begin: () => void;
+interface PendingHandshake extends Timed<PendingHandshake>, QueuedConnection {
   /** The ClientHello, or the part of it that has arrived. */
   received: Buffer;
   readonly onData: (chunk: Buffer) => void;

@@ -22,16 +22,15 @@ export class OAuthError extends ApiError {
   /** The scheme of `WWW-Authenticate`. */
   readonly challenge: string | undefined;
 
-  constructor(error: OAuthErrorCode, text: string, { code = 400, challenge }: OAuthErrorOptions = {}) {
+  constructor(
+    error: OAuthErrorCode,
+    text: string,
+    { code = 400, challenge }: { code?: number; challenge?: string } = {},
+  ) {
     super(code, error, text);
     this.error = error;
     this.challenge = challenge;
   }
-}
-
-interface OAuthErrorOptions {
-  readonly code?: number;
-  readonly challenge?: string;
 }
 
 export const refuse = (error: OAuthErrorCode, text: string): OAuthError => new OAuthError(error, text);

@@ -112,19 +112,12 @@ const exchangeOf = ({ baseUrl }: McpEndpoint, handle: string): string =>
   `Not by the model: the person runs clusterpass credential --pass ${handle}, or a program of the person exchanges it ` +
   `(RFC 8693) at ${baseUrl()}/oauth/token with scope=pass:${handle} and the person's own Clusterpass token.`;
 
-/** What a subrequest says about the call of a tool that it belongs to. */
-interface CallRecord {
-  readonly agent: Agent;
-  /** For the audit event. */
-  readonly annotations: ReadonlyMap<string, string>;
-}
-
-/** A request of the API as a subrequest of this one. */
+/** A request of the API as a subrequest of this one. `annotations` of the audit event say which call it belongs to. */
 async function send(
   { method, path, query = {}, body }: ApiCall,
   x: Exchange,
   parts: StageParts,
-  { agent, annotations }: CallRecord,
+  { agent, annotations }: { readonly agent: Agent; readonly annotations: ReadonlyMap<string, string> },
 ): Promise<ApiReply> {
   // The request has timed out, or its client has left.
   if (!x.deadline.isOpen) throw new ToolError('The call was cancelled.');

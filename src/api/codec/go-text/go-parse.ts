@@ -11,13 +11,8 @@ interface ParseFailure {
   readonly message: string;
 }
 
-interface ParsedInteger {
-  readonly ok: true;
-  /** Clamped to the safe integers (2^53 - 1 either way), so that arithmetic on it is exact. */
-  readonly value: number;
-}
-
-export type IntegerResult = ParsedInteger | ParseFailure;
+/** The value is clamped to the safe integers (2^53 - 1 either way), so that arithmetic on it is exact. */
+export type IntegerResult = { readonly ok: true; readonly value: number } | ParseFailure;
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 /** 2^63: one more than the largest 64-bit integer with a sign, and the size of the smallest. */
