@@ -9,12 +9,6 @@ import { readBinding } from './policy/binding-facts.ts';
 /** For one read of all bindings. The others are counted. */
 const MAX_REPORTS = 20;
 
-/** A stored binding that holds nowhere, of another writer of the store. */
-interface UnusableBinding {
-  readonly binding: string;
-  readonly reason: string;
-}
-
 /**
  * Reports stored bindings that hold nowhere because of a mistake, at the start and when one is written. The API refuses
  * them, so only the operator can find out.
@@ -25,8 +19,8 @@ export function reportUnusableBindings(
   logger: Pick<Logger, 'warn'>,
 ): ReflectorListener<StoredObject> {
   const kinds = [catalog.clusterRoleBindings, catalog.roleBindings, catalog.fleetRoleBindings];
-  const report = (unusable: UnusableBinding) => logger.warn(unusable, 'a stored binding grants nothing: correct it');
-  const unusable = (entry: StoredObject): UnusableBinding | undefined => {
+  const report = (found: object) => logger.warn(found, 'a stored binding grants nothing: correct it');
+  const unusable = (entry: StoredObject) => {
     // Its deletion is no mistake. A finalizer keeps the object for a while.
     if (entry.deletionTimestamp !== undefined) return undefined;
     const facts = readBinding(entry.object(), entry.namespace, entry.name);

@@ -50,15 +50,10 @@ const MAX_TESTED = 500;
 /** How many clusters a warning names. */
 const MAX_NAMED = 5;
 
-interface TokenProblems {
-  readonly warnings: readonly string[];
-  /** The clusters for which no token is issued. */
-  readonly refused: ReadonlySet<string>;
-}
-
 /**
  * Requests a token for each cluster with a dry run, all in one request, and returns why that fails. Otherwise a
- * kubeconfig for a missing account would only fail when kubectl uses it. `server` is the name of the server in the
+ * kubeconfig for a missing account would only fail when kubectl uses it. `refused`: the clusters for which no token is
+ * issued. `server` is the name of the server in the
  * warnings, if there are several.
  */
 export async function tokenProblems(
@@ -66,7 +61,7 @@ export async function tokenProblems(
   clusters: readonly string[],
   subject: PassSubject,
   { server, group }: { readonly server: string | undefined; readonly group: string | undefined },
-): Promise<TokenProblems> {
+): Promise<{ readonly warnings: readonly string[]; readonly refused: ReadonlySet<string> }> {
   if (clusters.length === 0) return { warnings: [], refused: new Set() };
   const requested = clusters.slice(0, MAX_TESTED).map((cluster) => ({ cluster, ...itemFor(subject, group) }));
   const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);

@@ -2,7 +2,7 @@ import type { IssuedPass, RequestedPass } from '../api/kinds/token-request.ts';
 import { realTiming, type Timing } from '../lib/backoff.ts';
 import { CLUSTERPASS_ANSWER } from './answer-types.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
-import { readPages } from './list-pages.ts';
+import { type Page, readPages } from './list-pages.ts';
 import { createPasses, createToken, createUserpass, type PassOptions, redeemPass } from './request-token.ts';
 import { createTokenSource, type TokenSource } from './token-source.ts';
 import { type Fetch, type Reply, type RequestOptions, type TokenProvider, Transport } from './transport.ts';
@@ -120,13 +120,8 @@ export function createClient(options: ClientOptions): Client {
 
 const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
 
-interface TrackedTokenList {
-  readonly metadata: { readonly continue?: string };
-  readonly items: readonly TrackedToken[];
-}
-
 async function listIssuedTokens(transport: Transport, options: TokenSelection = {}): Promise<TrackedToken[]> {
-  const pages = await readPages<TrackedTokenList>(transport, ISSUED_TOKENS, options);
+  const pages = await readPages<Page<TrackedToken>>(transport, ISSUED_TOKENS, options);
   return pages.flatMap(({ items }) => items);
 }
 

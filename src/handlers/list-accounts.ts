@@ -11,12 +11,6 @@ import type { ApiRequest, ApiResponse, Query } from '../api/request.ts';
 import { badRequest, notFound } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
-interface ListAccountsParts {
-  readonly catalog: Catalog;
-  readonly reader: ObjectReader;
-  readonly authorizer: Authorizer & PassAuthorizer;
-}
-
 /** More than a person can choose from. A longer list is cut and says `incomplete`. */
 const MAX_LISTED = 1_000;
 /** Bounds the decisions of one request in a cluster with many accounts. */
@@ -27,8 +21,11 @@ const CHECKS_PER_CLOCK_READ = 32;
  * The service accounts of a cluster for which the caller may create tokens or, with `passesFor`, request passes, also
  * those that need an approval. The list reveals no other account: the caller could find each of these with a request.
  */
-export function createListAccountsHandler(parts: ListAccountsParts): (request: ApiRequest) => Promise<ApiResponse> {
-  const { catalog, reader, authorizer } = parts;
+export function createListAccountsHandler(
+  catalog: Catalog,
+  reader: ObjectReader,
+  authorizer: Authorizer & PassAuthorizer,
+): (request: ApiRequest) => Promise<ApiResponse> {
   return async (request) => {
     const { caller, target } = request;
     const cluster = target.name;

@@ -6,13 +6,6 @@ const TICK_MS = 2;
 /** How long one job computes before it asks for its next turn. */
 const SLICE_MS = 0.5;
 
-export interface WorkQueueOptions {
-  /** Milliseconds on a monotonic clock. */
-  readonly now?: () => number;
-  /** Calls back when this tick of the event loop is over. */
-  readonly afterTick?: (act: () => void) => void;
-}
-
 /** The jobs of one caller, or of one task of the server. */
 interface Flow {
   readonly key: string;
@@ -51,7 +44,11 @@ export class WorkQueue {
   #endIsAwaited = false;
   #tickIsAwaited = false;
 
-  constructor({ now = performance.now.bind(performance), afterTick = setImmediate }: WorkQueueOptions = {}) {
+  /** `now`: milliseconds on a monotonic clock. `afterTick` calls back when this tick of the event loop is over. */
+  constructor({
+    now = performance.now.bind(performance),
+    afterTick = setImmediate,
+  }: { now?: () => number; afterTick?: (act: () => void) => void } = {}) {
     this.now = now;
     this.#afterTick = afterTick;
   }

@@ -13,11 +13,6 @@ import { equalJson, type JsonValue } from '../lib/json.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { WrittenPart } from './managed-fields.ts';
 
-interface Stamp {
-  readonly uid: string;
-  readonly now: number;
-}
-
 interface MetadataOptions {
   readonly computedAnnotations: readonly string[];
   /** The value of the origin annotation, for an object that comes from a manifests folder. */
@@ -93,7 +88,7 @@ export function prepareForCreate(
   kind: Kind,
   objectKey: ObjectKey,
   sent: ApiObject,
-  stamp: Stamp,
+  stamp: { readonly uid: string; readonly now: number },
   options: MetadataOptions & { keepStatus: boolean },
   track?: TrackFields,
 ): ApiObject {

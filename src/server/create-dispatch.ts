@@ -120,12 +120,12 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       recentEvents: parts.audit.recent,
       now: Date.now,
     }),
-    getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),
+    getKubeconfig: createKubeconfigHandler(catalog, reader, parts.options.productName, baseUrl),
     verbOverrides: new Map([...tokenVerbs(parts), ...approvalVerbs(approvals, rows)]),
     decisions: new Map(rows.map((row) => [row.kind, createDecisionHandler(approvals, row)])),
     redeemPass: createRedeemHandler(passing),
     joinCluster: createJoinHandler(joining),
-    listAccounts: createListAccountsHandler({ catalog, reader, authorizer: policy }),
+    listAccounts: createListAccountsHandler(catalog, reader, policy),
   });
 }
 

@@ -42,12 +42,7 @@ export const run: Run = async (context, invocation) => {
 };
 
 /** The largest result and the longest call (MC-78). */
-interface Bounds {
-  readonly maxResultBytes: number;
-  readonly callSeconds: number;
-}
-
-function boundsOf(invocation: Invocation): Bounds {
+function boundsOf(invocation: Invocation) {
   const maxResultBytes = invocation.number('maxResultBytes');
   if (maxResultBytes < 8_192 || maxResultBytes > 1_048_576) {
     throw new UsageError('--max-result-bytes: expected a whole number from 8192 to 1048576');
@@ -69,7 +64,7 @@ interface Session {
   readonly context: Context;
   readonly connection: Connection;
   readonly client: Client;
-  readonly bounds: Bounds;
+  readonly bounds: ReturnType<typeof boundsOf>;
 }
 
 async function callTool(session: Session, call: ToolCall, cancelled: AbortSignal): Promise<ToolResult> {

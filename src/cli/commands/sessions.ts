@@ -92,17 +92,15 @@ function nameFor(given: string | undefined, server: string, logins: Logins): str
   return given === '' ? undefined : checkedName(given, server, logins);
 }
 
-interface TokenAndSession {
-  /** Its token is the one to test and to store. */
-  readonly connection: Connection;
-  readonly session: Login['session'];
-}
-
 /**
  * Uses the given token, or signs in at an identity provider if a flag names one or no token is given. Without a flag it
- * is that of the login before, else the one that the server names.
+ * is that of the login before, else the one that the server names. The token of the connection is the one to test and
+ * to store.
  */
-async function getToken(context: Context, invocation: Invocation): Promise<TokenAndSession> {
+async function getToken(
+  context: Context,
+  invocation: Invocation,
+): Promise<{ readonly connection: Connection; readonly session: Login['session'] }> {
   const hasTokenFlag = [invocation.text('token'), invocation.text('tokenFile')].some((value) => value !== undefined);
   const hasProviderFlag = invocation.text('issuerUrl') !== undefined || invocation.is('device');
   if (hasTokenFlag && hasProviderFlag) throw new CliError('cannot use both a token and an identity provider');

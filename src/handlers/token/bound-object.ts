@@ -7,13 +7,6 @@ import { badRequest, conflict, forbidden, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 
-/** The bound object, as claims of the token. */
-interface BoundClaims {
-  readonly pod?: { name: string; uid: string };
-  readonly secret?: { name: string; uid: string };
-  readonly node?: { name: string };
-}
-
 interface BoundObjectRequest {
   readonly reference: BoundObjectReference;
   readonly cluster: string;
@@ -23,12 +16,12 @@ interface BoundObjectRequest {
 
 /**
  * Finds the object and checks that a token of this account may be bound to it, in Kubernetes' order (T-17 to T-21,
- * T-24).
+ * T-24). Returns the claims of the token.
  */
 export async function resolveBoundObject(
   { catalog, reader, now }: { catalog: Catalog; reader: ObjectReader; now: () => number },
   { reference, cluster, namespace, serviceAccount }: BoundObjectRequest,
-): Promise<BoundClaims> {
+) {
   const kind = bindableKind(catalog, reference);
   const name = boundName(reference);
   const bound = await reader.findFresh(kind, { cluster, namespace, name });
