@@ -126,6 +126,16 @@ class CuttableStore implements Store {
   }
 }
 
+/** A delay that lasts until the connection is `restored`. */
+function heldDelay() {
+  let end = (): void => {};
+  const delay = () =>
+    new Promise<void>((resolve) => {
+      end = resolve;
+    });
+  return { delay, restored: () => end() };
+}
+
 describe('Reflector', () => {
   it('is ready at the revision of the store after start, also with an empty store', async () => {
     const { reflector, apples } = newReflector();
@@ -277,14 +287,8 @@ describe('Reflector', () => {
 
   it('resumes after the connection was lost: no event is missed or repeated', async () => {
     const cuttable = new CuttableStore();
-    let restored = (): void => {};
-    const { reflector, apples, errors } = newReflector({
-      store: cuttable,
-      delay: () =>
-        new Promise((resolve) => {
-          restored = resolve;
-        }),
-    });
+    const { delay, restored } = heldDelay();
+    const { reflector, apples, errors } = newReflector({ store: cuttable, delay });
     const recorder = new Recorder('one');
     reflector.listen(recorder);
     await reflector.start();
@@ -307,15 +311,8 @@ describe('Reflector', () => {
 
   it('starts over when missed changes are compacted, and resolves waiters', async () => {
     const cuttable = new CuttableStore();
-    let restored = (): void => {};
-    const { reflector, apples, pears, errors } = newReflector({
-      store: cuttable,
-      historyRevisions: 0,
-      delay: () =>
-        new Promise((resolve) => {
-          restored = resolve;
-        }),
-    });
+    const { delay, restored } = heldDelay();
+    const { reflector, apples, pears, errors } = newReflector({ store: cuttable, historyRevisions: 0, delay });
     const recorder = new Recorder('one');
     reflector.listen(recorder);
     await put(`${APPLES}gone`, 'x');
