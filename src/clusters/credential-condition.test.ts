@@ -1,10 +1,11 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { at, catalog, newDatabase, object, openObjects } from '../../test/objects/object-store.ts';
+import { at, catalog, object, openObjects } from '../../test/objects/object-store.ts';
 import type { Conclusion } from '../api/clusters/conditions.ts';
 import { CONFIRMED_ANNOTATION, endpointDigest } from '../api/clusters/confirmed-endpoint.ts';
 import type { ClusterStatus } from '../api/kinds/cluster-spec.ts';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { createLogger } from '../observability/logger.ts';
+import { newDatabase } from '../storage/sqlite/test-store.fixture.ts';
 import { createCredentialConditions } from './credential-condition.ts';
 
 const NOW = Date.UTC(2026, 7, 1);

@@ -1,11 +1,8 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compactedRevision } from '../../test/conformance/harness.ts';
 import { type CompactorClock, startCompactor } from './compactor.ts';
 import type { Store } from './contract.ts';
-import { openSqliteStore } from './sqlite/sqlite-store.ts';
+import { openTestStore } from './sqlite/test-store.fixture.ts';
 
 /** A clock that the test advances. `round` resolves when a round is done. */
 class FakeClock implements CompactorClock {
@@ -36,21 +33,16 @@ class FakeClock implements CompactorClock {
   }
 }
 
-let directory: string;
 let store: Store;
 let clock: FakeClock;
 let compactor: ReturnType<typeof startCompactor> | undefined;
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'clusterpass-compactor-'));
-  store = await openSqliteStore({ file: join(directory, 'store.db') });
+  store = await openTestStore();
   clock = new FakeClock();
 });
 
-afterEach(async () => {
-  await compactor?.stop();
-  await store.close();
-});
+afterEach(() => compactor?.stop());
 
 let written = 0;
 async function write(count: number): Promise<number> {

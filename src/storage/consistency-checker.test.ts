@@ -1,13 +1,10 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { type CheckStatus, checkCaches, startConsistencyChecks } from './consistency-checker.ts';
 import type { Change, KeyValue, StorageError, Store } from './contract.ts';
 import { Reflector } from './reflector.ts';
 import type { CacheEntry } from './snapshot.ts';
-import { openSqliteStore } from './sqlite/sqlite-store.ts';
+import { openTestStore } from './sqlite/test-store.fixture.ts';
 import { WatchCache } from './watch-cache.ts';
 
 interface Thing extends CacheEntry {
@@ -23,7 +20,6 @@ function project({ key, value, modRevision }: KeyValue): Thing {
   return { key, revision: modRevision, indexed: [], bytes: 0, text };
 }
 
-let dir: string;
 let store: Store;
 let reflector: Reflector<Thing>;
 /** Changes that the watch leaves out. */
@@ -43,8 +39,7 @@ const contents = (): string[] =>
   [...apples.current.scan(APPLES)].map(({ key, text }) => `${key.slice(APPLES.length)}=${text}`);
 
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-consistency-'));
-  store = await openSqliteStore({ file: join(dir, 'store.db') });
+  store = await openTestStore();
   loses = () => false;
   seen = [];
   apples = new WatchCache<Thing>({ prefix: APPLES, project });
@@ -81,10 +76,7 @@ beforeEach(async () => {
     });
   await reflector.start();
 });
-afterEach(async () => {
-  await reflector.stop();
-  await store.close();
-});
+afterEach(() => reflector.stop());
 
 const FINE = [
   [APPLES, 'success', undefined],

@@ -1,12 +1,9 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { lonelyWork } from '../lib/work-queue.fixture.ts';
 import { type KeyValue, StorageError, type Store } from './contract.ts';
 import { Reflector, type ReflectorListener, type ReflectorOptions } from './reflector.ts';
 import type { CacheEntry } from './snapshot.ts';
-import { openSqliteStore } from './sqlite/sqlite-store.ts';
+import { openTestStore } from './sqlite/test-store.fixture.ts';
 import { WatchCache } from './watch-cache.ts';
 
 interface Thing extends CacheEntry {
@@ -57,13 +54,10 @@ class Recorder implements ReflectorListener<Thing> {
   }
 }
 
-let dir: string;
 let store: Store;
 
 beforeEach(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'clusterpass-reflector-'));
-  store = await openSqliteStore({ file: join(dir, 'store.db') });
-  onTestFinished(() => store.close());
+  store = await openTestStore();
 });
 
 const bytes = (text: string): Uint8Array => Buffer.from(JSON.stringify({ text }));

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { newDatabase } from '../../test/objects/object-store.ts';
 import { openSqliteStore } from '../storage/sqlite/sqlite-store.ts';
+import { newDatabase } from '../storage/sqlite/test-store.fixture.ts';
 import type { ArchiveItem } from './archive.ts';
 import { importStore } from './import-store.ts';
 

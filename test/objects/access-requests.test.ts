@@ -13,8 +13,9 @@ import { createDecisionHandler } from '../../src/handlers/approvals/decide.ts';
 import { createApprovalSweep } from '../../src/handlers/approvals/sweep.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { StorageError, soleLeadership } from '../../src/storage/contract.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { apiRequest } from './api-request.ts';
-import { at, catalog, make, newDatabase, type Objects, object, openObjects } from './object-store.ts';
+import { at, catalog, make, type Objects, object, openObjects } from './object-store.ts';
 
 /**
  * Decisions, crashes between their writes, and the end of requests, in a real database and with a manual clock.

@@ -3,7 +3,8 @@ import { storageKey } from '../../src/api/kind.ts';
 import { startBindingExpiry } from '../../src/authz/binding-expiry.ts';
 import { fleetBinding } from '../../src/authz/policy/rbac.fixture.ts';
 import { StorageError, soleLeadership } from '../../src/storage/contract.ts';
-import { at, catalog, type Gate, newDatabase, type Objects, openObjects } from './object-store.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
+import { at, catalog, type Gate, type Objects, openObjects } from './object-store.ts';
 
 const KIND = catalog.fleetRoleBindings;
 const END = Date.parse('2026-11-16T18:00:00Z');

@@ -2,7 +2,8 @@ import { copyFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../src/storage/contract.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
-import { at, catalog, type Gate, make, newDatabase, type Objects, openObjects } from './object-store.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
+import { at, catalog, type Gate, make, type Objects, openObjects } from './object-store.ts';
 
 const { clusters, namespaces, serviceAccounts, pods } = catalog;
 

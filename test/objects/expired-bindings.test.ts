@@ -2,11 +2,10 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
 import { fleetBinding, person, role } from '../../src/authz/policy/rbac.fixture.ts';
-import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { openTestStore } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { type ApiCore, openApiCore, ROOT } from '../property/support/api-core.ts';
 import { clusterObject } from '../property/support/history.ts';
 import { MemorySink } from '../property/support/memory-sink.ts';
-import { newDatabase } from './object-store.ts';
 
 /** A watch after the time of a binding is over, and before the binding is deleted. */
 
@@ -33,13 +32,10 @@ interface Watching {
 }
 
 async function openWorld(): Promise<World> {
-  const store = await openSqliteStore({ file: newDatabase() });
+  const store = await openTestStore();
   let now = END - 1;
   const core = await openApiCore(store, 1_000, () => now);
-  onTestFinished(async () => {
-    await core.close();
-    await store.close();
-  });
+  onTestFinished(() => core.close());
   const { catalog, reader, broadcaster } = core;
   const write = async (kind: (typeof catalog.kinds)[number], body: ApiObject): Promise<number> => {
     await core.request({ caller: ROOT, verb: 'create', kind, body });

@@ -13,8 +13,9 @@ import { createViews } from '../../src/handlers/views.ts';
 import type { ObjectReader } from '../../src/objects/reader.ts';
 import { Secret } from '../../src/observability/secret.ts';
 import { StorageError } from '../../src/storage/contract.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { apiRequest } from './api-request.ts';
-import { at, catalog, make, newDatabase, type Objects, object, openObjects } from './object-store.ts';
+import { at, catalog, make, type Objects, object, openObjects } from './object-store.ts';
 
 /** Other writes between the steps of a registration with a bootstrap token, in a real database. */
 

@@ -7,7 +7,8 @@ import type { NotifyConfiguration } from '../../src/notify/configuration.ts';
 import { startNotifier } from '../../src/notify/notifier.ts';
 import { parseLabelSelector } from '../../src/objects/selectors/label-selector.ts';
 import { toStoredBytes } from '../../src/objects/stored-object.ts';
-import { at, catalog, newDatabase, type Objects, object, openObjects } from './object-store.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
+import { at, catalog, type Objects, object, openObjects } from './object-store.ts';
 
 /** What is told, over a real store, with the clock and the receivers of the test. */
 

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createCatalog } from '../../src/api/catalog.ts';
@@ -16,6 +13,7 @@ import { StorageError, type Store, type Write, type WriteResult } from '../../sr
 import { Freshness } from '../../src/storage/freshness.ts';
 import { Reflector } from '../../src/storage/reflector.ts';
 import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { WatchCache } from '../../src/storage/watch-cache.ts';
 
 export const catalog = createCatalog({ productName: 'orchestrator' });
@@ -106,9 +104,6 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
   const propagation = createDeletionPropagation({ store, reader, writer, catalog, unfinished, work: lonelyWork() });
   return { reflector, reader, writer, otherWriter, propagation, unfinished, stop: () => reflector.stop() };
 }
-
-/** The file of a database that does not exist yet. */
-export const newDatabase = (): string => join(mkdtempSync(join(tmpdir(), 'clusterpass-objects-')), 'test.db');
 
 export const object = (metadata: ApiObject['metadata'] = {}): ApiObject => ({ apiVersion: '', kind: '', metadata });
 

@@ -13,9 +13,10 @@ import { type PassParts, passes } from '../../src/handlers/passes/pass.ts';
 import { createRedeemHandler } from '../../src/handlers/passes/redeem-pass.ts';
 import { createViews } from '../../src/handlers/views.ts';
 import { StorageError, soleLeadership, type Write } from '../../src/storage/contract.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { createRevocations } from '../../src/tokens/revocations/revocations.ts';
 import { apiRequest } from './api-request.ts';
-import { at, catalog, make, newDatabase, object, openObjects } from './object-store.ts';
+import { at, catalog, make, object, openObjects } from './object-store.ts';
 
 /** Passes over time, and crashes between their writes, in a real database and with a manual clock. */
 

@@ -4,7 +4,8 @@ import type { ApiObject } from '../../src/api/kind.ts';
 import type { ClusterStatus } from '../../src/api/kinds/cluster-spec.ts';
 import type { Outcome } from '../../src/clusters/prober/outcome.ts';
 import { createProber, type ProberOptions } from '../../src/clusters/prober/prober.ts';
-import { at, catalog, type Gate, make, newDatabase, type Objects, openObjects } from './object-store.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
+import { at, catalog, type Gate, make, type Objects, openObjects } from './object-store.ts';
 
 const MINUTE = 60_000;
 const OK: Outcome = { ready: true, version: 'v1.36.4+k3s1' };

@@ -11,9 +11,9 @@ import { createObjectWriter } from '../../src/objects/writer.ts';
 import type { Store } from '../../src/storage/contract.ts';
 import { Freshness } from '../../src/storage/freshness.ts';
 import { Reflector } from '../../src/storage/reflector.ts';
-import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { openTestStore } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { WatchCache } from '../../src/storage/watch-cache.ts';
-import { at, catalog, newDatabase } from './object-store.ts';
+import { at, catalog } from './object-store.ts';
 
 const { clusters } = catalog;
 
@@ -28,7 +28,7 @@ interface DelayedWatch {
 }
 
 async function openDelayedWatch(): Promise<DelayedWatch> {
-  const sqlite = await openSqliteStore({ file: newDatabase() });
+  const sqlite = await openTestStore();
   let gate = Promise.resolve();
   let open = (): void => {};
   const store: Store = {
@@ -63,7 +63,6 @@ async function openDelayedWatch(): Promise<DelayedWatch> {
   onTestFinished(async () => {
     open();
     await reflector.stop();
-    await sqlite.close();
   });
   return {
     store,

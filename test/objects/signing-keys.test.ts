@@ -3,10 +3,11 @@ import { fleetKey, storageKey } from '../../src/api/kind.ts';
 import type { ApiRequest } from '../../src/api/request.ts';
 import { signingKeyVerbs } from '../../src/handlers/signing-keys/signing-key-verbs.ts';
 import { StorageError } from '../../src/storage/contract.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
 import type { StoredKeyRing } from '../../src/tokens/keys/key-ring.ts';
 import { createSigningKeyPublisher } from '../../src/tokens/keys/signing-key-publisher.ts';
 import { openTestRing, START } from '../../src/tokens/tokens.fixture.ts';
-import { catalog, newDatabase, type Objects, openObjects } from './object-store.ts';
+import { catalog, type Objects, openObjects } from './object-store.ts';
 
 const KIND = catalog.signingKeys;
 

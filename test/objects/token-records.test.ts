@@ -10,12 +10,12 @@ import { createViews } from '../../src/handlers/views.ts';
 import { toTimestamp } from '../../src/lib/utc-second.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { LEADER_KEY, StorageError, type Store, type Write } from '../../src/storage/contract.ts';
-import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
+import { openTestStore } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
 import { createRevocations, recordLongestLifetime } from '../../src/tokens/revocations/revocations.ts';
 import { createSweep, obsoleteRecords, openTokenRecords } from '../../src/tokens/revocations/token-records.ts';
 import { createTrackedTokens, requesterId } from '../../src/tokens/revocations/tracked-tokens.ts';
-import { at, catalog, newDatabase, openReplica } from './object-store.ts';
+import { at, catalog, openReplica } from './object-store.ts';
 
 /** Records of tokens, in a real database that several replicas share. */
 
@@ -54,12 +54,6 @@ async function start(store: Store, { max = 3600, perCaller = 3 } = {}) {
   };
 }
 
-async function openStore(): Promise<Store> {
-  const store = await openSqliteStore({ file: newDatabase() });
-  onTestFinished(() => store.close());
-  return store;
-}
-
 const keys = async (store: Store): Promise<string[]> =>
   (await store.list({ prefix: '/registry/' })).items.map(({ key }) => key.replace('/registry/', ''));
 
@@ -84,7 +78,7 @@ async function track({ tracked }: Program, jti = randomUUID(), user = JANE): Pro
 const TIMED = { retry: 2 };
 
 it('A18: a revocation made by one program holds in another within a second, and after a restart', TIMED, async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const [one, other] = [await start(store), await start(store)];
   const jti = randomUUID();
   expect(other.revocations.isRevoked(jti)).toBe(false);
@@ -99,7 +93,7 @@ it('A18: a revocation made by one program holds in another within a second, and 
 it.each(['', '{"metadata":', '{}', '{"metadata":{}}', '{"metadata":5}', '{"metadata":{"name":"x"},"spec":"x"}'])(
   'A18: a revocation whose value was damaged holds, and is not removed: %j',
   async (damaged) => {
-    const store = await openStore();
+    const store = await openTestStore();
     const program = await start(store);
     const jti = randomUUID();
     await program.revocations.revoke(jti, JANE, START + HOUR);
@@ -146,7 +140,7 @@ async function revokeAsRequester({ clock, reader, revocations }: Program, jti: s
 
 // The clock may be ahead, and the token still accepted elsewhere.
 it('A18: a requester revokes a token after its end by the clock of this server', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const jti = await track(program);
   program.clock.now = START + 2 * HOUR;
@@ -155,7 +149,7 @@ it('A18: a requester revokes a token after its end by the clock of this server',
 });
 
 it('A18: a requester revokes a token whose record has an invalid expiry', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const jti = await track(program);
   const key = `/registry/issuedtokens/${jti}`;
@@ -198,7 +192,7 @@ async function openRecords(
 }
 
 it('the leader removes the record of a revoked token, and never the revocation', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const jti = randomUUID();
   await program.revocations.revoke(jti, JANE, START + HOUR);
@@ -215,7 +209,7 @@ it('the leader removes the record of a revoked token, and never the revocation',
 });
 
 it('the leader revokes the token of a binding that was deleted by other means than a request', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const kind = catalog.fleetRoleBindings;
   const spec = {
@@ -247,7 +241,7 @@ it('the leader revokes the token of a binding that was deleted by other means th
 });
 
 it('the leader deletes orders that have ended: in time, with their token, and with its revocation', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const cluster = { apiVersion: '', kind: '', metadata: { name: 'alpha' } };
   await program.writer.create(catalog.clusters, at('', '', 'alpha'), cluster, { dryRun: false });
@@ -274,7 +268,7 @@ it('the leader deletes orders that have ended: in time, with their token, and wi
 });
 
 it('sweeps that fail in a row are logged once', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   let isDown = false;
   const get: Store['get'] = async (key) => {
@@ -289,7 +283,7 @@ it('sweeps that fail in a row are logged once', async () => {
 });
 
 it('a former leader that has not noticed removes nothing', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const jti = await track(program);
   program.clock.now += 10 * HOUR;
@@ -311,7 +305,7 @@ it('a former leader that has not noticed removes nothing', async () => {
 });
 
 it('a revocation lasts as long as the token, or as any token that can be valid', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   // The first program grants a day, a later one an hour, and a third two days.
   const day = await start(store, { max: 86_400 });
   await day.stop();
@@ -336,7 +330,7 @@ it('a revocation lasts as long as the token, or as any token that can be valid',
 });
 
 it('programs that start together agree on the longest lifetime', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const opened = await Promise.all([7200, 600, 86_400, 3600].map((own) => recordLongestLifetime(store, own)));
   expect(await Promise.all(opened.map((one) => one.read()))).toEqual([86_400, 86_400, 86_400, 86_400]);
 });
@@ -344,7 +338,7 @@ it('programs that start together agree on the longest lifetime', async () => {
 it.each(['{}', '{"seconds":"3600"}', '{"seconds":0}', '3600'])(
   'a longest lifetime that reads %s is an error: a default could shorten revocations',
   async (text) => {
-    const store = await openStore();
+    const store = await openTestStore();
     const program = await start(store);
     const key = '/internal/longest-token-lifetime';
     const { modRevision = 0 } = (await store.get(key)) ?? {};
@@ -360,7 +354,7 @@ it.each(['{}', '{"seconds":"3600"}', '{"seconds":0}', '3600'])(
 );
 
 it('expired records are swept by any program, and no others', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const [one, other] = [await start(store), await start(store)];
   const [ends, stays, left] = [await track(one), randomUUID(), await track(one)];
   await one.revocations.revoke(stays, JANE, START + 10 * HOUR);
@@ -387,7 +381,7 @@ it('expired records are swept by any program, and no others', async () => {
 });
 
 it('B31: nothing is swept while the clock is not to be trusted, nor by an expiry that is too early', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const [tracked, revoked, early] = [await track(program), randomUUID(), randomUUID()];
   await program.revocations.revoke(revoked, JANE, START + HOUR);
@@ -411,7 +405,7 @@ it('B31: nothing is swept while the clock is not to be trusted, nor by an expiry
 });
 
 it('many expired records are swept in parts', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store, { perCaller: 200 });
   await Promise.all(Array.from({ length: 150 }, () => track(program)));
   program.clock.now = START + 3 * HOUR;
@@ -423,7 +417,7 @@ it('many expired records are swept in parts', async () => {
 });
 
 it('records that stay do not hide those behind them: a sweep continues where the last one ended', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const revoke = (jti: string, hours: number) => program.revocations.revoke(jti, JANE, START + hours * HOUR);
   const idOf = (first: string, index: number) => `${first}-0000-4000-8000-${String(index).padStart(12, '0')}`;
@@ -439,7 +433,7 @@ it('records that stay do not hide those behind them: a sweep continues where the
 });
 
 it('the limit of a caller holds for concurrent requests, and is free again when tokens expire', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const programs = [await start(store), await start(store)] as const;
   const [program] = programs;
   const { tracked, clock } = program;
@@ -459,7 +453,7 @@ it('the limit of a caller holds for concurrent requests, and is free again when 
 });
 
 it('a record says what the token is for, who requested it and when it expires', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const jti = await track(program);
   const record = program.reader.find(catalog.issuedTokens, at('', '', jti));
@@ -477,7 +471,7 @@ it('a record says what the token is for, who requested it and when it expires', 
 });
 
 it('a refusal says when the first token expires, and what else a client can do', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const { tracked } = await start(store, { perCaller: 2 });
   for (const seconds of [1800, 900]) {
     await tracked.requireRoom(person(JANE), false)('alpha', claimsOf(randomUUID(), seconds));
@@ -501,7 +495,7 @@ it('a refusal says when the first token expires, and what else a client can do',
 });
 
 it('D7: a revoked token counts until it would have expired, and can always be revoked', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const { revocations, reader, clock } = program;
   const issued = [await track(program), await track(program), await track(program)];
@@ -516,7 +510,7 @@ it('D7: a revoked token counts until it would have expired, and can always be re
 });
 
 it('D7: revocations by id are bounded for each caller, not for administrators, nor for tokens with a record', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const { revocations, reader, clock } = program;
   const revokeAs = async (user: User, jti: string = randomUUID()): Promise<string> => {
@@ -544,7 +538,7 @@ it('D7: revocations by id are bounded for each caller, not for administrators, n
 });
 
 it('of many requests of a caller in the same moment, only those with room are written', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const before = await store.revision();
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => track(program)));
@@ -553,7 +547,7 @@ it('of many requests of a caller in the same moment, only those with room are wr
 });
 
 it('B15: a person who requests tokens through many accounts has one limit, and so have the accounts of a cluster', async () => {
-  const store = await openStore();
+  const store = await openTestStore();
   const program = await start(store);
   const { tracked } = program;
   const account = (name: string, jti: string) => ({

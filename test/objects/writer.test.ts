@@ -3,7 +3,8 @@ import type { ApiObject } from '../../src/api/kind.ts';
 import { ApiError, badRequest, type Status } from '../../src/api/status.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { PendingCreations } from '../../src/objects/quota.ts';
-import { at, catalog, make, newDatabase, type Objects, object, openObjects, openReplica } from './object-store.ts';
+import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
+import { at, catalog, make, type Objects, object, openObjects, openReplica } from './object-store.ts';
 
 const { clusters, namespaces, serviceAccounts } = catalog;
 

@@ -1,16 +1,13 @@
 import { EventEmitter, once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Port, Rpc } from '../../lib/worker-rpc.ts';
 import type { Store } from '../../storage/contract.ts';
 import { Freshness } from '../../storage/freshness.ts';
 import { measuredStore } from '../../storage/measured-store.ts';
 import { RevisionWaiters } from '../../storage/revision-waiters.ts';
-import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
+import { openTestStore } from '../../storage/sqlite/test-store.fixture.ts';
 import { Siblings, WorkerCatchUp } from './worker-catch-up.ts';
 
 /** The channel of a worker, within one process: messages are serialized and arrive in a later tick, in order. */
@@ -52,7 +49,6 @@ const someTicks = async (): Promise<void> => {
 };
 
 describe('B30: a write of one worker', () => {
-  let directory: string;
   let store: Store;
   let primary: WorkerCatchUp;
   let maxMs: number;
@@ -62,12 +58,10 @@ describe('B30: a write of one worker', () => {
     primary = new WorkerCatchUp(ms);
   };
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'clusterpass-workers-'));
-    store = await openSqliteStore({ file: join(directory, 'store.db') });
+    store = await openTestStore();
     setMaxMs(60_000);
     keys = 0;
   });
-  afterEach(() => store.close());
 
   async function start({ decides = true, reads = (): Pick<Store, 'revision'> => store } = {}): Promise<Process> {
     const channel = new Channel();
