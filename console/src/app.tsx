@@ -19,7 +19,7 @@ export function App() {
   if (settings instanceof Error) {
     return (
       <main className="sign-in">
-        <EmptyState title="Cannot connect to the server">
+        <EmptyState title="Cannot connect to the server" isPage>
           <p>{errorMessage(settings)}</p>
           <button type="button" className="button" onClick={load}>
             Retry

@@ -3,8 +3,7 @@ import { hrefOf } from './router.ts';
 
 export const NotFoundPage = ({ path }: { readonly path: string }) => (
   <div className="page-body">
-    <h1 className="visually-hidden">Page not found</h1>
-    <EmptyState title="There is no such page">
+    <EmptyState title="There is no such page" isPage>
       <p className="wrap-anywhere">
         The console has no page <span className="mono">{path}</span>.
       </p>

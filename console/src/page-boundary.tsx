@@ -34,7 +34,7 @@ export class PageBoundary extends Component<PageBoundaryProps, PageBoundaryState
     if (problem instanceof PageLoadError) {
       return (
         <div className="page-body">
-          <EmptyState title="This page could not be loaded">
+          <EmptyState title="This page could not be loaded" isPage>
             <p>
               The server cannot be reached, or has been upgraded since you opened the console. Load the console again: a
               session whose token is only in memory ends with that.
@@ -48,7 +48,7 @@ export class PageBoundary extends Component<PageBoundaryProps, PageBoundaryState
     }
     return (
       <div className="page-body">
-        <EmptyState title="This page cannot be shown">
+        <EmptyState title="This page cannot be shown" isPage>
           <p className="wrap-anywhere">{String(problem)}</p>
           <button type="button" className="button" onClick={this.#reload}>
             Reload the page

@@ -237,11 +237,11 @@ describeWithBrowser('the console for those who run the fleet', () => {
         route.fulfill({ json: { metadata: {}, items: [{ metadata: { name: 'x' } }] } }),
       );
       await signIn(page, server, await tokenFor('administrator'), '#/requests');
-      await page.getByText('This page cannot be shown').waitFor();
+      await page.getByRole('heading', { name: 'This page cannot be shown', level: 1 }).waitFor();
       await page.getByRole('link', { name: 'Passes' }).click();
       await page.getByRole('heading', { name: 'Passes', exact: true }).waitFor();
       await page.getByRole('link', { name: 'Requests' }).click();
-      await page.getByText('This page cannot be shown').waitFor();
+      await page.getByRole('heading', { name: 'This page cannot be shown', level: 1 }).waitFor();
       await page.unroute(list);
       await page.getByRole('button', { name: 'Reload the page' }).click();
       await page.getByRole('heading', { name: 'Requests', exact: true }).waitFor();
@@ -256,7 +256,7 @@ describeWithBrowser('the console for those who run the fleet', () => {
       await page.route(script, (route) => route.fulfill({ status: 401, body: 'Unauthorized' }));
       await signIn(page, server, await tokenFor('administrator'));
       await page.getByRole('link', { name: 'Keys', exact: true }).click();
-      await page.getByText('This page could not be loaded').waitFor();
+      await page.getByRole('heading', { name: 'This page could not be loaded', level: 1 }).waitFor();
       await page.getByRole('link', { name: 'Audit', exact: true }).click();
       await page.getByRole('heading', { name: 'Audit', exact: true }).waitFor();
       await page.getByRole('link', { name: 'Keys', exact: true }).click();

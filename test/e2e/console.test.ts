@@ -229,7 +229,7 @@ describeWithBrowser('the console', () => {
     await page.getByRole('link', { name: 'prod-eu-1' }).click();
     await page.getByText('devi-sees-prod-eu').waitFor();
     await admin('DELETE', `${FLEET_BINDINGS}/devi-sees-prod-eu`);
-    await page.getByText('Cluster not found').waitFor();
+    await page.getByRole('heading', { name: 'Cluster not found', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'Clusters' }).first().click();
     await page.getByText('7 clusters').waitFor();
   });

@@ -126,7 +126,7 @@ const isWaiting = ({ status }: Cluster): boolean =>
   isBadCondition(conditionOf(status ?? {}, 'EndpointsConfirmed') ?? {});
 
 const ClusterNotFound = ({ name, mayAsk }: { readonly name: string; readonly mayAsk: boolean }) => (
-  <EmptyState title="Cluster not found">
+  <EmptyState title="Cluster not found" isPage>
     <p>
       <span className="mono">{name}</span> does not exist, or you do not have access to it.
     </p>

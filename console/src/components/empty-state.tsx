@@ -1,10 +1,11 @@
 import type { ReactNode } from 'react';
 
-/** Replaces content that does not exist: the title says why, the children offer what to do. */
-export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
+/** Replaces content, or the whole page, that does not exist: the title says why, the children offer what to do. */
+export function EmptyState({ title, isPage, children }: { title: string; isPage?: true; children?: ReactNode }) {
+  const Title = isPage ? 'h1' : 'strong';
   return (
     <div className="empty" role="status">
-      <strong>{title}</strong>
+      <Title>{title}</Title>
       {children}
     </div>
   );
