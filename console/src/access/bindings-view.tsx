@@ -110,7 +110,7 @@ const COLUMNS: readonly Column<Binding>[] = [
   {
     title: 'Binding',
     isHeader: true,
-    className: 'wrap-anywhere',
+    className: 'list-name wrap-anywhere',
     cell: ({ name, namespace, manifest, problem }) => (
       <>
         {name}
@@ -122,6 +122,7 @@ const COLUMNS: readonly Column<Binding>[] = [
   },
   {
     title: 'Subjects',
+    className: 'list-name',
     cell: ({ subjects }) => (
       <First all={subjects} atOnce={NAMES_AT_ONCE}>
         {(shown) => (
@@ -136,7 +137,7 @@ const COLUMNS: readonly Column<Binding>[] = [
       </First>
     ),
   },
-  { title: 'Role', className: 'wrap-anywhere', cell: ({ role }) => role },
+  { title: 'Role', className: 'list-name wrap-anywhere', cell: ({ role }) => role },
   {
     title: 'Clusters',
     className: 'wrap-anywhere',
