@@ -197,7 +197,6 @@ describeWithBrowser('the console with thousands of clusters', () => {
       await expect.poll(count, { message: path }).toBe(counts[0]);
       expect(await page.locator('main').evaluate((it) => it.scrollHeight), path).toBeLessThan(6_000);
       await inspect(page, path, faults);
-      await page.setViewportSize({ width: 390, height: 844 });
       await page.locator('.more-rows').last().click();
       await expect.poll(count, { message: path }).toBe(counts[1]);
     }
