@@ -114,6 +114,11 @@ export class Broadcaster implements ProjectionListener {
     return this.#revision;
   }
 
+  /** Milliseconds on a monotonic clock. */
+  get now(): () => number {
+    return this.#writes.now;
+  }
+
   /** Bytes of one write to one watcher. */
   get writeBytes(): number {
     return writeBytesFor(this.#watchers.size);

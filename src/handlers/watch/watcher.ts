@@ -143,10 +143,10 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   }
 
   #writeChunk(source: Iterator<Frame> | undefined): void {
-    const { writeBytes } = this.#options.broadcaster;
+    const { writeBytes, now } = this.#options.broadcaster;
     let pieces = [...this.#rest];
     let size = lengthOf(pieces);
-    const end = performance.now() + CHUNK_MS;
+    const end = now() + CHUNK_MS;
     for (let count = 1; source !== undefined && size < writeBytes; count++) {
       const next = source.next();
       if (next.done === true) {
@@ -155,7 +155,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
       }
       pieces.push(...next.value);
       size += lengthOf(next.value);
-      if (count % FRAMES_PER_CLOCK_READ === 0 && performance.now() >= end) break;
+      if (count % FRAMES_PER_CLOCK_READ === 0 && now() >= end) break;
     }
     // Only a long frame makes it so much more: it is written in parts.
     [pieces, this.#rest] = size > 2 * writeBytes ? splitAt(pieces, writeBytes) : [pieces, []];

@@ -23,7 +23,7 @@ const SLICE_MS = { min: 1, max: 2 };
  * the faster events come, the less each of them costs, and the number of watchers does not delay other requests.
  */
 export class WriteScheduler {
-  readonly #now: () => number;
+  readonly now: () => number;
   readonly #defer: (run: () => void) => void;
   readonly #scheduled = new Set<ScheduledWatcher>();
   #isWriting = false;
@@ -32,7 +32,7 @@ export class WriteScheduler {
 
   constructor({ defer = endOfTick.work, now = () => performance.now() }: WriteSchedulerOptions) {
     this.#defer = defer;
-    this.#now = now;
+    this.now = now;
   }
 
   /** The number of watchers that wait for their slot. */
@@ -44,7 +44,7 @@ export class WriteScheduler {
     this.#scheduled.add(watcher);
     if (this.#isWriting) return;
     this.#isWriting = true;
-    this.#sliceEndedAt = this.#now();
+    this.#sliceEndedAt = this.now();
     this.#defer(this.#writeSlice);
   }
 
@@ -54,16 +54,16 @@ export class WriteScheduler {
 
   /** Writes to some of the scheduled watchers, and to the rest in the next tick; to none twice in one. */
   readonly #writeSlice = (): void => {
-    const startedAt = this.#now();
+    const startedAt = this.now();
     const end = startedAt + Math.min(Math.max(startedAt - this.#sliceEndedAt, SLICE_MS.min), SLICE_MS.max);
     let left = this.#scheduled.size;
     for (const watcher of this.#scheduled) {
       this.#scheduled.delete(watcher);
       watcher.writeSome();
       left -= 1;
-      if (left === 0 || this.#now() >= end) break;
+      if (left === 0 || this.now() >= end) break;
     }
-    this.#sliceEndedAt = this.#now();
+    this.#sliceEndedAt = this.now();
     this.#isWriting = this.#scheduled.size > 0;
     if (this.#isWriting) this.#defer(this.#writeSlice);
   };
