@@ -62,8 +62,12 @@ export function createNodeFetch({
   const agentFor = (url: URL): Agent => {
     const proxied = usesProxy(proxy, url) ? proxy : undefined;
     const name = proxied === undefined ? url.protocol : 'proxy';
-    const { Agent } = moduleFor(url);
-    const agent = agents.get(name) ?? new Agent(proxied === undefined ? options : { ...options, ...through(proxied) });
+    const known = agents.get(name);
+    if (known !== undefined) return known;
+    // All connections share it: each would parse the certificates again.
+    const tlsContext = () => ({ secureContext: process.getBuiltinModule('node:tls').createSecureContext(options) });
+    const more = proxied !== undefined ? through(proxied) : name === 'https:' ? tlsContext() : {};
+    const agent = new (moduleFor(url).Agent)({ ...options, ...more });
     agents.set(name, agent);
     return agent;
   };
@@ -146,12 +150,9 @@ function responseOf(received: IncomingMessage): Response {
 
 /** What a client reads of a body. Node's web streams take 1 MB of memory, and more CPU time than the request. */
 function bodyOf(received: IncomingMessage) {
+  const chunks = received[Symbol.asyncIterator]();
   const cancel = async (): Promise<void> => void received.destroy();
-  const getReader = () => {
-    const chunks = received[Symbol.asyncIterator]();
-    return { read: () => chunks.next(), cancel, releaseLock: () => {} };
-  };
-  return { cancel, getReader };
+  return { cancel, getReader: () => ({ read: () => chunks.next(), cancel, releaseLock: () => {} }) };
 }
 
 function inWords(error: unknown): unknown {
