@@ -89,8 +89,8 @@ describe('the copies in Clusterpass', () => {
       ...{ userAgent: undefined, onWarning: undefined },
     });
     const options = { transport, timing, path: '/', onChange: () => {}, onConnection: () => {} };
-    const informers = new Map(MIRRORED_KINDS.map((kind) => [kind, new Informer(options)]));
-    informers.get(kindOf('ServiceAccount'))?.put(known);
+    const informers = new Map(MIRRORED_KINDS.map((kind) => [kind.kind, new Informer(options)]));
+    informers.get('ServiceAccount')?.put(known);
     const target = new MirrorTarget({ transport, root: '/orchestrator/alpha/api/v1', informers });
     const sent = () => server.requests.map(({ method, path, body }) => [method, path, JSON.parse(body)]);
     return { target, sent };

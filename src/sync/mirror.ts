@@ -1,6 +1,7 @@
 import { MIRRORED_ANNOTATION } from '../api/domain-keys.ts';
 import { type ApiObject, isGone, type ObjectMeta } from '../api/kind.ts';
 import type { Transport } from '../client/transport.ts';
+import { defined } from '../lib/json.ts';
 import type { Informer } from './informer.ts';
 import { type Desired, keyOf, type Ownership, type Update } from './plan.ts';
 import type { DesiredState, SyncTarget } from './reconciler.ts';
@@ -30,11 +31,9 @@ interface PodSpec {
 export function mirroredPart({ kind }: MirroredKind, { metadata, spec }: ApiObject): ApiObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp, annotations = {} } = metadata;
   const mark = annotations[MIRRORED_ANNOTATION];
-  const kept: ObjectMeta = Object.fromEntries(
-    Object.entries({ name, namespace, uid, resourceVersion, deletionTimestamp }).filter(([, value]) => value),
-  );
-  if (mark !== undefined) kept.annotations = { [MIRRORED_ANNOTATION]: mark };
-  return { apiVersion: 'v1', kind, metadata: kept, ...(kind === 'Pod' ? { spec: podSpec(spec) } : {}) };
+  const kept = { name, namespace, uid, resourceVersion, deletionTimestamp };
+  const marked = mark === undefined ? kept : { ...kept, annotations: { [MIRRORED_ANNOTATION]: mark } };
+  return { apiVersion: 'v1', kind, metadata: defined(marked), ...(kind === 'Pod' ? { spec: podSpec(spec) } : {}) };
 }
 
 /** Clusterpass and Kubernetes have the same default for the account. */
@@ -45,11 +44,8 @@ const podSpec = (spec: unknown): PodSpec => {
 
 /** The copy of an object of the cluster, with the UID that it has there. `id` identifies the cluster. */
 function copyOf({ apiVersion, kind, metadata: { name, namespace, uid }, spec }: ApiObject, id: string): Desired {
-  const metadata: ObjectMeta = { annotations: { [MIRRORED_ANNOTATION]: id } };
-  if (name !== undefined) metadata.name = name;
-  if (namespace !== undefined) metadata.namespace = namespace;
-  if (uid !== undefined) metadata.uid = uid;
-  return { object: spec === undefined ? { apiVersion, kind, metadata } : { apiVersion, kind, metadata, spec } };
+  const metadata = defined({ annotations: { [MIRRORED_ANNOTATION]: id }, name, namespace, uid });
+  return { object: defined({ apiVersion, kind, metadata, spec }) };
 }
 
 /** Objects of the three kinds may have the same name. */
@@ -80,7 +76,8 @@ interface MirrorTargetOptions {
   readonly transport: Transport;
   /** The path of the core API of the cluster in Clusterpass. */
   readonly root: string;
-  readonly informers: ReadonlyMap<MirroredKind, Informer>;
+  /** By kind. */
+  readonly informers: ReadonlyMap<string, Informer>;
 }
 
 /**
@@ -135,15 +132,11 @@ export class MirrorTarget implements SyncTarget {
   }
 
   async remove(actual: ApiObject): Promise<void> {
-    await this.#informerOf(actual)?.delete(actual, this.#pathOf(actual));
+    await this.#options.informers.get(actual.kind)?.delete(actual, this.#pathOf(actual));
   }
 
-  #informerOf({ kind }: ApiObject): Informer | undefined {
-    return [...this.#options.informers].find(([mirrored]) => mirrored.kind === kind)?.[1];
-  }
-
-  #put(of: ApiObject, received: ApiObject): void {
-    this.#informerOf(of)?.put(received);
+  #put({ kind }: ApiObject, received: ApiObject): void {
+    this.#options.informers.get(kind)?.put(received);
   }
 
   #collection({ kind, metadata: { namespace } }: ApiObject): string {

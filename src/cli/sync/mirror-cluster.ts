@@ -63,7 +63,7 @@ function sidesOf(
   const copies = new Map(
     kinds.map((kind) => {
       const options = { transport: server, path: `${root}/${kind.resource}`, transform: transform(kind) };
-      return [kind, informer('TargetConnected', options)];
+      return [kind.kind, informer('TargetConnected', options)];
     }),
   );
   return {
