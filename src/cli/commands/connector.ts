@@ -34,7 +34,7 @@ export const run: Run = async (context, invocation) => {
   const token = async (): Promise<string> => tokenFor(connection)();
   const at = { source, server, productName, cluster };
   // Closed connections are garbage whose memory V8 does not know.
-  const end = every(30_000, () => void globalThis.gc?.({ type: 'major', execution: 'async' }));
+  const end = every(10_000, () => void globalThis.gc?.({ type: 'major', execution: 'async' }));
   try {
     await runConnector(
       {
