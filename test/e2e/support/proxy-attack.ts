@@ -55,14 +55,14 @@ export async function attack(
   { opening = [], only }: AttackOptions = {},
 ): Promise<AttackOutcome> {
   const auditLog = join(server.dataDir, 'audit', 'audit.log');
-  /** Waits until all events so far are written: the audit log has them in order, and this request is the last. */
-  const written = async (): Promise<string | null> => {
-    const marker = (await server.call('GET', '/version')).headers.get('audit-id');
-    await eventsOf(auditLog, marker);
-    return marker;
+  /** Waits until the events of answers so far are written: the audit log has them in order. Returns the last event. */
+  const written = async (): Promise<AuditEvent> => {
+    const { headers } = await server.call('GET', '/version');
+    const [last] = await eventsOf(auditLog, headers.get('audit-id'));
+    return last;
   };
-  await written();
-  const before = new Set((await readAudit(auditLog)).map(({ auditID }) => auditID));
+  // By the time at which a request came: the end of one that a client has left is written later.
+  const { requestReceivedTimestamp: begun } = await written();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const innocent: ProxyAnswer[] = [];
   const askInnocently = async (): Promise<void> => {
@@ -78,9 +78,10 @@ export async function attack(
   }
   agent.destroy();
 
-  const marker = await written();
+  const { auditID: marker } = await written();
   const events = (await readAudit(auditLog)).filter(
-    ({ auditID, requestURI }) => !before.has(auditID) && auditID !== marker && requestURI !== '/readyz',
+    ({ auditID, requestReceivedTimestamp, requestURI }) =>
+      requestReceivedTimestamp > begun && auditID !== marker && requestURI !== '/readyz',
   );
   // The proxy writes its log after the response.
   const last = innocent.at(-1)?.port;
