@@ -5,6 +5,7 @@ import type { ApiRequest, Query, RequestBody, Target } from '../api/request.ts';
 import type { ApiError } from '../api/status.ts';
 import type { MemoryAccount, MemoryCharge } from '../lib/memory-account.ts';
 import type { Work, WorkQueue } from '../lib/work-queue.ts';
+import type { ListedPass } from '../observability/audit/listed-passes.ts';
 import type { Secret } from '../observability/secret.ts';
 import type { Seat } from './flow-control/priority-level.ts';
 import { addressKey } from './listener/handshakes.ts';
@@ -81,7 +82,7 @@ export class Exchange implements ApiRequest {
   waitedForBody = false; //                   body
   answer?: Answer;
   /** Of a list of passes: what has become of each item. Its audit event says so. */
-  items?: { readonly x: Exchange; readonly code: number }[];
+  items?: ListedPass[];
 
   /** The reason in the Status of an answer that is an error. */
   failure?: string;
@@ -109,11 +110,9 @@ export class Exchange implements ApiRequest {
   /** The request that a subrequest belongs to. */
   #parent?: Exchange;
 
-  /** Notes the end of a subrequest. Returns whether its audit event is that of the list which it is an item of. */
-  endItem(code: number): boolean {
-    const items = this.#parent?.items;
-    items?.push({ x: this, code });
-    return items !== undefined;
+  /** Of an item of a list of passes: those of its list that have ended. */
+  get siblings(): ListedPass[] | undefined {
+    return this.#parent?.items;
   }
 
   readonly warn = (text: string): void => {

@@ -6,6 +6,7 @@ import { StorageError } from '../storage/contract.ts';
 import { type AnswerOptions, createAnswerOnce } from './answer.ts';
 import { Exchange } from './exchange.ts';
 import type { Serve } from './listener/listener.ts';
+import { passOf } from './records/audit.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader } from './request/body.ts';
 import { RequestDeadlines } from './request-deadline.ts';
@@ -164,7 +165,11 @@ export function createPipeline(options: PipelineOptions): Serve {
     ...options,
     bodies: new BodyReader({ afterMs: bodyMs, now }),
     toApiError,
-    observeSubrequest: (x, code) => observeSubrequest(recordOf(x, now() - x.startedAt, code), x.endItem(code)),
+    observeSubrequest(x, code) {
+      const record = recordOf(x, now() - x.startedAt, code);
+      x.siblings?.push(passOf(record));
+      observeSubrequest(record, x.siblings !== undefined);
+    },
     beforeRelease(x, code) {
       if (x.audited?.code === code) return x.audited.durable;
       const durable = beforeRelease(recordOf(x, now() - x.startedAt, code)).then(() => {

@@ -55,7 +55,7 @@ function isSecurityEvent(record: RequestRecord): boolean {
   // The event of a token was committed there before.
   if (auditedCode !== undefined) return true;
   // Of a list: a caller without any permission can send it.
-  if (record.items?.every(isBrief)) return false;
+  if (record.items?.every(({ code }) => code >= 400)) return false;
   return mayHaveWritten(record) && SECURITY_GROUPS.has(target?.group ?? '') && target?.subresource !== 'status';
 }
 
@@ -157,11 +157,12 @@ function annotationsOf(record: RequestRecord): Record<string, string> {
   // The query is not recorded, and without this a dry run would look like a change.
   if (record.dryRun) all[DRY_RUN_ANNOTATION] = 'All';
   for (const [key, value] of annotations) all[key] = value;
-  if (record.items !== undefined) all[PASSES_ANNOTATION] = passesText(record.items.map(passOf));
+  if (record.items !== undefined) all[PASSES_ANNOTATION] = passesText(record.items);
   return all;
 }
 
-function passOf(item: RequestRecord): ListedPass {
+/** What the event of a list says of one of its passes. Made at the end of the pass, so that nothing else is kept. */
+export function passOf(item: RequestRecord): ListedPass {
   const { code, failure, target } = item;
   const limit = nameLimit(item);
   const written = (text = ''): string => clip(item.redact(text), limit);

@@ -2,6 +2,7 @@ import { clusterAskedAbout } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
 import { looksLikeToken, MIN_TOKEN_LENGTH, REDACTED, unescaped } from '../../lib/text.ts';
+import type { ListedPass } from '../../observability/audit/listed-passes.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { AuditedDecision, Exchange } from '../exchange.ts';
 
@@ -121,8 +122,8 @@ class ExchangeRecord {
   }
 
   /** Of a list of passes. */
-  get items(): readonly RequestRecord[] | undefined {
-    return this.#exchange.items?.map(({ x, code }) => recordOf(x, this.milliseconds, code));
+  get items(): readonly ListedPass[] | undefined {
+    return this.#exchange.items;
   }
 
   /** Removes tokens from a text of the request. */
