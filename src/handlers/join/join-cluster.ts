@@ -86,7 +86,7 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
       if (!isFinished && !options.dryRun) await finish(parts, token, existing, connector);
       return writeResponse(parts, request, clusters, onlyIdentity(existing), { code: 200 });
     }
-    if (bootstrapStatus(token).registeredTimestamp !== undefined) throw spent(parts, token);
+    if (isFinished) throw spent(parts, token);
 
     // The token reads nothing: its holder learns that one cluster has another name, and the token is spent for that.
     const others: string[] = [];
