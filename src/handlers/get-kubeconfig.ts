@@ -9,14 +9,17 @@ import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { conflict, type FieldError, invalidValue, notFound, required, requireValid } from '../api/status.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 
+interface KubeconfigParts {
+  readonly catalog: Catalog;
+  readonly reader: ObjectReader;
+  readonly productName: string;
+  readonly baseUrl: string;
+}
+
 /** A kubeconfig for one cluster and account, without secrets. A missing account shows at the first token request. */
-export function createKubeconfigHandler(
-  { clusters }: Pick<Catalog, 'clusters'>,
-  reader: ObjectReader,
-  productName: string,
-  baseUrl: string,
-): (request: ApiRequest) => Promise<ApiResponse> {
-  return async ({ target: { name }, query, clientAddress }) => {
+export function createKubeconfigHandler({ catalog, reader, productName, baseUrl }: KubeconfigParts) {
+  const { clusters } = catalog;
+  return async ({ target: { name }, query, clientAddress }: ApiRequest): Promise<ApiResponse> => {
     const account = readAccount(query.get('as') ?? '');
     // As fresh as the store, like a get: a replaced address must not be returned.
     await reader.catchUp();

@@ -120,7 +120,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       recentEvents: parts.audit.recent,
       now: Date.now,
     }),
-    getKubeconfig: createKubeconfigHandler(catalog, reader, parts.options.productName, baseUrl),
+    getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),
     verbOverrides: new Map([...tokenVerbs(parts), ...approvalVerbs(approvals, rows)]),
     decisions: new Map(rows.map((row) => [row.kind, createDecisionHandler(approvals, row)])),
     redeemPass: createRedeemHandler(passing),
