@@ -12,6 +12,8 @@ const ALONE = {
   connector: { external: [], minify: { compress: false, mangle: true, codegen: { removeWhitespace: true } } },
 };
 
+const FILE_NAMES = { entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' };
+
 const escaped = (/** @type {string} */ text) => `\\u${text.charCodeAt(0).toString(16).padStart(4, '0')}`;
 /** V8 keeps a text with other characters in twice the memory. @type {import('rolldown').Plugin} */
 const ASCII = {
@@ -39,10 +41,7 @@ export async function bundleAlone(dist) {
       // Modules shared with those loaded later stay in this file: each further file takes milliseconds to load.
       preserveEntrySignatures: 'allow-extension',
       plugins: [ASCII],
-      output: {
-        ...{ dir: join(dist, 'plugin'), format: 'cjs', minify },
-        ...{ entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' },
-      },
+      output: { dir: join(dist, 'plugin'), format: 'cjs', minify, ...FILE_NAMES },
     });
   }
 }
