@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Client } from '../../client/create-client.ts';
 import { StatusError, statusFrom } from '../../client/errors.ts';
-import { updateEndpoints, withAddress } from './register.ts';
+import { confirmEndpoints, updateEndpoints, withAddress } from './register.ts';
 
 const at = (clientCIDR: string, host: string) => ({ clientCIDR, serverAddress: `https://${host}` });
 const ALL = (host: string) => [at('0.0.0.0/0', host), at('::/0', host)];
@@ -45,4 +45,26 @@ it('register --update reads the cluster again if a probe has written its status 
   expect(await updateEndpoints({ out } as never, client, drafted, { fieldManager: 'test' }, false)).toBe('updated');
   expect(sent).toMatchObject(['1', '1', '2', '2'].map((resourceVersion) => ({ resourceVersion })));
   expect(printed).toContain('https://new');
+});
+
+it('confirm reads the cluster again if only its status has been written meanwhile', async () => {
+  const clusterWith = (resourceVersion: string, host: string) => ({
+    metadata: { name: 'a', resourceVersion },
+    spec: { orchestratorApiEndpoints: { serverEndpoints: ALL(host) } },
+  });
+  const confirmAfter = async (host: string): Promise<string[]> => {
+    const sent: string[] = [];
+    const request = async (method: string, _: string, { body }: { body?: { metadata: object } } = {}) => {
+      if (method === 'GET') return { value: clusterWith('2', host) };
+      sent.push(JSON.stringify(body?.metadata));
+      if (sent.length === 1) throw new StatusError(statusFrom(409, 'the object has been modified'));
+      return {};
+    };
+    const client = { request, productName: 'orchestrator' } as unknown as Client;
+    await confirmEndpoints(client, clusterWith('1', 'old') as never, {});
+    return sent;
+  };
+  const [first = '', second] = await confirmAfter('old');
+  expect(second).toBe(first.replace('"resourceVersion":"1"', '"resourceVersion":"2"'));
+  await expect(confirmAfter('new')).rejects.toThrow('the object has been modified');
 });

@@ -186,16 +186,28 @@ export const confirm: Run = async (context, invocation) => {
     return;
   }
   context.out.write(renderTable(factsOf(cluster, client.productName)));
-  const { resourceVersion } = cluster.metadata;
-  // With the resourceVersion that was printed: the patch fails if the cluster has changed since.
-  const metadata = { resourceVersion, annotations: { [CONFIRMED_ANNOTATION]: digest } };
-  await client.request('PATCH', clusterPath(name), {
-    query: writeQuery(invocation),
-    body: { metadata },
-    contentType: 'application/merge-patch+json',
-  });
+  await confirmEndpoints(client, cluster, writeQuery(invocation));
   context.out.write(`cluster.${CLUSTER_GROUP}/${name} confirmed${noteOf(invocation)}\n`);
 };
+
+/** Fails if what is confirmed has changed since the cluster was read. Its status may: the prober writes it. */
+export async function confirmEndpoints(
+  client: Client,
+  cluster: Cluster,
+  query: Partial<ReturnType<typeof writeQuery>>,
+): Promise<void> {
+  const { name, resourceVersion } = cluster.metadata;
+  const digest = endpointDigest(cluster, client.productName);
+  const body = { metadata: { resourceVersion, annotations: { [CONFIRMED_ANNOTATION]: digest } } };
+  try {
+    await client.request('PATCH', clusterPath(name), { query, body, contentType: MERGE_PATCH });
+  } catch (error) {
+    if (!isStatus(error, 409)) throw error;
+    const changed = await getCluster(client, name);
+    if (endpointDigest(changed, client.productName) !== digest) throw error;
+    await confirmEndpoints(client, changed, query);
+  }
+}
 
 function factsOf(cluster: Cluster, productName: string): string[][] {
   const controller = controllerOf(cluster);
