@@ -21,8 +21,8 @@ export interface ApiObject {
  *   `keepNull` on fields: an explicit null is not the same as absence
  *   `refused`  on objects: unknown fields that must not be true, with the reason
  *   `strict`   on objects of custom resources: unknown fields, nulls and keys sent twice are errors in every mode
- *   `notKept`  on objects: fields that are dropped with a warning: names, or `others` for all that are not declared
- *   `computed` on fields of such objects: they are dropped, too, and `withComputedFields` sets them in answers
+ *   `notKept`  on objects: fields that are dropped with a warning. One that is declared is set in answers, by
+ *              `withComputedFields`
  *   `patchStrategy: 'merge'`, `patchMergeKey` on arrays: how strategic merge patch and server-side apply change them
  *   `listMapKeys` on arrays of custom resources: the keys by which server-side apply merges them
  *   `mapType: 'atomic'` on objects: server-side apply treats them as one value

@@ -29,20 +29,7 @@ it('reads a certificate and its key', async () => {
 });
 
 it.each([
-  [
-    'swapped',
-    KEY,
-    CERTIFICATE,
-    'tls.key holds a certificate, where the private key is expected, and CRT holds the key: swap the two files.',
-  ],
-  [
-    'the certificate twice',
-    CERTIFICATE,
-    CERTIFICATE,
-    'tls.key holds a certificate, where the private key is expected.',
-  ],
-  ['the key twice', KEY, KEY, 'tls.crt holds a private key, where the certificate is expected.'],
-  ['a certificate that is no PEM', 'x', KEY, 'tls.crt holds no certificate in PEM.'],
+  ['the two files swapped', KEY, CERTIFICATE, 'tls.crt holds no certificate in PEM.'],
   ['a key that is no PEM', CERTIFICATE, 'x', 'tls.key holds no private key in PEM.'],
   [
     'a key with a passphrase',
@@ -51,13 +38,11 @@ it.each([
     'tls.key is encrypted: it has to be a private key without a passphrase.',
   ],
 ])('says what is wrong: %s', async (_, cert, key, message) => {
-  const expected = `${folder}/${message.replace('CRT', join(folder, 'tls.crt'))}`;
-  await expect(readKeyPair(files(cert, key), accept)).rejects.toThrow(new UnsafeFile(expected));
+  await expect(readKeyPair(files(cert, key), accept)).rejects.toThrow(new UnsafeFile(`${folder}/${message}`));
 });
 
-it('says that others can read the key, but not of a certificate in its place', async () => {
+it('says that others can read the key', async () => {
   await expect(readKeyPair(files(CERTIFICATE, KEY, 0o644), accept)).rejects.toThrow(/is open .* \(mode 0644\)/);
-  await expect(readKeyPair(files(CERTIFICATE, CERTIFICATE, 0o644), accept)).rejects.toThrow(/holds a certificate/);
 });
 
 it.each([

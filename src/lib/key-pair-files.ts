@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { requireMountedSecret, UnsafeFile } from './secret-file.ts';
 
 export interface KeyPairFiles {
@@ -13,19 +13,15 @@ export interface KeyPair {
   readonly key: Buffer;
 }
 
-const MAX_BYTES = 64 * 1024;
-
 /** With the labels that OpenSSL accepts, e.g. `TRUSTED CERTIFICATE` and `EC PRIVATE KEY`. */
 const holds = (pem: Buffer, what: 'CERTIFICATE' | 'PRIVATE KEY'): boolean =>
   new RegExp(`-----BEGIN (?:[A-Z0-9]+ )?${what}-----`).test(pem.toString('latin1'));
-const holdsCertificate = (pem: Buffer): boolean => holds(pem, 'CERTIFICATE');
-const holdsKey = (pem: Buffer): boolean => holds(pem, 'PRIVATE KEY');
 /** PKCS #8, and the older format of OpenSSL. */
 const isEncrypted = (pem: Buffer): boolean =>
   /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem.toString('latin1'));
 
 /**
- * Reads a certificate and its key. Throws UnsafeFile if one is in place of the other, if the key is encrypted or other
+ * Reads a certificate and its key. Throws UnsafeFile if a file holds something else, if the key is encrypted or other
  * users can read it, or if TLS does not take them (`createContext`), e.g. because they do not belong together.
  */
 export async function readKeyPair(files: KeyPairFiles, createContext: (pair: KeyPair) => unknown): Promise<KeyPair> {
@@ -69,31 +65,11 @@ export function requireAsValid(certFile: string, found: Validity, inUse: Validit
 
 async function readFiles({ certFile, keyFile }: KeyPairFiles): Promise<KeyPair> {
   const cert = await readFile(certFile);
-  const [key, problem] = await requireMountedSecret(keyFile).then(
-    (read) => [read, undefined] as const,
-    // A certificate is readable by everyone, so its mode would be reported instead of the mistake.
-    async (error: unknown) => [await readRegular(keyFile), error] as const,
-  );
-  if (key !== undefined && holdsCertificate(key) && !holdsKey(key)) {
-    const other = holdsKey(cert) ? `, and ${certFile} holds the key: swap the two files` : '';
-    throw new UnsafeFile(`${keyFile} holds a certificate, where the private key is expected${other}.`);
-  }
-  if (problem !== undefined || key === undefined) throw problem;
-  if (!holdsKey(key)) throw new UnsafeFile(`${keyFile} holds no private key in PEM.`);
+  if (!holds(cert, 'CERTIFICATE')) throw new UnsafeFile(`${certFile} holds no certificate in PEM.`);
+  const key = await requireMountedSecret(keyFile);
+  if (!holds(key, 'PRIVATE KEY')) throw new UnsafeFile(`${keyFile} holds no private key in PEM.`);
   if (isEncrypted(key)) {
     throw new UnsafeFile(`${keyFile} is encrypted: it has to be a private key without a passphrase.`);
   }
-  if (holdsCertificate(cert)) return { cert, key };
-  throw new UnsafeFile(
-    holdsKey(cert)
-      ? `${certFile} holds a private key, where the certificate is expected.`
-      : `${certFile} holds no certificate in PEM.`,
-  );
-}
-
-/** Undefined for what is not a short regular file, e.g. a FIFO, which would block. */
-async function readRegular(path: string): Promise<Buffer | undefined> {
-  const found = await stat(path).catch(() => undefined);
-  if (found === undefined || !found.isFile() || found.size > MAX_BYTES) return undefined;
-  return readFile(path).catch(() => undefined);
+  return { cert, key };
 }

@@ -18,7 +18,6 @@ export class UnreadableFile extends UnsafeFile {}
 
 /** Enough for a key or a token. */
 const MAX_BYTES = 64 * 1024;
-const NO_HARD_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, '0');
 
@@ -98,36 +97,19 @@ export async function requireMountedSecret(path: string): Promise<Buffer> {
 }
 
 /**
- * Creates the file, complete and durable or not at all. False when another process created it first: neither `link` nor
- * an exclusive copy replaces a file, so two processes that start together end up with the same content. On a file
- * system without hard links, a machine that loses power meanwhile may leave an incomplete file.
+ * Creates the file, complete and durable or not at all, unless another process has created it first: `link` replaces no
+ * file, so two processes that start together end up with the same content.
  */
-async function createSecretFile(path: string, content: Uint8Array): Promise<boolean> {
+async function createSecretFile(path: string, content: Uint8Array): Promise<void> {
   const temporary = await writeTemporary(path, content);
   try {
-    await linkOrCopy(temporary, path);
+    await fs.link(temporary, path);
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
-    throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
-    await fs.unlink(temporary).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
-    });
+    await fs.unlink(temporary);
   }
   await syncDirectory(dirname(path));
-  return true;
-}
-
-/** Fails with EEXIST if there is such a file. */
-async function linkOrCopy(from: string, to: string): Promise<void> {
-  try {
-    await fs.link(from, to);
-  } catch (error) {
-    if (!NO_HARD_LINKS.has(codeOf(error))) throw error;
-    await fs.copyFile(from, to, constants.COPYFILE_EXCL);
-    const handle = await fs.open(to, 'r');
-    await handle.sync().finally(() => handle.close());
-  }
 }
 
 /** A file beside `path` that only its owner can read; durable. */
@@ -161,9 +143,7 @@ export async function replaceSecretFile(path: string, content: Uint8Array): Prom
     await fs.rename(temporary, path);
   } catch (error) {
     await fs.unlink(temporary);
-    // A file that is mounted cannot be replaced.
-    if (codeOf(error) !== 'EBUSY') throw error;
-    throw new UnsafeFile(`${path} is a mount: replace the content where it comes from, e.g. in the Secret.`);
+    throw error;
   }
   await syncDirectory(dirname(path));
 }

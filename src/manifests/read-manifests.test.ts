@@ -123,9 +123,7 @@ it('reports a file that is not UTF-8, and replaces nothing in it', async () => {
   await writeFile(join(folder, 'bad.yaml'), Buffer.from(cluster('t\xff'), 'latin1'));
   const read = await readManifests(folder, { catalog, work });
   expect(namesIn(read)).toEqual(['one']);
-  expect(read.problems).toEqual([
-    { file: 'bad.yaml', document: 0, line: 0, message: expect.stringMatching(/^byte \d+ \(0xff\) is not UTF-8$/) },
-  ]);
+  expect(read.problems).toEqual([{ file: 'bad.yaml', document: 0, line: 0, message: 'the file is not UTF-8' }]);
 });
 
 it('A19: the event loop runs while many documents are read, right or wrong', async () => {

@@ -6,7 +6,6 @@ import { droppedText } from '../api/codec/keep-part.ts';
 import { parseJson } from '../api/codec/parse-json.ts';
 import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
 import { toPlain } from '../api/codec/tree.ts';
-import { decodeUtf8 } from '../api/codec/utf8.ts';
 import { duplicatesIn } from '../api/codec/violations.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION } from '../api/domain-keys.ts';
@@ -14,6 +13,7 @@ import { type ApiObject, type Kind, type ObjectKey, storageKey } from '../api/ki
 import { validateDomainKeys } from '../api/reserved-keys.ts';
 import { invalid } from '../api/status.ts';
 import type { JsonValue } from '../lib/json.ts';
+import { utf8Text } from '../lib/text.ts';
 import type { Work } from '../lib/work-queue.ts';
 
 export interface ManifestPosition {
@@ -110,7 +110,9 @@ async function readText(path: string): Promise<string> {
   if (size > MAX_FILE_BYTES) {
     throw new Error(`the file has ${size} bytes, more than the limit of ${MAX_FILE_BYTES}`);
   }
-  return decodeUtf8(await readFile(path));
+  const text = utf8Text(await readFile(path));
+  if (text === undefined) throw new Error('the file is not UTF-8');
+  return text;
 }
 
 /** Parsed as request bodies are. */

@@ -242,22 +242,12 @@ describe('formats', () => {
     expect(decode(JSON.stringify({ data }), sample).value.data).toBe(canonical);
   });
 
-  test.each([
-    ['a', 0],
-    ['aGk', 0],
-    ['aGlpa', 4],
-    ['=', 0],
-    ['aG=x', 3],
-    ['aG=', 3],
-    ['aGk=a', 4],
-    ['aG-_', 2],
-    ['aGk\u00e9', 3],
-    ['aG k', 2],
-  ])('not base64: %j', (data, at) => {
-    expect(refusal(() => decode(JSON.stringify({ data }), sample)).message).toBe(
-      failed(`illegal base64 data at input byte ${at}`),
-    );
-  });
+  test.each(['a', 'aGk', 'aGlpa', '=', 'aG=x', 'aG=', 'aGk=a', 'aG-_', 'aGk\u00e9', 'aG k'])(
+    'not base64: %j',
+    (data) => {
+      expect(refusal(() => decode(JSON.stringify({ data }), sample)).message).toBe(failed('must be in base64'));
+    },
+  );
 });
 
 describe('null', () => {

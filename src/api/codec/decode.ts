@@ -21,7 +21,7 @@ import {
   textMember,
   withDefaults,
 } from './type-meta.ts';
-import { decodeUtf8, requireUnicode } from './utf8.ts';
+import { decodeUtf8 } from './utf8.ts';
 import { MAX_REPORTS, type Path, pathText, reportDuplicates, Violations } from './violations.ts';
 import { YamlSyntaxError } from './yaml-tokens.ts';
 
@@ -104,7 +104,7 @@ function parse({ bytes, mediaType }: SentBody, type: BodyType, { quotesBody = tr
     const decoded = decodedMediaTypes(type);
     if (!decoded.includes(mediaType)) throw unsupportedMediaType(decoded);
     if (mediaType === PROTOBUF_TYPE) return { ...parseProtobuf(bytes, type), bytes: () => quoted };
-    const { root, duplicates } = parseYaml(requireUnicode(() => decodeUtf8(bytes)));
+    const { root, duplicates } = parseYaml(decodeUtf8(bytes));
     return { root, yaml: duplicates, bytes: () => quoted };
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw unrecognized(type, `${NO_TYPE}${error.message}`, quoted);

@@ -13,25 +13,13 @@ import { toPlain } from './tree.ts';
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const strict = (object: object, kind = podKind) => decodeValue(object as JsonValue, kind, 'Strict');
 
-/** The fields of a PodSpec in Kubernetes 1.36 that Clusterpass does not have. */
-const POD_SPEC = [
-  ...['activeDeadlineSeconds', 'affinity', 'automountServiceAccountToken', 'containers', 'dnsConfig', 'dnsPolicy'],
-  ...['enableServiceLinks', 'ephemeralContainers', 'hostAliases', 'hostIPC', 'hostNetwork', 'hostPID', 'hostUsers'],
-  ...['hostname', 'hostnameOverride', 'imagePullSecrets', 'initContainers', 'nodeSelector', 'os', 'overhead'],
-  ...['preemptionPolicy', 'priority', 'priorityClassName', 'readinessGates', 'resourceClaims', 'resources'],
-  ...['restartPolicy', 'runtimeClassName', 'schedulerName', 'schedulingGates', 'securityContext'],
-  ...['setHostnameAsFQDN', 'shareProcessNamespace', 'subdomain', 'terminationGracePeriodSeconds', 'tolerations'],
-  ...['topologySpreadConstraints', 'volumes', 'workloadRef'],
-];
-
 describe('S-10: fields that a kind does not keep', () => {
-  test('every field of a pod that Kubernetes has, and one that it will have', () => {
-    const names = [...POD_SPEC, 'fieldOfTheNextRelease'];
-    const spec = Object.fromEntries(names.map((name) => [name, [{ name }]]));
-    const { value, dropped } = strict({ spec: { ...spec, nodeName: 'n' }, status: { phase: 'Running' } });
+  test('of a pod', () => {
+    const spec = { nodeName: 'n', containers: [{ name: 'c' }], tolerations: [{}], workloadRef: { name: 'w' } };
+    const { value, dropped } = strict({ spec, status: { phase: 'Running' } });
     expect(value).toMatchObject({ kind: 'Pod', spec: { nodeName: 'n' } });
     expect(value.spec).toEqual({ nodeName: 'n' });
-    expect(dropped).toEqual([...names.map((name) => `spec.${name}`), 'status']);
+    expect(dropped).toEqual(['spec.containers', 'spec.tolerations', 'spec.workloadRef', 'status']);
   });
 
   test('of the other kinds, in lists too', () => {
@@ -53,6 +41,7 @@ describe('S-10: fields that a kind does not keep', () => {
   });
 
   test.each<[string, object, typeof podKind, string]>([
+    ['a field of a pod that Kubernetes does not have', { spec: { tolerationss: [] } }, podKind, 'spec.tolerationss'],
     ['a misspelled field that is kept', { spec: { serviceAcountName: 'a' } }, podKind, 'spec.serviceAcountName'],
     ['a kept field in another case', { spec: { nodename: 'a' } }, podKind, 'spec.nodename'],
     ['a field of the object itself', { surprise: 1 }, podKind, 'surprise'],
@@ -123,15 +112,13 @@ describe('S-10: fields that a kind does not keep', () => {
     expect(dropped).toEqual(['spec.containers']);
   });
 
-  test('one warning names them, however many and however odd', () => {
+  test('one warning names them, however many', () => {
     expect(droppedText('Pod', ['spec.containers', 'status'])).toBe(
       'Clusterpass keeps only a part of a Pod; dropped: spec.containers, status',
     );
-    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`node${index}`, 1]));
-    const { dropped } = strict({ spec: many });
+    const { dropped } = strict({ secrets: Array(500).fill({ fieldPath: 'x' }) }, serviceAccountKind);
     expect(dropped).toHaveLength(100);
-    expect(droppedText('Pod', dropped)).toMatch(/spec\.node19 and more$/);
-    expect(strict({ spec: { 'a\r\nSet-Cookie': 1 } }).dropped).toEqual(['"spec.a\\r\\nSet-Cookie"']);
+    expect(droppedText('ServiceAccount', dropped)).toMatch(/secrets\[19\]\.fieldPath and more$/);
   });
 });
 

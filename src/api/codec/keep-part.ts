@@ -1,7 +1,5 @@
-import { distance } from '../../lib/nearest.ts';
 import { ApiError } from '../status.ts';
 import { toJson } from './encode.ts';
-import { goQuote } from './go-text/go-quote.ts';
 import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import type { Shape, StructShape } from './shape.ts';
 import { type JsonNode, ObjectNode, toPlain } from './tree.ts';
@@ -19,17 +17,12 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Paths that a warning names. */
 const MAX_NAMED = 20;
 
-/** The most edits of a misspelled field name. */
-const MAX_EDITS = 2;
-
 /** Directives of a strategic merge patch that are about another field, which follows the slash. */
 const FIELD_DIRECTIVE = /^\$(?:setElementOrder|deleteFromPrimitiveList)\//;
 
 interface Walk {
   readonly isPatch: boolean;
   readonly dropped: Set<string>;
-  /** Undeclared fields so far. A body with more than a manifest has is not searched for misspelled ones. */
-  undeclared: number;
 }
 
 /**
@@ -39,7 +32,7 @@ interface Walk {
 export function keepPart(root: JsonNode, shape: StructShape, { isPatch = false } = {}) {
   if (!shape.keepsPart) return { root, dropped: [] };
   const dropped = new Set<string>();
-  const kept = keep({ isPatch, dropped, undeclared: 0 }, root, shape, undefined);
+  const kept = keep({ isPatch, dropped }, root, shape, undefined);
   const cleaned = changeMember(kept, 'metadata', (metadata) =>
     changeMember(metadata, 'annotations', (annotations) =>
       changeMember(annotations, LAST_APPLIED, (text) => cleanLastApplied(text, shape, dropped)),
@@ -67,9 +60,9 @@ function keep(walk: Walk, node: JsonNode, shape: Shape, at: Path | undefined): J
     const value = node.values[index] ?? null;
     const here: Path = { up: at, key, owner: undefined };
     const field = walk.isPatch ? key.replace(FIELD_DIRECTIVE, '') : key;
-    if (isDropped(walk, shape, field)) {
+    if (shape.notKept?.has(field) === true) {
       changed = true;
-      if (field === key && !isEmpty(value) && walk.dropped.size < MAX_VIOLATIONS) walk.dropped.add(quotedPath(here));
+      if (field === key && !isEmpty(value) && walk.dropped.size < MAX_VIOLATIONS) walk.dropped.add(pathText(here));
       return;
     }
     const inner = shape.byName.get(key);
@@ -80,30 +73,11 @@ function keep(walk: Walk, node: JsonNode, shape: Shape, at: Path | undefined): J
   return changed ? kept : node;
 }
 
-function isDropped(walk: Walk, { notKept, byName, fields }: StructShape, key: string): boolean {
-  if (notKept !== 'others') return notKept?.has(key) === true;
-  const declared = byName.get(key);
-  if (declared !== undefined) return declared.isComputed;
-  if (walk.isPatch && key.startsWith('$')) return false;
-  return ++walk.undeclared > MAX_VIOLATIONS || !fields.some(({ name }) => isMisspelled(key, name));
-}
-
-/** Dropping a misspelled field would change what the object says: a pod would have another account. */
-const isMisspelled = (key: string, name: string): boolean =>
-  Math.abs(key.length - name.length) <= MAX_EDITS && distance(key.toLowerCase(), name.toLowerCase()) <= MAX_EDITS;
-
 /** Generated manifests have `status: {}` and the like: nothing is lost with it. */
 function isEmpty(node: JsonNode): boolean {
   if (node === null) return true;
   if (Array.isArray(node)) return node.length === 0;
   return node instanceof ObjectNode && node.keys.length === 0;
-}
-
-/** A path with characters that a header cannot have is quoted. */
-function quotedPath(path: Path): string {
-  const text = pathText(path);
-  const quoted = goQuote(text);
-  return quoted === `"${text}"` ? text : quoted;
 }
 
 /** The annotation says no more than the object. A text that cannot be read may say anything, and is dropped. */
@@ -112,7 +86,7 @@ function cleanLastApplied(text: JsonNode, shape: StructShape, dropped: Set<strin
   try {
     const node = parseJson(Buffer.from(text));
     if (node instanceof ObjectNode) {
-      const kept = keep({ isPatch: false, dropped: new Set(), undeclared: 0 }, node, shape, undefined);
+      const kept = keep({ isPatch: false, dropped: new Set() }, node, shape, undefined);
       return kept === node ? text : `${toJson(toPlain(kept))}\n`;
     }
   } catch (error) {

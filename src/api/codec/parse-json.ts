@@ -1,6 +1,6 @@
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
-import { decodeUtf8, EncodingError, requireUnicode, wellFormed } from './utf8.ts';
+import { decodeUtf8, wellFormed } from './utf8.ts';
 
 /** Text that is not JSON. The message is that of Go's encoding/json, which clients know. */
 export class JsonSyntaxError extends Error {
@@ -15,10 +15,7 @@ export class JsonSyntaxError extends Error {
  * @throws ApiError 400 when it is too deep, has too many members, or is not Unicode.
  */
 export function parseJson(input: Uint8Array | string, budget = new TreeBudget()): JsonNode {
-  return requireUnicode(() => {
-    const text = typeof input === 'string' ? wellFormed(input) : decodeUtf8(input);
-    return new Parser(text, budget).parse();
-  });
+  return new Parser(typeof input === 'string' ? wellFormed(input) : decodeUtf8(input), budget).parse();
 }
 
 const QUOTE = 0x22;
@@ -104,7 +101,7 @@ class Parser {
       if (this.#skipSpace() !== COLON) throw this.#unexpected('after object key');
       this.#at++;
       this.#skipSpace();
-      node.add(key, this.#member(key, depth + 1));
+      node.add(key, this.#value(depth + 1));
       const next = this.#skipSpace();
       if (next !== COMMA && next !== CLOSE_BRACE) throw this.#unexpected('after object key:value pair');
       this.#at++;
@@ -123,19 +120,11 @@ class Parser {
     for (;;) {
       this.#skipSpace();
       this.#budget.element();
-      items.push(this.#member(items.length, depth + 1));
+      items.push(this.#value(depth + 1));
       const next = this.#skipSpace();
       if (next !== COMMA && next !== CLOSE_BRACKET) throw this.#unexpected('after array element');
       this.#at++;
       if (next === CLOSE_BRACKET) return items;
-    }
-  }
-
-  #member(key: string | number, depth: number): JsonNode {
-    try {
-      return this.#value(depth);
-    } catch (error) {
-      throw error instanceof EncodingError ? error.within(key) : error;
     }
   }
 

@@ -137,7 +137,7 @@ describe('other kinds', () => {
       if (shape.type === 'map') walk(shape.values, []);
       if (shape.type !== 'struct') return;
       for (const field of shape.fields) {
-        if (field.isComputed || unread.includes(field.name)) continue;
+        if (shape.notKept?.has(field.name) || unread.includes(field.name)) continue;
         if (PROTOBUF_FIELDS[shape.goType]?.[field.name] === undefined) without.push(`${shape.goType}.${field.name}`);
         walk(field.shape, []);
       }

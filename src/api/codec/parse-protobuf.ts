@@ -3,7 +3,7 @@ import { JsonSyntaxError, parseJson } from './parse-json.ts';
 import type { ArrayShape, Field, LeafShape, MapShape, Shape, StructShape } from './shape.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
 import type { TypeMeta } from './type-meta.ts';
-import { decodeUtf8, requireUnicode, within } from './utf8.ts';
+import { decodeUtf8 } from './utf8.ts';
 
 export class ProtobufError extends Error {
   override readonly name = 'ProtobufError';
@@ -19,10 +19,6 @@ const MAGIC = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
 
 /** D-11. @throws ProtobufError, ApiError 400 */
 export function openEnvelope(bytes: Uint8Array): Envelope {
-  return requireUnicode(() => readEnvelope(bytes));
-}
-
-function readEnvelope(bytes: Uint8Array): Envelope {
   if (bytes.length === 0) throw new ProtobufError('empty data');
   if (MAGIC.some((byte, index) => bytes[index] !== byte)) {
     throw new ProtobufError(
@@ -33,7 +29,7 @@ function readEnvelope(bytes: Uint8Array): Envelope {
   const envelope: { apiVersion: string; kind: string; raw: Uint8Array } = { apiVersion: '', kind: '', raw: EMPTY };
   const budget = new TreeBudget();
   const setText = (key: 'apiVersion' | 'kind') => (text: Uint8Array) => {
-    envelope[key] = within(key, () => decodeUtf8(text));
+    envelope[key] = decodeUtf8(text);
   };
   eachPart(bytes.subarray(MAGIC.length), budget, {
     1: (type) => eachPart(type, budget, { 1: setText('apiVersion'), 2: setText('kind') }),
@@ -53,7 +49,7 @@ function readEnvelope(bytes: Uint8Array): Envelope {
  * @throws ApiError 400 when it has too many parts, or a text that is not UTF-8.
  */
 export function parseMessage(bytes: Uint8Array, shape: StructShape): ObjectNode {
-  return requireUnicode(() => new MessageReader().struct([bytes], shape));
+  return new MessageReader().struct([bytes], shape);
 }
 
 type Value = Uint8Array | bigint;
@@ -80,16 +76,12 @@ class MessageReader {
     const node = new ObjectNode();
     for (const field of shape.fields) {
       const values = found.get(field);
-      const value = values === undefined ? this.#absent(field) : this.#member(values, field);
+      const value = values === undefined ? this.#absent(field) : this.#read(values, field.shape);
       if (value === undefined) continue;
       this.#budget.key();
       node.add(field.name, value);
     }
     return node;
-  }
-
-  #member(values: readonly Value[], { name, shape }: Field): JsonNode | undefined {
-    return within(name, () => this.#read(values, shape));
   }
 
   #absent({ keepNull, shape }: Field): JsonNode | undefined {
@@ -114,7 +106,7 @@ class MessageReader {
   }
 
   #array(values: readonly Value[], { items }: ArrayShape): JsonNode {
-    return values.map((value, index) => within(index, () => this.#read([value], items)) ?? '');
+    return values.map((value) => this.#read([value], items) ?? '');
   }
 
   #map(entries: readonly Uint8Array[], { values }: MapShape): ObjectNode {
@@ -127,7 +119,7 @@ class MessageReader {
           key = decodeUtf8(text);
         },
         2: (bytes) => {
-          value = within(key, () => this.#mapValue(bytes, values));
+          value = this.#mapValue(bytes, values);
         },
       });
       this.#budget.key();

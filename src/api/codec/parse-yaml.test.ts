@@ -96,11 +96,8 @@ describe('refused YAML', () => {
     expect(read('a: {\n  b: [\n    1\n  ]\n}\n')).toEqual({ a: { b: [1] } });
   });
 
-  test.each([
-    ['"\\ud800"', '\\ud800 is half of'],
-    ['a: {b: [x, "\\udc00"]}', 'a.b[1]: \\udc00 is half of'],
-  ])('C-B: half a surrogate pair in %s', (text, why) => {
-    expect(() => parseYaml(text)).toThrow(`the body of the request is not Unicode text: ${why}`);
+  test.each(['"\\ud800"', 'a: {b: [x, "\\udc00"]}'])('C-B: half a surrogate pair in %s', (text) => {
+    expect(() => parseYaml(text)).toThrow('half of a surrogate pair');
   });
 
   test('C-B: the billion laughs', () => {

@@ -3,7 +3,7 @@ import { clip } from '../../lib/text.ts';
 import { badRequest, tooLarge } from '../status.ts';
 import { goQuote } from './go-text/go-quote.ts';
 import { type JsonNode, NumberNode, ObjectNode, TreeBudget } from './tree.ts';
-import { requireUnicode, wellFormed, within } from './utf8.ts';
+import { wellFormed } from './utf8.ts';
 import { MAX_VIOLATIONS } from './violations.ts';
 import { MAX_YAML_TOKENS, readYamlTokens, YamlSyntaxError, yamlFault } from './yaml-tokens.ts';
 
@@ -53,7 +53,7 @@ export function* parseYamlDocuments(text: string, maxTokens: number): Generator<
   for (const document of createComposer(lines).compose(tokens, false, text.length)) {
     const [error] = document.errors;
     if (error !== undefined) throw yamlFault(lines, error.pos[0], error.message);
-    yield requireUnicode(() => new TreeReader(lines).read(document));
+    yield new TreeReader(lines).read(document);
   }
 }
 
@@ -110,16 +110,12 @@ class TreeReader {
     if (isMap(node)) return this.#map(node, depth);
     if (isSeq(node)) {
       this.#budget.open(depth);
-      return node.items.map((item, index) => {
+      return node.items.map((item) => {
         this.#budget.element();
-        return this.#member(index, item, depth + 1);
+        return this.#node(item, depth + 1);
       });
     }
     throw new YamlSyntaxError('yaml: a value of this kind is not accepted');
-  }
-
-  #member(key: string | number, node: unknown, depth: number): JsonNode {
-    return within(key, () => this.#node(node, depth));
   }
 
   #map(map: YAMLMap, depth: number): ObjectNode {
@@ -132,7 +128,7 @@ class TreeReader {
         const line = this.#lines.linePos(offsetOf(key)).line;
         this.#duplicates.push(`line ${line}: key ${goQuote(clip(name))} already set in map`);
       }
-      members.set(name, this.#member(name, value, depth + 1));
+      members.set(name, this.#node(value, depth + 1));
     }
     const object = new ObjectNode();
     object.keys.push(...members.keys());

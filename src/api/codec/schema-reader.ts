@@ -2,7 +2,7 @@ import { clip } from '../../lib/text.ts';
 import { type FieldError, forbiddenField, invalidValue, tooLong, tooMany } from '../status.ts';
 import { compareBytes } from './go-text/go-json-text.ts';
 import { parseGoInt64 } from './go-text/go-parse.ts';
-import { Base64Error, canonicalBase64, parseGoTime, TimeSyntaxError } from './go-text/go-time.ts';
+import { canonicalBase64, parseGoTime, TimeSyntaxError } from './go-text/go-time.ts';
 import {
   type ArrayShape,
   type BodyStyle,
@@ -168,14 +168,18 @@ export class SchemaReader {
     // The body is refused already. Each further fault would throw an Error: ten thousand took 130 ms.
     if (this.goError !== undefined || this.fieldErrors.length >= MAX_VIOLATIONS) return undefined;
     if (this.#isTooLongText(text, shape, at)) return undefined;
+    if (shape.type === 'byte') return canonicalBase64(text) ?? this.#malformed(text, at, base64Problem(text));
     try {
-      return shape.type === 'byte' ? canonicalBase64(text) : parseGoTime(text);
+      return parseGoTime(text);
     } catch (error) {
-      if (!(error instanceof Base64Error || error instanceof TimeSyntaxError)) throw error;
-      if (this.#validates(at)) this.#fieldError(at, clip(text, 64), formatProblem(text, shape));
-      else this.goError ??= error.message;
-      return undefined;
+      if (!(error instanceof TimeSyntaxError)) throw error;
+      return this.#malformed(text, at, this.#validates(at) ? TIME_PROBLEM : error.message);
     }
+  }
+
+  #malformed(text: string, at: Path | undefined, problem: string): undefined {
+    if (this.#validates(at)) this.#fieldError(at, clip(text, 64), problem);
+    else this.goError ??= problem;
   }
 
   #mismatch(node: JsonNode, shape: Shape, at: Path | undefined): undefined {
@@ -217,11 +221,11 @@ export class SchemaReader {
 }
 
 /** For people. kube-apiserver says "must be of type byte". */
-function formatProblem(text: string, { type }: LeafShape): string {
-  if (type !== 'byte') return 'must be a time in RFC 3339, e.g. 2026-01-02T03:04:05Z';
-  const isPem = text.trimStart().startsWith('-----BEGIN');
-  return isPem ? 'must be in base64, and is PEM: encode the file with base64 -w0 FILE' : 'must be in base64';
-}
+const TIME_PROBLEM = 'must be a time in RFC 3339, e.g. 2026-01-02T03:04:05Z';
+const base64Problem = (text: string): string =>
+  text.trimStart().startsWith('-----BEGIN')
+    ? 'must be in base64, and is PEM: encode the file with base64 -w0 FILE'
+    : 'must be in base64';
 
 /**
  * Searches from the field after the last match, since most bodies have their fields in order. A Map lookup would first

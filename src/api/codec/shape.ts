@@ -28,8 +28,8 @@ export interface StructShape {
   readonly refused: ReadonlyMap<string, string>;
   /** Unknown members and nulls are errors, whatever the request says about unknown fields. */
   readonly isStrict: boolean;
-  /** Members that are dropped with a warning: these, or all but `fields`. */
-  readonly notKept: ReadonlySet<string> | 'others' | undefined;
+  /** Members that are dropped with a warning. */
+  readonly notKept: ReadonlySet<string> | undefined;
   /** Whether this struct, or one inside, has `notKept`. */
   readonly keepsPart: boolean;
   /** Server-side apply treats it as one value. */
@@ -44,8 +44,6 @@ export interface Field {
   readonly shape: Shape;
   /** An explicit null is kept. */
   readonly keepNull: boolean;
-  /** Dropped from bodies like `notKept`, and set in answers. */
-  readonly isComputed: boolean;
 }
 
 export interface MapShape {
@@ -98,10 +96,9 @@ export interface SchemaNode {
   readonly format?: string;
   readonly goType?: string;
   readonly keepNull?: boolean;
-  readonly computed?: boolean;
   readonly refused?: Readonly<Record<string, string>>;
   readonly strict?: boolean;
-  readonly notKept?: readonly string[] | 'others';
+  readonly notKept?: readonly string[];
   readonly default?: string;
   readonly mapType?: 'atomic';
   readonly listMapKeys?: readonly string[];
@@ -173,7 +170,6 @@ function struct(schema: SchemaNode): StructShape {
     index,
     shape: compile(property),
     keepNull: property.keepNull === true,
-    isComputed: property.computed === true,
   }));
   const byName = new Map(fields.map((field) => [field.name, field]));
   const { goType = '' } = schema;
@@ -186,7 +182,7 @@ function struct(schema: SchemaNode): StructShape {
   );
   const refused = new Map(Object.entries(schema.refused ?? {}));
   const blank = fields.map((): typeof UNSET => UNSET);
-  const notKept = typeof schema.notKept === 'object' ? new Set(schema.notKept) : schema.notKept;
+  const notKept = schema.notKept && new Set(schema.notKept);
   const keepsPart = notKept !== undefined || fields.some(({ shape }) => keepsPartOf(shape));
   const isAtomic = schema.mapType === 'atomic';
   const isStrict = schema.strict === true;

@@ -1,5 +1,6 @@
 import { type JsonValue, memberOf, newJsonMap } from '../../lib/json.ts';
 import { type ApiError, badRequest } from '../status.ts';
+import { wellFormed } from './utf8.ts';
 
 /**
  * A parsed body before the schema is applied. It has the text of numbers and duplicate keys, because the field decides
@@ -136,7 +137,7 @@ export function fromPlain(value: JsonValue, known?: JsonValue): JsonNode {
 
 function build(value: JsonValue, known: JsonValue | undefined, depth: number, budget: TreeBudget): JsonNode {
   if (value === null || typeof value === 'boolean') return value;
-  if (typeof value === 'string') return unicode(value);
+  if (typeof value === 'string') return wellFormed(value);
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw refused('has a number that JSON cannot express');
     return new NumberNode(JSON.stringify(value));
@@ -156,13 +157,7 @@ function build(value: JsonValue, known: JsonValue | undefined, depth: number, bu
     // JSON has no undefined: the member is absent.
     if (item === undefined) continue;
     budget.key();
-    node.add(unicode(key), build(item, memberOf(known, key), depth + 1, budget));
+    node.add(wellFormed(key), build(item, memberOf(known, key), depth + 1, budget));
   }
   return node;
-}
-
-/** The parsers of bodies refuse it with its path; this is for data that no parser has seen. */
-function unicode(text: string): string {
-  if (!text.isWellFormed()) throw refused('has half of a surrogate pair, without the other half');
-  return text;
 }

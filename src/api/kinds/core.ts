@@ -109,13 +109,23 @@ export const serviceAccountKind: Kind = {
 
 const ContainerSchema = struct('Container', 'A container. Not stored.', { name: text('The name of the container.') });
 
+/** What Clusterpass does not keep of a PodSpec of Kubernetes 1.36. */
+const POD_SPEC = [
+  ...['activeDeadlineSeconds', 'affinity', 'automountServiceAccountToken', 'containers', 'dnsConfig', 'dnsPolicy'],
+  ...['enableServiceLinks', 'ephemeralContainers', 'hostAliases', 'hostIPC', 'hostNetwork', 'hostPID', 'hostUsers'],
+  ...['hostname', 'hostnameOverride', 'imagePullSecrets', 'initContainers', 'nodeSelector', 'os', 'overhead'],
+  ...['preemptionPolicy', 'priority', 'priorityClassName', 'readinessGates', 'resourceClaims', 'resources'],
+  ...['restartPolicy', 'runtimeClassName', 'schedulerName', 'schedulingGates', 'securityContext'],
+  ...['setHostnameAsFQDN', 'shareProcessNamespace', 'subdomain', 'terminationGracePeriodSeconds', 'tolerations'],
+  ...['topologySpreadConstraints', 'volumes', 'workloadRef'],
+];
+
 const PodSpecSchema = struct(
   'PodSpec',
   'The fields of a pod that tokens bound to it need. Others are accepted and not stored.',
   {
     // kubectl apply needs the schema of every list that an object has.
     containers: list(ContainerSchema, {
-      computed: true,
       patchStrategy: 'merge',
       patchMergeKey: 'name',
       description: 'Always empty. Accepted and not stored.',
@@ -124,7 +134,7 @@ const PodSpecSchema = struct(
     serviceAccount: text('Deprecated: `serviceAccountName`, which it sets where that is empty. Not stored.'),
     nodeName: text('The node the pod runs on; named in tokens bound to the pod.'),
   },
-  { notKept: 'others' },
+  { notKept: POD_SPEC },
 );
 
 interface PodSpec {

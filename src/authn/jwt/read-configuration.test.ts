@@ -126,7 +126,7 @@ describe('another file is refused, with the line and what would be right, and wi
       'line 3 is not valid YAML, or has an anchor, an alias, a directive or a tag',
     ],
     ['two documents', `${HEAD}---\nhunter2: {}\n`, 'it must be a single YAML document'],
-    ['no text', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xd0]), `it is not UTF-8: ${expected}`],
+    ['no text', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xd0]), `${unreadable}: ${expected}`],
     ['half of a surrogate pair', 'hunter2: "\\ud800"\n', `${unreadable}: ${expected}`],
     ['too many lines, as of all authorities', 'hunter2\n'.repeat(4_002), `${unreadable}: ${expected}`],
     ['too many levels', `hunter2: ${'['.repeat(100)}`, `${unreadable}: ${expected}`],

@@ -3,7 +3,7 @@ import { decodeBody } from '../../api/codec/decode.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
 import { type JsonNode, ObjectNode } from '../../api/codec/tree.ts';
 import { textMember } from '../../api/codec/type-meta.ts';
-import { decodeUtf8, EncodingError } from '../../api/codec/utf8.ts';
+import { decodeUtf8 } from '../../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { apiVersionOf } from '../../api/kind.ts';
 import { ApiError } from '../../api/status.ts';
@@ -133,7 +133,6 @@ function parseFile(bytes: Uint8Array): { text: string; root: JsonNode } {
 }
 
 function parseProblem(error: unknown): string | undefined {
-  if (error instanceof EncodingError) return `it is not UTF-8: ${EXPECTED}`;
   if (error instanceof ApiError) return `it is too long, has too many levels or is not Unicode text: ${EXPECTED}`;
   if (!(error instanceof YamlSyntaxError)) return undefined;
   if (error.line === undefined) return 'it must be a single YAML document';

@@ -4,7 +4,7 @@ import { keepPart } from '../../api/codec/keep-part.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
 import { toPlain } from '../../api/codec/tree.ts';
-import { decodeUtf8, requireUnicode } from '../../api/codec/utf8.ts';
+import { decodeUtf8 } from '../../api/codec/utf8.ts';
 import { duplicatesIn } from '../../api/codec/violations.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { MANIFEST_ANNOTATION } from '../../api/domain-keys.ts';
@@ -89,7 +89,7 @@ function parse({ bytes, mediaType }: SentBody) {
     if (mediaType === APPLY_JSON) throw badRequest(`error decoding JSON: ${error.message}`);
   }
   try {
-    return parseYaml(requireUnicode(() => decodeUtf8(bytes)));
+    return parseYaml(decodeUtf8(bytes));
   } catch (error) {
     if (!(error instanceof YamlSyntaxError)) throw error;
     throw badRequest(`error decoding YAML: ${error.message}`);

@@ -4,7 +4,7 @@ import { decodeBody } from '../../api/codec/decode.ts';
 import { JsonSyntaxError, parseJson } from '../../api/codec/parse-json.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
 import { toPlain } from '../../api/codec/tree.ts';
-import { decodeUtf8, requireUnicode } from '../../api/codec/utf8.ts';
+import { decodeUtf8 } from '../../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION } from '../../api/domain-keys.ts';
 import type { Kind, ObjectMeta } from '../../api/kind.ts';
@@ -221,7 +221,7 @@ function metadataOf(body: RequestBody, kind: Kind): ObjectMeta {
 function parsePatch({ bytes, mediaType }: SentBody): unknown {
   try {
     if (!mediaType.endsWith('+yaml')) return toPlain(parseJson(bytes));
-    return toPlain(parseYaml(requireUnicode(() => decodeUtf8(bytes))).root);
+    return toPlain(parseYaml(decodeUtf8(bytes)).root);
   } catch (error) {
     if (error instanceof JsonSyntaxError || error instanceof YamlSyntaxError) {
       throw badRequest(`error decoding patch: ${error.message}`);
