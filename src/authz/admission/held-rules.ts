@@ -1,4 +1,4 @@
-import { ANY, contains, PathSet, type Rule, type StringSet, stringCount, stringSet } from '../policy/rules.ts';
+import { ANY, contains, pathMatches, type Rule, type StringSet, stringCount, stringSet } from '../policy/rules.ts';
 
 /**
  * Bounds the work of one comparison, in strings compared. Either side may hold a hundred thousand strings, and each of
@@ -7,8 +7,6 @@ import { ANY, contains, PathSet, type Rule, type StringSet, stringCount, stringS
 export const MAX_COST = 100_000;
 /** A rule costs this much besides its strings, because it is indexed under each of them. */
 const RULE_COST = 12;
-/** A path that ends in a star costs this much, because prefixes are sorted. */
-const PREFIX_COST = 8;
 
 const containsOrAny = (set: StringSet, text: string): boolean => contains(set, ANY) || contains(set, text);
 
@@ -18,11 +16,6 @@ interface ResourceRule {
   readonly resources: StringSet;
   /** Undefined: every name. */
   readonly names: StringSet | undefined;
-}
-
-interface PathRule {
-  readonly verbs: StringSet;
-  readonly paths: PathSet;
 }
 
 /** What is left of `MAX_COST`. Comparisons of one request share it. */
@@ -35,7 +28,8 @@ export class HeldRules {
   /** Rules for every name, by resource, and rules for some names, by name. */
   readonly #byResource = new Map<string, ResourceRule[]>();
   readonly #byName = new Map<string, ResourceRule[]>();
-  readonly #paths: readonly PathRule[];
+  /** Rules about paths. One with resourceNames covers no path, as in Kubernetes. */
+  readonly #paths: readonly Rule[];
   readonly #budget: ComparisonBudget;
 
   /** Held rules about none of the `wanted` resources are left out. */
@@ -48,7 +42,9 @@ export class HeldRules {
       if (rule.resources.some((resource) => relevant.has(resource))) this.#add(rule);
     }
     const everyPath = rules.find(isEveryPath);
-    this.#paths = this.#pathRules(everyPath === undefined ? rules : [everyPath]);
+    this.#paths = (everyPath === undefined ? rules : [everyPath]).filter(
+      ({ resourceNames, nonResourceURLs }) => nonResourceURLs.length > 0 && resourceNames.length === 0,
+    );
   }
 
   /** True once a comparison exceeded the budget; from then on nothing is covered. */
@@ -75,21 +71,6 @@ export class HeldRules {
     }
   }
 
-  /** Rules with the same verbs are merged. A rule with resourceNames covers no path, as in Kubernetes. */
-  #pathRules(rules: readonly Rule[]): PathRule[] {
-    const byVerbs = new Map<string, { verbs: StringSet; patterns: string[] }>();
-    for (const { verbs, resourceNames, nonResourceURLs } of rules) {
-      if (nonResourceURLs.length === 0 || resourceNames.length > 0) continue;
-      const prefixes = nonResourceURLs.filter((path) => path.endsWith(ANY)).length;
-      if (!this.#spend(verbs.length + nonResourceURLs.length + prefixes * PREFIX_COST)) break;
-      const text = JSON.stringify(verbs);
-      const merged = byVerbs.get(text) ?? { verbs: stringSet(verbs), patterns: [] };
-      byVerbs.set(text, merged);
-      for (const pattern of nonResourceURLs) merged.patterns.push(pattern);
-    }
-    return [...byVerbs.values()].map(({ verbs, patterns }) => ({ verbs, paths: new PathSet(patterns) }));
-  }
-
   /** A covering rule has every resource of the wanted one and, unless it is for every name, every name. */
   #candidates({ resources, resourceNames }: Rule): readonly ResourceRule[] {
     const lists = [
@@ -111,10 +92,13 @@ export class HeldRules {
     );
   }
 
-  #coversPaths(held: PathRule, wanted: Rule): boolean {
+  #coversPaths({ verbs, nonResourceURLs }: Rule, wanted: Rule): boolean {
     return (
-      this.#all(wanted.verbs, (verb) => containsOrAny(held.verbs, verb)) &&
-      this.#all(wanted.nonResourceURLs, (path) => held.paths.matches(path))
+      this.#spend(verbs.length) &&
+      this.#all(wanted.verbs, (verb) => containsOrAny(verbs, verb)) &&
+      this.#all(wanted.nonResourceURLs, (path) => {
+        return this.#spend(nonResourceURLs.length) && nonResourceURLs.some((pattern) => pathMatches(pattern, path));
+      })
     );
   }
 

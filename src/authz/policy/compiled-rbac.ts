@@ -6,12 +6,6 @@ import { type RoleKey, readAggregation, readRules, roleLabels } from './rbac-obj
 import { RuleIndex } from './rule-index.ts';
 import { type Rule, rulesText } from './rules.ts';
 
-/** Holds roles by their index keys. The keys change with the rules, so the role is removed before and added after. */
-export interface RoleHolder {
-  addKeys(role: CompiledRole): void;
-  removeKeys(role: CompiledRole): void;
-}
-
 const NO_LABELS: ReadonlyMap<string, string> = new Map();
 
 /**
@@ -26,7 +20,6 @@ export class CompiledRole {
   /** Undefined for an ordinary role. */
   selectors: readonly LabelSelector[] | undefined;
   readonly bindings = new Set<CompiledBinding>();
-  readonly holders = new Set<RoleHolder>();
   readonly #aggregate: (role: CompiledRole) => Rule[];
   #index: RuleIndex | undefined;
   #fingerprint = '';
@@ -73,11 +66,6 @@ export class CompiledRole {
   get index(): RuleIndex {
     this.#index ??= new RuleIndex(this.selectors === undefined ? this.own : this.#aggregate(this));
     return this.#index;
-  }
-
-  /** Undefined for an aggregating role: its keys change when other roles do, and no holder is notified of that. */
-  get keys(): readonly string[] | undefined {
-    return this.selectors === undefined ? this.index.keys : undefined;
   }
 }
 

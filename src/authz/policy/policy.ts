@@ -35,7 +35,6 @@ import { reachFinder } from './reach-finder.ts';
 import { RoleTable } from './role-table.ts';
 import { GRANTING_VERBS, type Match, PathMatch, ResourceMatch, type Through } from './rule-index.ts';
 import type { Rule } from './rules.ts';
-import { type BeginningGrant, SelectorIndex } from './selector-index.ts';
 import { identities, reasonFor, SubjectTable, scopesFor, spanAround } from './subject-table.ts';
 
 export interface PolicyOptions {
@@ -60,6 +59,18 @@ export interface PolicyChange {
   readonly revision: number;
 }
 
+/** A binding that begins to hold in a cluster. */
+interface BeginningGrant {
+  /** As `Decision.binding`. */
+  readonly binding: string;
+  /** `""` for a ClusterRoleBinding. */
+  readonly namespace: string;
+  readonly role: RoleKey;
+  /** Undefined when the role does not exist: it may be created later, with any rules. */
+  readonly rules: readonly Rule[] | undefined;
+  readonly bounds: PassBounds;
+}
+
 const ALLOWED_WITHOUT_BINDING: Decision = { allowed: true, reason: '' };
 const allowedBy = (grant: BindingFacts): Decision => ({ allowed: true, binding: grant.id, grant, reason: '' });
 const NO_VIEW = (): undefined => undefined;
@@ -70,7 +81,6 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
   readonly #bindings = new Map<string, CompiledBinding>();
   readonly #roles = new RoleTable();
   readonly #subjects: SubjectTable;
-  readonly #selectors = new SelectorIndex();
   /**
    * The rules that `ruleFor` returns, owned by this policy. Bound: `maxRules`, least recently used out. A key names
    * everything that its rule depends on: the subjects, the generation of their last change, and the span of time in
@@ -115,7 +125,6 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
     if (after !== undefined) {
       after.role.bindings.add(after);
       this.#subjects.add(after);
-      this.#selectors.add(after);
       this.#bindings.set(id, after);
     } else {
       this.#bindings.delete(id);
@@ -123,7 +132,6 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
     if (before !== undefined) {
       before.role.bindings.delete(before);
       this.#subjects.remove(before);
-      this.#selectors.remove(before);
       this.#roles.release(before.role);
     }
     this.#subjects.markChanged(affectedSubjects(before, after), { generation: this.#generation, revision });
@@ -325,12 +333,16 @@ export class Policy implements Authorizer, PassAuthorizer, GrantFinder, RuleList
    * and expiry.
    */
   *beginningGrants(before: ClusterView, after: ClusterView): Generator<BeginningGrant> {
-    for (const { id, facts, role } of this.#selectors.beginning(before, after)) {
+    const seen = new Set<string>();
+    for (const { id, facts, role, grantText } of this.#bindings.values()) {
+      const { reach, subjects, expiresAt, maxPassSeconds, scopes } = facts;
+      // Without subjects it grants nothing. Adding one is checked by escalation.ts.
+      if (reach.kind !== 'clusters' || subjects.length === 0 || expiresAt <= this.#now()) continue;
+      const grant = `${grantText}\0${maxPassSeconds}`;
+      if (!reach.selector.holdsIn(after) || reach.selector.holdsIn(before) || seen.has(grant)) continue;
+      seen.add(grant);
       const rules = role.exists ? role.index.rules : undefined;
-      if (facts.expiresAt <= this.#now()) continue;
-      for (const namespace of facts.scopes) {
-        yield { binding: id, role: role.key, namespace, rules, bounds: facts };
-      }
+      for (const namespace of scopes) yield { binding: id, role: role.key, namespace, rules, bounds: facts };
     }
   }
 }

@@ -39,10 +39,7 @@ export class RoleTable {
   set(key: RoleKey, object: ApiObject | undefined): Set<CompiledRole> {
     const role = this.findOrReserve(key);
     const labelsBefore = role.labels;
-    for (const holder of role.holders) holder.removeKeys(role);
     const changed = role.update(object);
-    for (const holder of role.holders) holder.addKeys(role);
-
     if (key.kind === 'ClusterRole') {
       putIf(this.#clusterRoles, role, role.exists);
       putIf(this.#aggregating, role, role.selectors !== undefined);

@@ -27,7 +27,6 @@ export class ResourceMatch {
   readonly #now: () => number;
   readonly #through: Through | undefined;
   #longest: BindingFacts | undefined;
-  #keys: readonly string[] | undefined;
 
   constructor(question: Omit<ResourceQuestion, 'namespace' | 'cluster'>, now: () => number, through?: Through) {
     const { resource, subresource } = question;
@@ -37,14 +36,6 @@ export class ResourceMatch {
     this.name = question.name;
     this.#through = through;
     this.elements = subresource === '' ? [resource, ANY] : [`${resource}/${subresource}`, ANY, `*/${subresource}`];
-  }
-
-  /** A role that allows this has one of these keys; see `RuleIndex.keys`. */
-  get keys(): readonly string[] {
-    this.#keys ??= this.elements.flatMap((element) =>
-      this.name === '' ? [keyOf(element, '')] : [keyOf(element, ''), keyOf(element, this.name)],
-    );
-    return this.#keys;
   }
 
   admits(role: RuleIndex): boolean {
@@ -97,7 +88,6 @@ export class ResourceMatch {
 export class PathMatch {
   readonly verb: string;
   readonly path: string;
-  readonly keys = PATH_KEYS;
   readonly longest = undefined;
   readonly #now: () => number;
 
@@ -126,14 +116,6 @@ export class PathMatch {
 
 export type Match = ResourceMatch | PathMatch;
 
-/** No resource or name contains NUL. If one did, the key would only select more candidates. */
-const keyOf = (element: string, name: string): string => `${element}\0${name}`;
-const PATH_KEY = '\0path';
-const PATH_KEYS: readonly string[] = [PATH_KEY];
-
-/** A role with more has no keys and is scanned: a rule of n resources and m names would need n times m keys. */
-const MAX_KEYS = 256;
-
 interface PreparedRule {
   /** Undefined: any. */
   readonly verbs: StringSet | undefined;
@@ -151,36 +133,20 @@ export class RuleIndex {
   readonly rules: readonly Rule[];
   readonly #byElement = new Map<string, PreparedRule[]>();
   readonly #paths: { readonly verbs: StringSet | undefined; readonly patterns: readonly string[] }[] = [];
-  readonly #keys: readonly string[] | undefined;
 
   constructor(rules: readonly Rule[]) {
     this.rules = rules;
-    let keyCount = 0;
-    const keys = new Set<string>();
     for (const rule of rules) {
       const verbs = unlessAny(rule.verbs);
-      if (rule.nonResourceURLs.length > 0) {
-        this.#paths.push({ verbs, patterns: rule.nonResourceURLs });
-        keys.add(PATH_KEY);
-      }
+      if (rule.nonResourceURLs.length > 0) this.#paths.push({ verbs, patterns: rule.nonResourceURLs });
       const names = rule.resourceNames.length === 0 ? undefined : new Set(rule.resourceNames);
       const prepared: PreparedRule = { verbs, groups: unlessAny(rule.apiGroups), names };
-      const elements = rule.resources.length === 1 ? rule.resources : [...new Set(rule.resources)];
-      for (const element of elements) {
+      for (const element of new Set(rule.resources)) {
         const list = this.#byElement.get(element);
         if (list === undefined) this.#byElement.set(element, [prepared]);
         else list.push(prepared);
       }
-      keyCount += elements.length * (names?.size ?? 1);
-      if (keyCount > MAX_KEYS) continue;
-      for (const element of elements) for (const name of names ?? ['']) keys.add(keyOf(element, name));
     }
-    this.#keys = keyCount > MAX_KEYS ? undefined : [...keys];
-  }
-
-  /** Every question that the role allows has one of these keys; undefined when there are too many keys. */
-  get keys(): readonly string[] | undefined {
-    return this.#keys;
   }
 
   /** P-12, P-13. */

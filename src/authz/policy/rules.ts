@@ -44,36 +44,3 @@ function withoutStars(pattern: string): string {
   while (end > 0 && pattern[end - 1] === ANY) end--;
   return pattern.slice(0, end);
 }
-
-/** The path patterns of many rules (P-15). A lookup is a binary search, however many patterns there are. */
-export class PathSet {
-  readonly #exact: ReadonlySet<string>;
-  /** Sorted, and none is a prefix of another: only the last one that sorts before a path can be its prefix. */
-  readonly #prefixes: readonly string[];
-
-  constructor(patterns: readonly string[]) {
-    this.#exact = new Set(patterns);
-    const prefixes: string[] = [];
-    const candidates = patterns.filter((pattern) => pattern.endsWith(ANY)).map((pattern) => withoutStars(pattern));
-    for (const prefix of candidates.sort(compareUnits)) {
-      const last = prefixes.at(-1);
-      if (last === undefined || !prefix.startsWith(last)) prefixes.push(prefix);
-    }
-    this.#prefixes = prefixes;
-  }
-
-  matches(path: string): boolean {
-    if (this.#exact.has(path)) return true;
-    let [low, high] = [0, this.#prefixes.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#prefixes[middle] ?? '') <= path) low = middle + 1;
-      else high = middle;
-    }
-    const prefix = this.#prefixes[low - 1];
-    return prefix !== undefined && path.startsWith(prefix);
-  }
-}
-
-/** UTF-16 code units, the order of `<=` on strings. */
-const compareUnits = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
