@@ -2,7 +2,6 @@ import { mkdir } from 'node:fs/promises';
 import type { Catalog } from '../api/catalog.ts';
 import { issuesTokensItself } from '../api/kinds/cluster-spec.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
-import { reportUnusableBindings } from '../authz/unusable-bindings.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
 import { createGrantStore, type GrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { pause } from '../lib/backoff.ts';
@@ -118,7 +117,6 @@ export async function openState(parts: StateParts): Promise<State> {
     },
     onReset: () => {},
   });
-  reflector.listen(reportUnusableBindings(catalog, reader, logger));
   await waiting(() => reflector.start());
   onOpen(() => reflector.stop());
   await waiting(() => propagation.resume());
