@@ -53,8 +53,6 @@ export interface BindingReach {
   readonly clusters: VisibilityRule;
   /** Whether it selects by labels that callers who may patch a cluster can set. */
   readonly byUnprotectedLabels: boolean;
-  /** False when its role is about objects of the fleet only. */
-  readonly grantsInClusters: boolean;
 }
 
 /** Which access requests or passes a caller may approve, by the bindings at the time when the rule was made. */

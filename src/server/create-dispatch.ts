@@ -1,7 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
-import type { Catalog } from '../api/catalog.ts';
-import type { Kind } from '../api/kind.ts';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
 import { verifyRegistration } from '../authn/connector-authenticator.ts';
 import { checkJoin, createAdmission, findSecondNames } from '../authz/admission/admission.ts';
@@ -85,7 +83,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       clusters: catalog.clusters,
       reader,
       views,
-      bindingReach: (binding) => bindingReach(policy, kindsOfFleet(catalog), binding),
+      bindingReach,
     }),
     afterDeletion: createEndPasses({
       catalog,
@@ -128,10 +126,6 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     listAccounts: createListAccountsHandler(catalog, reader, policy),
   });
 }
-
-/** The kinds whose permissions are asked for in no cluster. A request for access, or a pass, names a cluster. */
-const kindsOfFleet = ({ kinds, clusters, accessRequests, passes }: Catalog): Kind[] =>
-  kinds.filter((kind) => !kind.inCluster && ![clusters, accessRequests, passes].includes(kind));
 
 /** What approvals and registrations need to write objects. */
 const writingParts = ({ catalog, objects: { publicView, reader, writer }, views, clock }: DispatchParts) => ({

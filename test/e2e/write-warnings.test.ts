@@ -17,7 +17,7 @@ import { sharedServer } from './support/shared-server.ts';
 const server = sharedServer();
 
 beforeAll(async () => {
-  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) await createCluster(server, name, { zone: 'a' });
+  await createCluster(server, 'a1', { zone: 'a' });
   await createCluster(server, 'b1', { zone: 'b', 'protected.clusterpass.dev/zone': 'b' });
   await grant(server, {
     to: 'binder',
@@ -32,41 +32,41 @@ beforeAll(async () => {
 const BINDINGS = FLEET_BINDINGS;
 let counter = 0;
 
-const bindingBody = (clusters: string | undefined, role = 'clusterpass:viewer') =>
-  fleetBinding({ name: `w${++counter}`, to: ['mia'], role, clusters }) as { metadata: { name: string }; spec: object };
+const bindingBody = (clusters: string | undefined) =>
+  fleetBinding({ name: `w${++counter}`, to: ['mia'], role: 'clusterpass:viewer', clusters }) as {
+    metadata: { name: string };
+    spec: object;
+  };
 
-async function warningsOf(clusters: string | undefined, role?: string, who?: string): Promise<string[]> {
-  const body = bindingBody(clusters, role);
+async function warningsOf(clusters: string | undefined, who?: string): Promise<string[]> {
+  const body = bindingBody(clusters);
   const answer = await server.call('POST', BINDINGS, { body, ...(who && asUser(who)) });
   expect(answer.code, answer.text).toBe(201);
   return answer.warnings.map((text) => text.replaceAll(/FleetRoleBinding \\?"w\d+\\?"/g, 'IT'));
 }
 
 const BY_OTHERS =
-  '; callers who may patch a cluster can set the labels that it selects: to prevent that, select labels below ' +
+  'IT selects labels that callers who may patch a cluster can set: to prevent that, select labels below ' +
   'protected.clusterpass.dev/';
 
 describe('A30: a binding that selects clusters', () => {
   it.each([
-    ['zone=b', [`IT holds in 1 cluster now: b1${BY_OTHERS}`]],
-    ['zone in (a,b)', [`IT holds in 7 clusters now: e.g. a1, a2, a3, a4, a5${BY_OTHERS}`]],
-    ['zone!=a', [`IT holds in 1 cluster now: b1${BY_OTHERS}`]],
+    ['zone=b', [BY_OTHERS]],
+    ['zone!=a', [BY_OTHERS]],
     ['protected.clusterpass.dev/zone=b', []],
     ['kubernetes.io/metadata.name in (a1,b1)', []],
     [undefined, []],
     ['zone=c', ['IT holds in no cluster now']],
     ['kubernetes.io/metadata.name=c', ['IT holds in no cluster now']],
-    ['a1', ['IT holds in no cluster now']],
+    ['a2', ['IT holds in no cluster now']],
   ])('%s', async (clusters, warnings) => {
     expect(await warningsOf(clusters)).toEqual(warnings);
   });
 
-  it('counts the clusters that its writer may list', async () => {
-    expect(await warningsOf('zone in (a,b)', undefined, 'binder')).toEqual([
-      `IT holds in 1 cluster that you may list now: b1${BY_OTHERS}`,
-    ]);
-    expect(await warningsOf('zone=a', undefined, 'binder')).toEqual(['IT holds in no cluster that you may list now']);
-    expect(await warningsOf('a1', undefined, 'binder')).toEqual(['IT holds in no cluster that you may list now']);
+  it('is looked for in the clusters that its writer may list', async () => {
+    expect(await warningsOf('zone in (a,b)', 'binder')).toEqual([BY_OTHERS]);
+    expect(await warningsOf('zone=a', 'binder')).toEqual(['IT holds in no cluster that you may list now']);
+    expect(await warningsOf('a1', 'binder')).toEqual(['IT holds in no cluster that you may list now']);
   });
 
   it('is reported when its selector changes, by every kind of write and by dry runs, and not otherwise', async () => {
@@ -95,34 +95,23 @@ describe('A30: a binding that selects clusters', () => {
         if (answer.code !== 409) return answer;
       }
     };
-    const toA = { spec: { clusters: clustersOf('zone=a') } };
+    const toC = { spec: { clusters: clustersOf('zone=c') } };
     const answers = [
       await server.call('POST', `${BINDINGS}?dryRun=All`, { body }),
       await apply('zone=b'),
-      await apply('zone=a'),
+      await apply('zone=c'),
       await replace('zone=b', {}),
-      await patch(toA, '?dryRun=All'),
-      await patch(toA),
+      await patch(toC, '?dryRun=All'),
+      await patch(toC),
       await patch({ metadata: { labels: { x: 'y' } } }),
-      await replace('zone=a', { x: 'z' }),
+      await replace('zone=c', { x: 'z' }),
     ];
     const told = answers.map(({ code, text, warnings }) => {
       expect(code, text).toBeLessThan(300);
-      return /holds in \d/.exec(warnings.join())?.[0];
+      return /selects labels|holds in no/.exec(warnings.join())?.[0];
     });
-    const [one, six] = ['holds in 1', 'holds in 6'];
-    expect(told).toEqual([one, one, six, one, six, six, undefined, undefined]);
-  });
-
-  it('grants nothing if its role is about objects of the fleet', async () => {
-    const nothing = [
-      'IT grants nothing: its role is about objects of the fleet, and spec.clusters limits it to requests about clusters; ' +
-        'all: true does not',
-    ];
-    expect(await warningsOf('zone=b', 'clusterpass:token-revoker')).toEqual(nothing);
-    for (const role of ['clusterpass:access-approver', 'clusterpass:pass-approver', 'clusterpass:token-creator']) {
-      expect(await warningsOf('protected.clusterpass.dev/zone=b', role)).toEqual([]);
-    }
+    const [some, none] = ['selects labels', 'holds in no'];
+    expect(told).toEqual([some, some, none, some, none, none, undefined, undefined]);
   });
 });
 

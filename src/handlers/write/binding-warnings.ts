@@ -19,16 +19,12 @@ interface BindingWarningParts {
   readonly bindingReach: (binding: ApiObject) => BindingReach | undefined;
 }
 
-/** Clusters that one warning names. */
-const MAX_NAMES = 5;
-/** Clusters that one warning looks at; the labels of the index lead to those that can match. */
-const MAX_SEEN = 10_000;
 const SEEN_PER_CLOCK_READ = 64;
 
 /**
- * Warns the writer of a binding for other clusters than before of where it holds. Labels that clusters have already are
- * not checked when the binding is written, so a caller who may patch a cluster could have set the label before.
- * Clusters that the writer may not list do not count. Awaited after the write, dry runs included.
+ * Warns the writer of a binding for other clusters than before. Labels that clusters have already are not checked when
+ * the binding is written, so a caller who may patch a cluster could have set the label before. Clusters that the writer
+ * may not list do not count. Awaited after the write, dry runs included.
  */
 export const createBindingWarnings =
   (parts: BindingWarningParts) =>
@@ -39,47 +35,33 @@ export const createBindingWarnings =
     const reach = parts.bindingReach(object);
     if (reach === undefined) return;
     const binding = `${kind.kind} ${goQuote(object.metadata.name ?? '')}`;
-    if (!reach.grantsInClusters) {
-      request.warn(
-        `${binding} grants nothing: its role is about objects of the fleet, and spec.clusters limits it to requests ` +
-          'about clusters; all: true does not',
-      );
-      return;
-    }
     const visible = parts.views.rule(parts.clusters, request.caller, 'list');
-    const { count, names, isShortened } = await findClusters(parts, reach.clusters, visible, request.work);
-    const listed = visible === undefined || visible.all ? '' : ' that you may list';
-    if (count === 0) {
-      if (isShortened) return;
+    const isOfSome = await holdsInSome(parts, reach.clusters, visible, request.work);
+    if (!isOfSome) {
+      const listed = visible === undefined || visible.all ? '' : ' that you may list';
       request.warn(`${binding} holds in no cluster${listed} now`);
     } else if (reach.byUnprotectedLabels) {
-      const number = `${isShortened ? 'at least ' : ''}${count} ${count === 1 ? 'cluster' : 'clusters'}`;
-      const examples = `${count > names.length ? 'e.g. ' : ''}${names.join(', ')}`;
       request.warn(
-        `${binding} holds in ${number}${listed} now${names.length === 0 ? '' : `: ${examples}`}; callers who may patch a ` +
-          `cluster can set the labels that it selects: to prevent that, select labels below ${PROTECTED_LABEL_PREFIX}`,
+        `${binding} selects labels that callers who may patch a cluster can set: to prevent that, select labels below ` +
+          PROTECTED_LABEL_PREFIX,
       );
     }
   };
 
-/** `isShortened`: there may be more. */
-async function findClusters(
+async function holdsInSome(
   { clusters, reader }: BindingWarningParts,
   rule: VisibilityRule,
   visible: VisibilityRule | undefined,
   work: Work,
-) {
+): Promise<boolean> {
   const snapshot = reader.cache(clusters).current;
   const prefix = kindPrefix(clusters);
   const candidates = rule.candidates && entriesAt(snapshot, prefix, rule.candidates);
-  const names: string[] = [];
-  let [count, seen] = [0, 0];
+  let seen = 0;
   // A copy, because the snapshot may change between two ticks.
   for (const { name, ruleLabels } of candidates ?? snapshot.copy().scan(prefix)) {
-    if (++seen > MAX_SEEN) return { count, names, isShortened: true };
-    if (seen % SEEN_PER_CLOCK_READ === 0 && work.isUsedUp) await work.turn();
-    if (!rule.admits(name, ruleLabels) || visible?.admits(name, ruleLabels) === false) continue;
-    if (++count <= MAX_NAMES) names.push(name);
+    if (++seen % SEEN_PER_CLOCK_READ === 0 && work.isUsedUp) await work.turn();
+    if (rule.admits(name, ruleLabels) && visible?.admits(name, ruleLabels) !== false) return true;
   }
-  return { count, names, isShortened: false };
+  return false;
 }
