@@ -75,7 +75,7 @@ describe('docs/troubleshooting.md', () => {
     const serve = `timeout 30 clusterpass serve --listen 127.0.0.1:${port}`;
     const commands: readonly (readonly [parts: string | readonly string[], command: string])[] = [
       ['is in use by another program', `clusterpass serve --data-dir d1 --listen ${new URL(server.url).host}`],
-      ['(pid …)', `${serve} --data-dir ${server.dataDir}`],
+      ['is in use by another process', `${serve} --data-dir ${server.dataDir}`],
       [
         ['plain HTTP is served on loopback only', 'set --base-url'],
         'clusterpass serve --data-dir d1 --listen 0.0.0.0:1',

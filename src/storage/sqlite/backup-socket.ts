@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, constants, openSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { copyFile, lstat, open, rename, rm } from 'node:fs/promises';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -13,24 +13,6 @@ import { markBackup, pragma } from './database.ts';
 type BackupAnswer = { readonly name: string } | { readonly error: string };
 
 const backupSocketPath = (file: string): string => `${file}.sock`;
-
-/** unix(7): 108 bytes in Linux and 104 in macOS, with a NUL at the end. */
-const MAX_ADDRESS_BYTES = 103;
-
-interface SocketAddress {
-  /** For `listen` and `connect`. */
-  readonly path: string;
-  /** Call it when the socket is closed. */
-  release(): void;
-}
-
-/** In Linux a path that is too long for a socket is named by a descriptor of its directory. */
-function backupSocketAddress(file: string): SocketAddress {
-  const path = backupSocketPath(file);
-  if (process.platform !== 'linux' || Buffer.byteLength(path) <= MAX_ADDRESS_BYTES) return { path, release() {} };
-  const directory = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
-  return { path: `/proc/self/fd/${directory}/${basename(path)}`, release: () => closeSync(directory) };
-}
 
 const backupPrefix = (file: string): string => `${basename(file)}.backup-`;
 
@@ -52,7 +34,6 @@ export class BackupSocket {
   readonly #db: DatabaseSync;
   readonly #file: string;
   readonly #server: Server;
-  readonly #address: SocketAddress;
   #running: Promise<void> | undefined;
   #client: Socket | undefined;
 
@@ -72,13 +53,12 @@ export class BackupSocket {
         if (name.startsWith(backupPrefix(file))) rmSync(join(dirname(file), name), { force: true });
       }
     });
-    this.#address = backupSocketAddress(file);
-    this.#server.listen(this.#address.path, () => attempt(() => chmodSync(path, 0o600)));
+    this.#server.listen(path, () => attempt(() => chmodSync(path, 0o600)));
   }
 
   /** Ends a running backup. The database may be closed afterwards. */
   async close(): Promise<void> {
-    this.#server.close(() => this.#address.release());
+    this.#server.close();
     this.#client?.destroy();
     await this.#running;
   }
@@ -213,10 +193,8 @@ async function requireAbsent(path: string): Promise<void> {
 
 /** Undefined when no process listens. */
 async function connect(file: string): Promise<Socket | undefined> {
-  const { path, release } = backupSocketAddress(file);
   return new Promise((done, reject) => {
-    const socket = createConnection(path);
-    socket.once('close', release);
+    const socket = createConnection(backupSocketPath(file));
     socket.once('connect', () => done(socket));
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') done(undefined);

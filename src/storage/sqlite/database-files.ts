@@ -1,17 +1,6 @@
 /** What must be true of the files of a database before SQLite opens them. */
-import {
-  accessSync,
-  closeSync,
-  constants,
-  openSync,
-  readSync,
-  realpathSync,
-  type StatsFs,
-  statfsSync,
-  statSync,
-} from 'node:fs';
+import { closeSync, openSync, readSync, realpathSync, type StatsFs, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { codeOf } from '../../lib/file-problem.ts';
 import { StorageError } from '../contract.ts';
 
 /** Network file systems, by their magic numbers in Linux (statfs(2)). */
@@ -60,8 +49,10 @@ interface Identity {
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, '0');
 
 /** A group of this process is allowed: a volume of Kubernetes can be written by its `fsGroup`. */
-const isWritableByOthers = ({ gid, mode }: Found, groups: readonly number[]): boolean =>
-  (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !groups.includes(gid));
+const isOfOurGroup = ({ gid }: Found, { uid, groups }: Identity): boolean => uid === 0 || groups.includes(gid);
+
+const isWritableByOthers = (found: Found, self: Identity): boolean =>
+  (found.mode & 0o002) !== 0 || ((found.mode & 0o020) !== 0 && !isOfOurGroup(found, self));
 
 /**
  * What is wrong with the mode of the directory of a database. Only a directory of our own is judged: some volumes of
@@ -69,47 +60,26 @@ const isWritableByOthers = ({ gid, mode }: Found, groups: readonly number[]): bo
  * In a directory with the sticky bit, such as /tmp, others cannot replace our files.
  */
 export function directoryProblem(path: string, found: Found, self: Identity): string | undefined {
-  if (found.uid !== self.uid || (found.mode & 0o1000) !== 0 || !isWritableByOthers(found, self.groups))
-    return undefined;
+  if (found.uid !== self.uid || (found.mode & 0o1000) !== 0 || !isWritableByOthers(found, self)) return undefined;
   return `other users can replace files in ${path} (mode ${octal(found.mode)}), which holds the database: chmod 700 ${path}`;
 }
 
 /**
  * What is wrong with the owner or the mode of a file of a database. A file that our group can write may belong to
- * another user: the uid of a Pod can change, its `fsGroup` stays. Root works on the databases of other users: there the
- * owner of the directory counts, and its group if that can write it.
+ * another user: the uid of a Pod can change, its `fsGroup` stays. Root works on the databases of other users.
  */
-export function fileProblem(path: string, found: Found, directory: Found, self: Identity): string | undefined {
-  const owner = self.uid === 0 ? directory : { uid: self.uid, gid: undefined };
-  const isOfOurGroup = (found.mode & 0o060) === 0o060 && self.groups.includes(found.gid);
-  const isOfDirectory = self.uid === 0 && found.gid === directory.gid && (directory.mode & 0o020) !== 0;
-  if (![self.uid, 0, owner.uid].includes(found.uid) && !isOfOurGroup && !isOfDirectory) {
-    return `${path} belongs to another user (uid ${found.uid}): chown ${owner.uid} ${path}`;
+export function fileProblem(path: string, found: Found, self: Identity): string | undefined {
+  const isShared = (found.mode & 0o060) === 0o060 && isOfOurGroup(found, self);
+  if (self.uid !== 0 && ![self.uid, 0].includes(found.uid) && !isShared) {
+    return `${path} belongs to another user (uid ${found.uid}): chown ${self.uid} ${path}`;
   }
-  const groups = owner.gid === undefined ? self.groups : [...self.groups, owner.gid];
-  if (!isWritableByOthers(found, groups)) return undefined;
+  if (!isWritableByOthers(found, self)) return undefined;
   return `${path} can be written by other users (mode ${octal(found.mode)}): chmod 600 ${path}`;
 }
 
-/** SQLite says only that it cannot open the database, whichever of its files it is. */
-function accessProblem(path: string, found: Found, self: Identity): string | undefined {
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-    return undefined;
-  } catch (error) {
-    // A read-only file system is reported by SQLite.
-    if (codeOf(error) !== 'EACCES') return undefined;
-    const command = found.uid === self.uid ? 'chmod u+rwX' : `chown ${self.uid}`;
-    return (
-      `${path} belongs to uid ${found.uid} (mode ${octal(found.mode)}), and this process (uid ${self.uid}) ` +
-      `cannot read and write it: ${command} ${path}`
-    );
-  }
-}
-
 /**
- * Rejects a database that other users can change or replace, and one that this process cannot write. SQLite reads its
- * write-ahead log and its journal too, so the same holds for these.
+ * Rejects a database that other users can change or replace. SQLite reads its write-ahead log and its journal too, so
+ * the same holds for these.
  */
 export function requireOwnFiles(file: string): void {
   const uid = process.geteuid?.();
@@ -120,12 +90,10 @@ export function requireOwnFiles(file: string): void {
   const database = found(file) === undefined ? file : realpathSync(file);
   const folder = dirname(database);
   const directory = found(folder);
-  // Opening the file gives a better error.
-  if (directory === undefined) return;
-  const problems = [directoryProblem(folder, directory, self), accessProblem(folder, directory, self)];
+  const problems = [directory && directoryProblem(folder, directory, self)];
   for (const path of [database, `${database}-wal`, `${database}-journal`]) {
     const stats = found(path);
-    if (stats !== undefined) problems.push(fileProblem(path, stats, directory, self), accessProblem(path, stats, self));
+    if (stats !== undefined) problems.push(fileProblem(path, stats, self));
   }
   const problem = problems.find((text) => text !== undefined);
   if (problem !== undefined) throw new StorageError('refused', problem);

@@ -4,7 +4,7 @@ import { type Rpc, serveStarter, Transferred } from '../../lib/worker-rpc.ts';
 import { StorageError } from '../contract.ts';
 import { STORAGE_ERRORS, serializeError } from '../serialize-error.ts';
 import { BackupSocket } from './backup-socket.ts';
-import { continueBackup, openDatabase, removePid } from './database.ts';
+import { continueBackup, openDatabase } from './database.ts';
 import type {
   DatabaseMethods,
   DatabaseSettings,
@@ -84,7 +84,6 @@ function open({ file, ...settings }: DatabaseSettings, store: Rpc<StoreMethods>)
     async close() {
       // A backup reads the database in another thread. It must have ended before the database is closed.
       await backups.close();
-      removePid(file);
       db.close();
     },
   };

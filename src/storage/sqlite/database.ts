@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, linkSync, openSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { codeOf } from '../../lib/file-problem.ts';
 import { type Revision, StorageError } from '../contract.ts';
@@ -11,7 +11,7 @@ const APPLICATION_ID = 0x43506173;
 const SCHEMA_VERSION = 1;
 
 /** Before 3.51.3 a reset of the WAL could corrupt the database: https://sqlite.org/wal.html#walresetbug */
-const OLDEST_SQLITE = [3, 51, 3] as const;
+const OLDEST_SQLITE = '3.51.3';
 
 /**
  * For new databases; an existing one keeps its page size. Objects have one to three KiB, and with SQLite's default of
@@ -82,7 +82,12 @@ export function openDatabase(
     return db;
   } catch (error) {
     db?.close();
-    if (isBusy(error)) throw inUse(file);
+    if (isBusy(error)) {
+      throw new StorageError(
+        'in-use',
+        `${file} is in use by another process: stop it, or choose another --data-dir / --store`,
+      );
+    }
     release?.();
     throw toStorageError(error, file);
   }
@@ -106,7 +111,7 @@ function createDatabase(file: string): void {
     closeSync(openSync(created, 'wx', 0o600));
     fillDatabase(created);
     // The link fails if another process was faster: that one's database is used.
-    linkOrRename(created, file);
+    linkSync(created, file);
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
@@ -133,16 +138,6 @@ function fillDatabase(file: string): void {
     `);
   } finally {
     db.close();
-  }
-}
-
-function linkOrRename(from: string, to: string): void {
-  try {
-    linkSync(from, to);
-  } catch (error) {
-    if (statSync(to, { throwIfNoEntry: false }) !== undefined) throw error;
-    // A file system without hard links.
-    renameSync(from, to);
   }
 }
 
@@ -182,7 +177,6 @@ function prepareDatabase(db: DatabaseSync, file: string, restoresBackup: boolean
   // Fails now if the file is read-only, and not at the first write. It takes a write to find out, because SQLite begins
   // a transaction on a read-only file too. This one changes nothing.
   db.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${version}; ROLLBACK`);
-  writePid(file);
 }
 
 /** Takes the write lock first, so that nothing changes between the reads and the writes of `work`. */
@@ -216,50 +210,12 @@ export function pragma(db: DatabaseSync, sql: string): unknown {
 }
 
 function requireSqlite(version: string): void {
-  const parts = version.split('.').map(Number);
-  for (const [i, least] of OLDEST_SQLITE.entries()) {
-    const part = parts[i] ?? 0;
-    if (part > least) return;
-    if (part < least) {
-      throw new StorageError(
-        'unavailable',
-        `this Node.js carries SQLite ${version}, which can corrupt a database; ` +
-          `use one with SQLite ${OLDEST_SQLITE.join('.')} or newer`,
-      );
-    }
-  }
-}
-
-const pidFile = (file: string): string => `${file}.pid`;
-
-/** Only for the error message of a second process. The lock excludes it. */
-function writePid(file: string): void {
-  try {
-    writeFileSync(pidFile(file), `${process.pid}\n`, { mode: 0o600 });
-  } catch {
-    // With a full disk the store can still be opened for reads.
-  }
-}
-
-/** Call it while the lock is held: afterwards the file may be the next process's. */
-export function removePid(file: string): void {
-  rmSync(pidFile(file), { force: true });
-}
-
-function inUse(file: string): StorageError {
-  const pid = readPid(file);
-  const who =
-    pid === process.pid ? 'this process already' : `another process${pid === undefined ? '' : ` (pid ${pid})`}`;
-  return new StorageError('in-use', `${file} is in use by ${who}: stop it, or choose another --data-dir / --store`);
-}
-
-function readPid(file: string): number | undefined {
-  try {
-    const pid = Number(readFileSync(pidFile(file), 'utf8').trim());
-    return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined;
-  } catch {
-    return undefined;
-  }
+  if (version.localeCompare(OLDEST_SQLITE, 'en', { numeric: true }) >= 0) return;
+  throw new StorageError(
+    'unavailable',
+    `this Node.js carries SQLite ${version}, which can corrupt a database; ` +
+      `use one with SQLite ${OLDEST_SQLITE} or newer`,
+  );
 }
 
 /**
@@ -309,7 +265,6 @@ export function seedSqliteRevision(file: string, revision: Revision): void {
       db.exec(FORGET_HISTORY);
     });
   } finally {
-    removePid(file);
     db.close();
   }
 }

@@ -5,6 +5,7 @@ const BUSY = 5;
 const IOERR = 10;
 const CORRUPT = 11;
 const FULL = 13;
+const CANTOPEN = 14;
 const NOTADB = 26;
 /** An extended code: the write-ahead log was written, and fsync failed. */
 const IOERR_FSYNC = 1034;
@@ -56,6 +57,7 @@ export function toWriteError(
 
 /** What an operator can do. */
 const ADVICE: ReadonlyMap<number | undefined, string> = new Map([
+  [CANTOPEN, 'it and its folder must be readable and writable for the user of this process'],
   [FULL, 'make room on the disk, or choose another --data-dir / --store'],
   [IOERR, 'check the disk, its free space and its quota, or choose another --data-dir / --store'],
 ]);
