@@ -30,7 +30,7 @@ import { openTrace, type Trace } from '../observability/protocol-trace.ts';
 import { createIssuers } from '../tokens/claims.ts';
 import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
 import { createDispatch, createTokens } from './create-dispatch.ts';
-import { inventoryOf, recordBaseUrl } from './inventory.ts';
+import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
 import { openManifests } from './open-manifests.ts';
 import { openNotifier, signingKeyEnds } from './open-notifier.ts';
@@ -135,8 +135,6 @@ export async function compose(
     const base: Base = { options, catalog, issuers, audit, metrics, logger, work, memory, trace, onOpen };
     const state = await openState({ ...base, openStore: () => openStore(trace), waiting, siblings });
     const { store, leadership, clock, objects, signing } = state;
-    // A port that the system has chosen is another one at each start.
-    if (options.baseUrl !== undefined) await waiting(() => recordBaseUrl(store, baseUrl, logger));
     const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
     const { keyRing } = signing;
     const verifying = { keyRing, findLive: createFindLive(catalog, reader), now: Date.now };

@@ -5,12 +5,7 @@ import type { OwnerMethods } from './proxy-methods.ts';
 interface OpenWatch {
   readonly stop: AbortController;
   readonly batches: AsyncIterator<WatchBatch>;
-  /** The rest of a batch that was split. */
-  pieces: Iterator<WatchBatch> | undefined;
 }
-
-/** Larger batches are split: reading one message must not block a process for long. */
-const CHANGES_PER_MESSAGE = 500;
 
 /**
  * Serves the store of this process to other processes, and elects a leader among them: the first that campaigns while
@@ -42,9 +37,9 @@ export class StoreOwner {
       watch({ watch, prefix, after }) {
         const stop = new AbortController();
         const batches = store.watch(prefix, after, stop.signal)[Symbol.asyncIterator]();
-        watches.set(watch, { stop, batches, pieces: undefined });
+        watches.set(watch, { stop, batches });
       },
-      next: (watch) => nextBatch(watches.get(watch)),
+      next: async (watch) => (await watches.get(watch)?.batches.next())?.value as WatchBatch | undefined,
       unwatch(watch) {
         watches.get(watch)?.stop.abort();
         watches.delete(watch);
@@ -76,25 +71,4 @@ export class StoreOwner {
   #resign(client: object): void {
     if (this.#term?.client === client) this.#term = undefined;
   }
-}
-
-async function nextBatch(watch: OpenWatch | undefined): Promise<WatchBatch | undefined> {
-  if (watch === undefined) return undefined;
-  for (;;) {
-    const piece = watch.pieces?.next();
-    if (piece?.done === false) return piece.value;
-    const batch = await watch.batches.next();
-    if (batch.done === true) return undefined;
-    watch.pieces = splitBatch(batch.value);
-  }
-}
-
-/** The same changes in smaller batches. The revision of each is that of its last change. */
-function* splitBatch({ changes, revision }: WatchBatch): Generator<WatchBatch> {
-  for (let start = 0; start < changes.length; start += CHANGES_PER_MESSAGE) {
-    const piece = changes.slice(start, start + CHANGES_PER_MESSAGE);
-    const isLast = start + CHANGES_PER_MESSAGE >= changes.length;
-    yield { changes: piece, revision: isLast ? revision : (piece.at(-1)?.modRevision ?? revision) };
-  }
-  if (changes.length === 0) yield { changes, revision };
 }
