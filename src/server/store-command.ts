@@ -17,7 +17,6 @@ import { ArchiveError, exportStore, readArchive } from '../transfer/archive.ts';
 import { checkStore, requireUsableBindings } from '../transfer/check-store.ts';
 import { compareServer, type ListAt, usesStore } from '../transfer/compare-server.ts';
 import { importStore } from '../transfer/import-store.ts';
-import { Retries } from '../transfer/retries.ts';
 import { type OpenOptions, openStore, seedStoreRevision } from './open-store.ts';
 
 /** `clusterpass store`, without a server. Exit codes: 0 success, 1 failure or problems found, 2 invalid options. */
@@ -193,9 +192,8 @@ const TASKS: Readonly<
         created += 1;
       },
     };
-    const retries = new Retries({ onWait: (problem) => say(`the import waits: ${problem}`) });
     // The exported store may have gone on since, or the file was imported before: as in `continueBackup`.
-    const revision = await importStore(target, { items, revision: exported + Date.now() }, retries);
+    const revision = await importStore(target, { items, revision: exported + Date.now() });
     say(
       `imported ${quantity(items.length, 'key')}; the store is at revision ${revision}, the other was at ${exported}`,
     );

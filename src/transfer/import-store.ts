@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { backoff, pause } from '../lib/backoff.ts';
 import { inParallel } from '../lib/promises.ts';
-import { ENGINE_KEYS, type Guard, IMPORT_KEY, type Revision, type Store } from '../storage/contract.ts';
+import { ENGINE_KEYS, type Guard, IMPORT_KEY, type Revision, StorageError, type Store } from '../storage/contract.ts';
 import { asRead } from '../storage/scan.ts';
 import { type Archive, ArchiveError, type ArchiveItem } from './archive.ts';
-import { Retries } from './retries.ts';
 
 interface ImportTarget {
   open(): Promise<Store>;
@@ -15,6 +15,9 @@ interface ImportTarget {
 
 const CONCURRENCY = 64;
 const PAGE = 1_000;
+/** Together more than a minute: a cluster of etcd elects a leader in less, also on overloaded disks. */
+const ATTEMPTS = 20;
+const BACKOFF_MS = { first: 200, most: 5_000 };
 
 /**
  * Fills an empty store. Values are imported unchanged, including uids. Revisions continue after those of the exported
@@ -30,22 +33,18 @@ const PAGE = 1_000;
  * file gives the same revisions to other keys. So the revisions of the import become unreadable before the mark is
  * removed.
  */
-export async function importStore(
-  target: ImportTarget,
-  { revision, items }: Archive,
-  retries = new Retries(),
-): Promise<Revision> {
+export async function importStore(target: ImportTarget, { revision, items }: Archive): Promise<Revision> {
   const value = Buffer.from(`import ${randomUUID()}`);
   // A wrong address fails at once; later failures are retried.
   let store = await target.open();
   try {
     const seed = async (): Promise<ImportSteps> => {
       await store.close();
-      await retries.run(() => target.seedRevision(revision));
-      store = await retries.run(() => target.open());
-      return new ImportSteps(store, retries, value);
+      await repeated(() => target.seedRevision(revision));
+      store = await repeated(() => target.open());
+      return new ImportSteps(store, value);
     };
-    await new ImportSteps(store, retries, value).clear();
+    await new ImportSteps(store, value).clear();
     const filling = await seed();
     await filling.fill(items, target.onCreated);
     const finishing = await seed();
@@ -58,22 +57,20 @@ export async function importStore(
 /** The steps of an import on an open store, each repeated while the store is unavailable. */
 class ImportSteps {
   readonly #store: Store;
-  readonly #retries: Retries;
   /** The value of the mark, which no other import has. */
   readonly #value: Uint8Array;
 
-  constructor(store: Store, retries: Retries, value: Uint8Array) {
+  constructor(store: Store, value: Uint8Array) {
     this.#store = store;
-    this.#retries = retries;
     this.#value = value;
   }
 
   /** Marks an empty store, or one with an interrupted import, whose late writes fail from now on. */
   async #mark(): Promise<Guard> {
-    const found = await this.#retries.run(() => this.#store.get(IMPORT_KEY));
+    const found = await repeated(() => this.#store.get(IMPORT_KEY));
     if (found === undefined) await this.#requireEmpty();
     const expect = asRead(found);
-    await this.#retries.run(async (isRepeated) => {
+    await repeated(async (isRepeated) => {
       const result = await this.#store.write({ key: IMPORT_KEY, value: this.#value, expect });
       if (!result.ok && !(isRepeated && equal(result.current?.value, this.#value))) throw otherImport();
     });
@@ -83,14 +80,14 @@ class ImportSteps {
   async #requireEmpty(): Promise<void> {
     // One key more than those of the engine is enough to know.
     const limit = ENGINE_KEYS.length + 1;
-    const { items } = await this.#retries.run(() => this.#store.list({ prefix: '/', limit }));
+    const { items } = await repeated(() => this.#store.list({ prefix: '/', limit }));
     if (items.every(({ key }) => ENGINE_KEYS.includes(key))) return;
     throw new ArchiveError('the store is not empty: choose another file or another prefix');
   }
 
   /** The mark as a condition of writes. Its revision changes when the store's revision is seeded. */
   async #marked(): Promise<Guard & { readonly expect: { readonly modRevision: Revision } }> {
-    const mark = await this.#retries.run(() => this.#store.get(IMPORT_KEY));
+    const mark = await repeated(() => this.#store.get(IMPORT_KEY));
     if (mark === undefined || !equal(mark.value, this.#value)) throw otherImport();
     return { key: IMPORT_KEY, expect: { modRevision: mark.modRevision } };
   }
@@ -99,10 +96,10 @@ class ImportSteps {
   async clear(): Promise<void> {
     const mark = await this.#mark();
     for (;;) {
-      const { items, more } = await this.#retries.run(() => this.#store.list({ prefix: '/', limit: PAGE }));
+      const { items, more } = await repeated(() => this.#store.list({ prefix: '/', limit: PAGE }));
       const imported = items.filter(({ key }) => !ENGINE_KEYS.includes(key));
       await inParallel(imported, CONCURRENCY, ({ key, modRevision }) =>
-        this.#retries.run(async (isRepeated) => {
+        repeated(async (isRepeated) => {
           const expect = { modRevision };
           const result = await this.#store.write({ key, value: null, expect, guards: [mark] });
           if (!result.ok && !(isRepeated && result.key === key && result.current === undefined)) throw otherImport();
@@ -125,7 +122,7 @@ class ImportSteps {
   /** Removes the mark. Returns the revision at which the store is complete. */
   async finish(): Promise<Revision> {
     const mark = await this.#marked();
-    return this.#retries.run(async (isRepeated) => {
+    return repeated(async (isRepeated) => {
       const result = await this.#store.write({ ...mark, value: null });
       if (!result.ok && !(isRepeated && result.current === undefined)) throw otherImport();
       return result.revision;
@@ -133,13 +130,30 @@ class ImportSteps {
   }
 
   #create({ key, value }: ArchiveItem, mark: Guard): Promise<void> {
-    return this.#retries.run(async (isRepeated) => {
+    return repeated(async (isRepeated) => {
       const result = await this.#store.write({ key, value, expect: { absent: true }, guards: [mark] });
       if (result.ok) return;
       if (result.key === IMPORT_KEY) throw otherImport();
       if (isRepeated && equal(result.current?.value, value)) return;
       throw new ArchiveError(`${key} was written by another process during the import: stop that process`);
     });
+  }
+}
+
+/**
+ * The result of a call to a store, repeated while that is unavailable. `isRepeated` is true when an earlier call failed:
+ * it may have happened nevertheless.
+ */
+async function repeated<T>(call: (isRepeated: boolean) => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await call(attempt > 0);
+    } catch (error) {
+      const isPassing =
+        error instanceof StorageError && (error.code === 'unavailable' || error.code === 'unknown-outcome');
+      if (!isPassing || attempt >= ATTEMPTS) throw error;
+      await pause(backoff(attempt, BACKOFF_MS));
+    }
   }
 }
 

@@ -2,7 +2,6 @@ import { expect, it } from 'vitest';
 import { IMPORT_KEY, type Revision, StorageError, type Store, type Write } from '../../src/storage/contract.ts';
 import type { ArchiveItem } from '../../src/transfer/archive.ts';
 import { importStore } from '../../src/transfer/import-store.ts';
-import { Retries } from '../../src/transfer/retries.ts';
 import { bytes, compactedRevision, create, remove, text } from './harness.ts';
 import type { Fixture } from './store-conformance.ts';
 
@@ -17,7 +16,6 @@ const ARCHIVE = { revision: 5_000_000, items: ITEMS };
 type Fault = (happen: () => Promise<unknown>, write: Write) => Promise<unknown>;
 
 const noAnswer = (): StorageError => new StorageError('unknown-outcome', 'no answer');
-const withoutPauses = (onWait: () => void = () => {}) => new Retries({ onWait, sleep: async () => undefined });
 
 /** A store whose writes fail as `fault` says. */
 function faulty(store: Store, fault: Fault): Store {
@@ -78,15 +76,7 @@ export function importPromises(fixture: Fixture): void {
       }),
     ],
   ])('repeats writes that %s, each key once', async (_, fault) => {
-    let waits = 0;
-    const end = await importStore(
-      target(fault),
-      ARCHIVE,
-      withoutPauses(() => {
-        waits += 1;
-      }),
-    );
-    expect(waits).toBeGreaterThan(0);
+    const end = await importStore(target(fault), ARCHIVE);
     const store = await reopened();
     expect(await contents(store)).toEqual(imported);
     expect(await store.get(IMPORT_KEY)).toBeUndefined();
@@ -110,7 +100,6 @@ export function importPromises(fixture: Fixture): void {
         return happen();
       }),
       ARCHIVE,
-      withoutPauses(),
     );
     expect(late.length).toBeGreaterThan(0);
     const store = await reopened();
@@ -133,14 +122,13 @@ export function importPromises(fixture: Fixture): void {
         return happen();
       }),
       ARCHIVE,
-      withoutPauses(),
     );
     await expect(taken).rejects.toThrow(/another import/);
   });
 
   it('refuses a store that has keys, and changes nothing in it', async () => {
     const revision = await create(fixture.store, '/registry/kept', 'kept');
-    await expect(importStore(target(), ARCHIVE, withoutPauses())).rejects.toThrow('the store is not empty');
+    await expect(importStore(target(), ARCHIVE)).rejects.toThrow('the store is not empty');
     const store = await reopened();
     expect(await contents(store)).toEqual([['/registry/kept', 'kept']]);
     expect([await store.get(IMPORT_KEY), await store.revision()]).toEqual([undefined, revision]);
@@ -152,7 +140,7 @@ export function importPromises(fixture: Fixture): void {
       if (write.key === IMPORT_KEY && write.value === null) throw new Error('interrupted');
       return happen();
     };
-    await expect(importStore(target(fault), { revision: 1, items }, withoutPauses())).rejects.toThrow('interrupted');
+    await expect(importStore(target(fault), { revision: 1, items })).rejects.toThrow('interrupted');
   };
   const stale = (count: number): ArchiveItem[] =>
     Array.from({ length: count }, (_, i) => ({
@@ -167,7 +155,7 @@ export function importPromises(fixture: Fixture): void {
       await happen();
       throw noAnswer();
     });
-    await importStore(target(fault), ARCHIVE, withoutPauses());
+    await importStore(target(fault), ARCHIVE);
     expect(await contents(await reopened())).toEqual(imported);
   });
 
@@ -182,7 +170,7 @@ export function importPromises(fixture: Fixture): void {
         if (write.key === changed) await change(changed);
         return happen();
       });
-      await expect(importStore(target(fault), ARCHIVE, withoutPauses())).rejects.toThrow(/another import/);
+      await expect(importStore(target(fault), ARCHIVE)).rejects.toThrow(/another import/);
     }
     const seeded = {
       ...target(),
@@ -192,7 +180,7 @@ export function importPromises(fixture: Fixture): void {
         await change(IMPORT_KEY);
       },
     };
-    await expect(importStore(seeded, ARCHIVE, withoutPauses())).rejects.toThrow(/another import/);
+    await expect(importStore(seeded, ARCHIVE)).rejects.toThrow(/another import/);
     expect(await contents(await reopened())).toEqual([]);
   });
 }

@@ -64,7 +64,7 @@ describeWithEtcd('B33: a start while etcd is unreachable', () => {
   it('waits and logs it, is alive and not ready, and serves as soon as etcd is reachable', async () => {
     const started = await start('one');
     await expect.poll(() => waits(started)).toBeGreaterThanOrEqual(2);
-    expect(started.output.text).toContain(`${etcd.endpoints[0]}: nothing listens there`);
+    expect(started.output.text).toContain(`${etcd.endpoints[0]}: connect ECONNREFUSED`);
     expect(started.output.text).not.toMatch(GRPC);
     expect(await codeOf(`${started.url}/livez`)).toBe(200);
     expect(await codeOf(`${started.url}/readyz`)).toBe(503);

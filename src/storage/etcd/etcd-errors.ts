@@ -1,7 +1,5 @@
-import { connect } from 'node:tls';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { StorageError } from '../contract.ts';
-import { hostOf, portOf, readDateHeader, type TlsMaterial } from './member.ts';
 
 /**
  * Texts of etcd's api/v3rpc/rpctypes/error.go: several errors share a gRPC code, and only the text distinguishes them.
@@ -50,67 +48,25 @@ const NOT_WRITTEN = [
   ...[NO_LEADER, 'database space exceeded', 'too many requests', ...STALE_TOKEN],
 ];
 
-/** Texts of etcd, gRPC, Node and OpenSSL, and what they mean for an operator. */
-const WORDS: readonly (readonly [text: string, words: string])[] = [
-  [NO_LEADER, 'it has no leader: most of the members must be up and reach each other'],
-  ['request timed out', 'most of the members did not answer it in time'],
-  ['leader changed', 'its leader has just changed'],
-  [
-    'database space exceeded',
-    'its database is full: compact and defragment it, raise --quota-backend-bytes, disarm the alarm',
-  ],
-  ['too many requests', 'it is overloaded'],
-  ['authentication failed', 'it does not know this user, or the password is wrong'],
-  ['user name is empty', 'it wants a user and a password'],
-  ['permission denied', 'its user has no permission for this prefix'],
-  ['authentication is not enabled', 'it has no users: leave out the user and the password'],
-  ['alert certificate required', 'it wants a client certificate: set --etcd-certfile and --etcd-keyfile'],
-  ['alert bad certificate', 'it does not accept the client certificate of --etcd-certfile'],
-  ['alert unknown ca', 'it does not accept the client certificate of --etcd-certfile'],
-  ['alert certificate expired', 'the client certificate of --etcd-certfile has expired'],
-  ['alert certificate revoked', 'the client certificate of --etcd-certfile was revoked'],
-  ['alert certificate unknown', 'it does not accept the client certificate of --etcd-certfile'],
-  ['alert unsupported certificate', 'it does not accept the client certificate of --etcd-certfile'],
-  ['alert access denied', 'it does not accept the client certificate of --etcd-certfile'],
-  ['before secure TLS connection was established', 'it ended the TLS handshake'],
-  ['Failed to connect', 'it closed the connection'],
-];
-
-/** Errors of the system, in words. */
-const SYSTEM: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ECONNRESET: 'it closed the connection',
-  EPIPE: 'it closed the connection',
-  ENOTFOUND: 'its name cannot be resolved',
-  EAI_AGAIN: 'its name cannot be resolved at the moment',
-  ETIMEDOUT: 'the connection timed out',
-  EHOSTUNREACH: 'there is no route to it',
-  ENETUNREACH: 'there is no route to it',
-  EPROTO: 'the TLS handshake failed',
-};
-
 /** What is wrong with a member, without gRPC's words. */
 export function problemOf(error: unknown): string {
   const service = asServiceError(error);
   if (service === undefined) return error instanceof Error ? error.message : String(error);
-  const { code, details } = service;
-  const known = WORDS.find(([text]) => details.includes(text));
-  if (known !== undefined) return known[1];
-  const system = Object.entries(SYSTEM).find(([name]) => details.includes(name));
-  if (system !== undefined) return system[1];
-  if (code === status.DEADLINE_EXCEEDED) return NO_ANSWER;
-  const reason = handshakeError(details);
-  if (reason !== undefined) return isUntrusted(details) ? `this server refuses its certificate: ${reason}` : reason;
-  if (code === status.UNAVAILABLE || code === status.CANCELLED || code === status.INTERNAL)
-    return 'the connection broke';
-  return details.replace(/^etcdserver: /, '');
+  if (service.code === status.DEADLINE_EXCEEDED) return NO_ANSWER;
+  const reason = connectionError(service.details) ?? service.details.replace(/^etcdserver: /, '');
+  if (isUntrusted(service.details)) return `this server refuses its certificate: ${reason}`;
+  return isCertificateRefused(service.details)
+    ? `it does not accept the client certificate of --etcd-certfile: ${reason}`
+    : reason;
 }
 
 const NO_ANSWER = 'no answer';
 
-/** The error of the TLS handshake, which other failed connections carry. */
-const handshakeError = (details: string): string | undefined =>
-  /Last error: (?:Error: )?(.*?)(?:; if the root CA.*)?(?:\. Resolution note.*)?$/s.exec(details)?.[1];
+/** Why there is no connection, e.g. the error of the TLS handshake. Of an alert, OpenSSL's words for it. */
+function connectionError(details: string): string | undefined {
+  const last = /Last error: (?:Error: )?(.*?)(?:; if the root CA.*)?(?:\. Resolution note.*)?$/s.exec(details)?.[1];
+  return /:SSL routines:[^:]*:([^:]*):/.exec(last ?? '')?.[1] ?? last;
+}
 
 /** Alerts of RFC 8446, section 6.2, about a certificate: that of the client, as a server sends them. */
 const CERTIFICATE_ALERTS: ReadonlySet<number> = new Set([42, 43, 44, 45, 46, 48, 49, 116]);
@@ -120,7 +76,7 @@ const isCertificateRefused = (details: string): boolean =>
 
 /** Errors of OpenSSL and Node for a certificate of the member that cannot be verified. */
 const isUntrusted = (details: string): boolean =>
-  !details.includes('SSL alert number') && handshakeError(details)?.includes('certificate') === true;
+  !details.includes('SSL alert number') && connectionError(details)?.includes('certificate') === true;
 
 /**
  * The TLS handshake failed because one side refuses the certificate of the other. That does not pass by itself. It is
@@ -172,36 +128,4 @@ export function noMember(
   });
   const code = [...problems.values()].some(isHandshakeRefusal) ? 'refused' : 'unavailable';
   return new StorageError(code, `etcd could not ${doing}: ${each.join('; ')}`);
-}
-
-/**
- * What is wrong if only one of the two, this process or the member, uses TLS; undefined otherwise. The error of such a
- * connection does not tell: both see bytes that make no sense, or the end of the connection.
- */
-export async function tlsMismatch(
-  address: string,
-  tls: TlsMaterial | undefined,
-  withinMs: number,
-): Promise<string | undefined> {
-  if (tls === undefined) {
-    const isTls = await completesHandshake(address, withinMs);
-    return isTls ? 'it speaks TLS: set --etcd-cafile to the CA of its certificate' : undefined;
-  }
-  // A Go server with TLS answers plain HTTP too: 400, without a Date header.
-  const isPlain = (await readDateHeader(address, undefined, withinMs)) !== undefined;
-  return isPlain ? 'it does not speak TLS: leave out --etcd-cafile, or give etcd a certificate' : undefined;
-}
-
-function completesHandshake(address: string, withinMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    // The certificate is not verified, because nothing is sent after the handshake.
-    const socket = connect({ host: hostOf(address), port: portOf(address), rejectUnauthorized: false });
-    socket.setTimeout(withinMs, () => socket.destroy());
-    socket.once('secureConnect', () => {
-      resolve(true);
-      socket.destroy();
-    });
-    socket.on('error', () => {});
-    socket.once('close', () => resolve(false));
-  });
 }

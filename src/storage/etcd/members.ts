@@ -11,7 +11,6 @@ import {
   isTransient,
   isWithoutEffect,
   noMember,
-  tlsMismatch,
   toStorageError,
   toWriteError,
 } from './etcd-errors.ts';
@@ -218,15 +217,6 @@ export class Members {
   failed(member: Member, error: unknown): void {
     if (isStaleToken(error)) this.#token = undefined;
     this.#picker.avoid(member);
-  }
-
-  /** The members with which a connection fails because only one side uses TLS, each with what is wrong. */
-  async tlsMismatches(): Promise<string[]> {
-    const each = this.#members.map(async ({ address }) => {
-      const problem = await tlsMismatch(address, this.#credentials.tls, CONNECT_MS);
-      return problem === undefined ? [] : [`${address}: ${problem}`];
-    });
-    return (await Promise.all(each)).flat();
   }
 
   /** Of the client certificate, in milliseconds. */

@@ -46,12 +46,9 @@ export async function openEtcdStore(options: EtcdStoreOptions) {
       campaign: () => new EtcdLeadership({ members, space, meta, isReplaced: () => store.isReplaced, logger, trace }),
     };
   } catch (error) {
-    const failure = toStorageError(error, 'be opened');
-    const mismatches = failure.code === 'unavailable' ? await members.tlsMismatches() : [];
     stopFollowing?.();
     members.close();
-    if (mismatches.length === 0) throw failure;
-    throw new StorageError('unavailable', `etcd could not be reached: ${mismatches.join('; ')}`, { cause: failure });
+    throw toStorageError(error, 'be opened');
   }
 }
 
