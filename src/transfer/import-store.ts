@@ -140,10 +140,7 @@ class ImportSteps {
   }
 }
 
-/**
- * The result of a call to a store, repeated while that is unavailable. `isRepeated` is true when an earlier call failed:
- * it may have happened nevertheless.
- */
+/** Repeats a call while the store is unavailable. With `isRepeated`, an earlier call may have happened nevertheless. */
 async function repeated<T>(call: (isRepeated: boolean) => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
