@@ -85,7 +85,7 @@ export async function run({ seconds }: Settings): Promise<Figure[]> {
     const parts = { cluster: name, productName: 'orchestrator', namespace: 'cp', holder: name, version: '', api };
     const allow = [{ namespace: 'ci', accounts: ['*'], maxSeconds: 3600 }];
     const own = { rules: () => ({ ...RULES, allow }), token: async () => token, timing: realTiming, log: () => {} };
-    const unused = { register: async () => {}, mirror: async () => {}, identity: async () => 'id' };
+    const unused = { register: async () => {} };
     const to = new Transport({ ...transport, tokenProvider: () => token });
     void runConnector({ ...parts, ...own, ...unused, server: to }, stop.signal);
   };

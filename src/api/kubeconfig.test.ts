@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { currentAddress, kubeconfigOf, onlyAddress, parseKubeconfig, passContext } from './kubeconfig.ts';
+import { currentAddress, kubeconfigOf, parseKubeconfig, passContext } from './kubeconfig.ts';
 
 it('reads what it writes', () => {
   const account = { namespace: 'ci', name: 'builder' };
@@ -44,14 +44,5 @@ users: ${users}
     text('[]').replace("'https://x'", "''"),
   ])('%j has none', (broken) => {
     expect(currentAddress(broken)).toBeUndefined();
-  });
-
-  it('is the only one of the ConfigMap cluster-info', () => {
-    const info = (...servers: readonly string[]) =>
-      JSON.stringify({ clusters: servers.map((server) => ({ name: '', cluster: { server } })) });
-    expect(onlyAddress(info('https://x'))).toEqual({ server: 'https://x', caBundle: undefined });
-    for (const servers of [[], [''], ['https://x', 'https://y']]) {
-      expect(onlyAddress(info(...servers))).toBeUndefined();
-    }
   });
 });

@@ -176,12 +176,3 @@ export function currentAddress(text: string): ClusterAddress | undefined {
   const context = entryOf(config.contexts, config.current) ?? {};
   return addressIn(entryOf(config.clusters, stringField(context, 'cluster')));
 }
-
-/**
- * Of the ConfigMap `cluster-info` in the namespace `kube-public`, which kubeadm writes for clients that join the
- * cluster: a kubeconfig with one cluster, and without contexts.
- */
-export function onlyAddress(text: string): ClusterAddress | undefined {
-  const [cluster, ...others] = parseKubeconfig(text, { withoutUsers: true })?.clusters ?? [];
-  return others.length > 0 ? undefined : addressIn(cluster?.fields);
-}

@@ -11,7 +11,6 @@ const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 export const JWKS_TYPE = 'application/jwk-set+json';
 
 interface NodeTable {
-  readonly metadata?: { readonly continue?: string };
   readonly columnDefinitions: readonly { readonly name: string }[];
   readonly rows?: readonly { readonly cells: readonly unknown[] }[];
 }
@@ -19,35 +18,27 @@ interface NodeTable {
 /** What the connector finds out about its cluster from inside. What cannot be read is absent. */
 export async function readFindings(api: Transport): Promise<Partial<ConnectorStatus>> {
   const signal = AbortSignal.timeout(ALL_MS);
-  const request = async <T>(path: string, more: object = {}): Promise<T> => {
-    const options = { expects: 'unchecked', signal, ...more } as const;
-    return (await api.request<T>('GET', path, options)).value;
+  const read = async <T>(path: string, more: object = {}): Promise<T | undefined> => {
+    const answer = api.request<T>('GET', path, { expects: 'unchecked', signal, ...more });
+    return (await answer.catch(() => undefined))?.value;
   };
-  const readNodes = async (): Promise<ConnectorStatus['nodes']> => {
-    const counts = { ready: 0, total: 0 };
-    for (let next: string | undefined; next !== ''; ) {
-      const query = { includeObject: 'None', limit: 500, continue: next };
-      const table = await request<NodeTable>('/api/v1/nodes', { query, accept: TABLE });
-      const column = table.columnDefinitions.findIndex(({ name }) => name === 'Status');
-      const { rows = [] } = table;
-      counts.ready += rows.filter(({ cells }) => /^Ready(?:,|$)/.test(String(cells[column]))).length;
-      counts.total += rows.length;
-      next = table.metadata?.continue ?? '';
-    }
-    return counts;
-  };
-  const unlessFailed = <T>(found: Promise<T>): Promise<T | undefined> => found.catch(() => undefined);
   // In turn, on the connection that the Lease keeps open: each report would open four.
   const readyz = api.text('GET', '/readyz', { accept: '*/*', signal });
   const problem = await readyz.then(() => undefined).catch((error: Error) => error.message);
-  const version = memberOf(await unlessFailed(request('/version')), 'gitVersion');
-  const nodes = await unlessFailed(readNodes());
-  const keys = await unlessFailed(request('/openid/v1/jwks', { accept: JWKS_TYPE }));
+  const version = memberOf(await read('/version'), 'gitVersion');
+  const table = await read<NodeTable>('/api/v1/nodes', { query: { includeObject: 'None' }, accept: TABLE });
+  const keys = await read('/openid/v1/jwks', { accept: JWKS_TYPE });
   return defined({
     ready: problem === undefined,
     readyMessage: clip(problem ?? '', MAX_MESSAGE),
     clusterVersion: typeof version === 'string' ? version : undefined,
-    nodes,
+    nodes: table && countNodes(table),
     keys: keys === undefined ? undefined : JSON.stringify(keys),
   }) as Partial<ConnectorStatus>;
+}
+
+function countNodes({ columnDefinitions, rows = [] }: NodeTable): ConnectorStatus['nodes'] {
+  const column = columnDefinitions.findIndex(({ name }) => name === 'Status');
+  const ready = rows.filter(({ cells }) => /^Ready(?:,|$)/.test(String(cells[column])));
+  return { ready: ready.length, total: rows.length };
 }

@@ -33,7 +33,7 @@ const timing: Timing = {
 /** A process that is leading or not. */
 function start(holder: string) {
   const stop = new AbortController();
-  const state = { isLeading: false, terms: 0, stop: () => stop.abort(), log: [] as string[] };
+  const state = { isLeading: false, terms: 0, stop: () => stop.abort(), fail: (_: Error) => {}, log: [] as string[] };
   const api = new Transport({
     ...{ server: cluster.url, tokenProvider: () => HUB_TOKEN, fetch: globalThis.fetch, timing },
     ...{ userAgent: undefined, onWarning: undefined },
@@ -44,8 +44,13 @@ function start(holder: string) {
     async (signal) => {
       state.isLeading = true;
       state.terms++;
-      await new Promise((resolve) => signal.addEventListener('abort', resolve));
-      state.isLeading = false;
+      const ended = new Promise<void>((resolve, reject) => {
+        signal.addEventListener('abort', () => resolve());
+        state.fail = reject;
+      });
+      await ended.finally(() => {
+        state.isLeading = false;
+      });
     },
   );
   stops.push(stop);
@@ -95,4 +100,12 @@ it('a leader whose Lease another one has taken stops', async () => {
   cluster.put('coordination.k8s.io/leases', { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
   await expect.poll(() => first.isLeading).toBe(false);
   expect(specOf()).toMatchObject({ holderIdentity: 'third' });
+});
+
+it('leads again after it could not go on', async () => {
+  const first = start('first');
+  await expect.poll(() => first.isLeading).toBe(true);
+  first.fail(new Error('it is not known'));
+  await expect.poll(() => [first.terms, first.isLeading]).toEqual([2, true]);
+  expect(first.log).toEqual(['it is not known']);
 });

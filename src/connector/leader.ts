@@ -41,12 +41,12 @@ export async function whileLeading(
   let seen = { version: '', since: 0 };
   const acquire = async (): Promise<Lease | undefined> => {
     const lease = await send('GET').catch(unlessAbsent);
-    const version = lease?.metadata.resourceVersion ?? '';
+    const { metadata: { resourceVersion: version = '' } = {}, spec: { holderIdentity = '' } = {} } = lease ?? {};
     if (version !== seen.version) seen = { version, since: timing.now() };
-    const isFree = !lease?.spec?.holderIdentity || timing.now() - seen.since >= LEASE_SECONDS * 1000;
-    return isFree ? write(lease, holder) : undefined;
+    const isFree = holderIdentity === '' || holderIdentity === holder;
+    return isFree || timing.now() - seen.since >= LEASE_SECONDS * 1000 ? write(lease, holder) : undefined;
   };
-  /** Resolves with the lease when it was lost or the signal is aborted. */
+  /** Resolves with the lease when it was lost, or when the signal is aborted. */
   const renew = async (held: Lease, ended: AbortSignal): Promise<Lease> => {
     let lease = held;
     for (let renewedAt = timing.now(); timing.now() - renewedAt < STOP_MS; ) {
@@ -67,10 +67,13 @@ export async function whileLeading(
       const held = await acquire();
       tell();
       if (held !== undefined) {
-        const lost = new AbortController();
-        const leading = lead(AbortSignal.any([signal, lost.signal]));
-        const last = await renew(held, signal);
-        lost.abort();
+        const ended = new AbortController();
+        const isLeading = AbortSignal.any([signal, ended.signal]);
+        const leading = lead(isLeading)
+          .catch((error: Error) => log(error.message))
+          .finally(() => ended.abort());
+        const last = await renew(held, isLeading);
+        ended.abort();
         await leading;
         // So that another one need not wait.
         if (signal.aborted) await write(last, '');

@@ -4,7 +4,7 @@ import { isStatus, StatusError, statusFrom } from '../client/errors.ts';
 import { SharedCall } from '../lib/shared-call.ts';
 import type { Task } from './judge-order.ts';
 import type { ConnectorParts } from './parts.ts';
-import type { MadeRecord, Records } from './records.ts';
+import { type MadeRecord, type Records, unlessAbsent } from './records.ts';
 
 /** The tokens, Secrets and accounts that a connector makes in its cluster, and their removal. */
 
@@ -13,8 +13,6 @@ type MadeParts = Pick<ConnectorParts, 'api' | 'timing' | 'log'> & { readonly rec
 /** The admission policy of the chart lets the connector create and delete no other Secrets. */
 const SECRET_TYPE = 'clusterpass.dev/pass';
 const LABELS = { 'app.kubernetes.io/managed-by': 'clusterpass-connector' };
-/** In a ConfigMap, which has at most 1 MiB. */
-const MOST_RECORDS = 5_000;
 const DAY_MS = 86_400_000;
 /** The account of a person is removed when it was not used for a week. */
 const UNUSED_DAYS = 7;
@@ -30,72 +28,49 @@ const inNamespace = (namespace: string, resource: string): string =>
 export async function issueToken(
   { api, records, timing }: MadeParts,
   { jti: order, requester }: OrderClaims,
-  task: Task,
+  { namespace, account, audiences, seconds, isRevocable, person, boundObjectRef }: Task,
   signal: AbortSignal,
 ): Promise<OrderAnswer> {
-  const { namespace, account, audiences, seconds, isRevocable, person } = task;
   const endsAt = timing.now() + seconds * 1000 + SKEW_MS;
   const create = async (resource: string, object: object): Promise<ApiObject> => {
     const options = { body: { apiVersion: 'v1', ...object }, signal, expects: 'object' } as const;
     return (await api.request<ApiObject>('POST', inNamespace(namespace, resource), options)).value;
   };
-  const record = async (key: string, made: MadeRecord): Promise<void> => {
-    if (records.all.size >= MOST_RECORDS) throw failure(429, 'the connector has no room for another record');
-    await records.put(key, made);
-  };
-  const createAccount = async (): Promise<void> => {
+  const ensureAccount = async (): Promise<void> => {
+    const key = `person.${namespace}.${account}`;
+    // Written once a day.
+    const until = (Math.ceil(endsAt / DAY_MS) + UNUSED_DAYS) * DAY_MS;
+    if ((records.all.get(key)?.until ?? 0) < until) await records.put(key, { namespace, account, until });
     const metadata = { name: account, namespace, labels: LABELS, annotations: { 'clusterpass.dev/person': person } };
     await create('serviceaccounts', { kind: 'ServiceAccount', metadata }).catch((error: unknown) => {
       if (!isStatus(error, 409)) throw error;
     });
   };
-  const useAccount = async (): Promise<void> => {
-    const key = `person.${namespace}.${account}`;
-    const known = records.all.get(key);
-    // Written once a day.
-    const until = (Math.ceil(endsAt / DAY_MS) + UNUSED_DAYS) * DAY_MS;
-    if ((known?.until ?? 0) < until) await record(key, { namespace, account, until });
-    if (known === undefined) await createAccount();
-  };
   const bindToSecret = async (): Promise<object> => {
     const since = timing.now();
-    await record(order, { namespace, until: endsAt });
+    await records.put(order, { namespace, until: endsAt });
     const name = passSecretName(order);
     const annotations = { 'clusterpass.dev/order': order, 'clusterpass.dev/requester': requester.user };
     const metadata = { name, namespace, labels: LABELS, annotations };
     const { uid } = (await create('secrets', { kind: 'Secret', type: SECRET_TYPE, metadata })).metadata;
+    if (timing.now() - since < LATE_MS) return { apiVersion: 'v1', kind: 'Secret', name, uid };
     // This process may have slept. Another connector may have removed the record, and would not remove the Secret.
-    if (timing.now() - since >= LATE_MS) {
-      await api.request('DELETE', `${inNamespace(namespace, 'secrets')}/${name}`);
-      throw failure(503, 'the connector has not made the Secret of the token in time');
-    }
-    return { apiVersion: 'v1', kind: 'Secret', name, uid };
+    await api.request('DELETE', `${inNamespace(namespace, 'secrets')}/${name}`);
+    throw new Error('the connector has not made the Secret of the token in time');
   };
-  const requestToken = async (boundObjectRef: object | undefined): Promise<OrderAnswer> => {
+  try {
+    if (person !== undefined) await ensureAccount();
+    const bound = isRevocable ? await bindToSecret() : boundObjectRef;
     const path = inNamespace(namespace, `serviceaccounts/${encodeURIComponent(account)}/token`);
-    const spec = { audiences, expirationSeconds: seconds, boundObjectRef };
+    const spec = { audiences, expirationSeconds: seconds, boundObjectRef: bound };
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
     const { code, value } = await api.request<unknown>('POST', path, { body, signal, expects: 'unchecked' });
     return { order, status: code, body: value };
-  };
-  try {
-    if (person !== undefined) await useAccount();
-    const boundObjectRef = isRevocable ? await bindToSecret() : task.boundObjectRef;
-    return await requestToken(boundObjectRef).catch(async (error: unknown) => {
-      // The account was deleted by hand.
-      if (person === undefined || !isStatus(error, 404)) throw error;
-      await createAccount();
-      return requestToken(boundObjectRef);
-    });
   } catch (error) {
-    const failed = error instanceof StatusError ? error : failure(503, (error as Error).message);
-    return { order, status: failed.code, body: failed.status };
+    if (error instanceof StatusError) return { order, status: error.code, body: error.status };
+    const { message } = error as Error;
+    return { order, status: 503, body: { ...statusFrom(503, ''), reason: 'ServiceUnavailable', message } };
   }
-}
-
-function failure(code: 429 | 503, message: string): StatusError {
-  const reason = code === 429 ? 'TooManyRequests' : 'ServiceUnavailable';
-  return new StatusError({ ...statusFrom(code, ''), reason, message });
 }
 
 /**
@@ -110,15 +85,11 @@ export function createSweep(
   const missingSince = new Map<string, number>();
   const remove = async (key: string, { namespace, account }: MadeRecord): Promise<void> => {
     const object = account === undefined ? `secrets/${passSecretName(key)}` : `serviceaccounts/${account}`;
+    const removed = await api.request('DELETE', inNamespace(namespace, object)).catch(unlessAbsent);
     const now = timing.now();
-    try {
-      await api.request('DELETE', inNamespace(namespace, object));
-    } catch (error) {
-      if (!isStatus(error, 404)) throw error;
-      const since = missingSince.get(key) ?? now;
-      missingSince.set(key, since);
-      if (now - since < LATE_MS) return;
-    }
+    const since = missingSince.get(key) ?? now;
+    missingSince.set(key, since);
+    if (removed === undefined && now - since < LATE_MS) return;
     missingSince.delete(key);
     await records.put(key, null);
   };

@@ -2,7 +2,6 @@ import { CompactEncrypt, importJWK, type JWK } from 'jose';
 import { ANSWER_ALGORITHMS, type OrderAnswer, type OrderClaims } from '../api/connector.ts';
 import type { ApiObject } from '../api/kind.ts';
 import type { TokenOrderSpec, TokenOrderStatus } from '../api/kinds/token-order.ts';
-import { isStatus } from '../client/errors.ts';
 import { problemLog } from '../lib/problem-log.ts';
 import { Slots } from '../lib/promises.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
@@ -97,16 +96,11 @@ export class Orders {
     const claims = await verify(name, order.spec?.order ?? '');
     // By a process before this one: the answer was lost, perhaps not the token.
     if (records.all.has(name)) throw new Error('it was done before');
-    const signal = AbortSignal.timeout(Math.min(MOST_MS, Math.max(0, claims.exp * 1000 - timing.now())));
     const verdict = judgeOrder(rules(), claims);
+    const signal = AbortSignal.timeout(Math.min(MOST_MS, Math.max(0, claims.exp * 1000 - timing.now())));
     const claim = { claimedBy: holder, claimTime: toTimestamp(timing.now()) };
-    try {
-      await this.#patch(name, { metadata: { resourceVersion }, status: claim }, signal);
-    } catch (error) {
-      // Another connector has it, or it has ended.
-      if (isStatus(error, 409) || isStatus(error, 404)) return;
-      throw error;
-    }
+    // A 409: another connector has it, or it has ended.
+    await this.#patch(name, { metadata: { resourceVersion }, status: claim }, signal);
     const answer: OrderAnswer = isRefusal(verdict)
       ? { order: name, refusal: verdict }
       : await issueToken(this.#parts, claims, verdict, signal);
@@ -114,7 +108,7 @@ export class Orders {
     await this.#patch(name, { status: { answer: await sealed(answer, claims.answerKey) } }, signal);
     this.lastAnswer = timing.now();
     const what = isRefusal(verdict) ? verdict.message : `${verdict.namespace}/${verdict.account}: ${answer.status}`;
-    log(`order ${name} of ${claims.requester?.user}: ${what}`);
+    log(`order ${name} of ${claims.requester.user}: ${what}`);
   }
 
   async #patch(name: string, body: object, signal: AbortSignal): Promise<void> {

@@ -24,7 +24,7 @@ export class Records {
   readonly #path: string;
   readonly #all = new Map<string, MadeRecord>();
   /** What the ConfigMap does not have yet. */
-  #changes = new Map<string, MadeRecord | null>();
+  #changes: Record<string, MadeRecord | null> = {};
   /** Changes that arrive during a write share the next one. */
   readonly #write = new SharedCall(() => this.#send());
 
@@ -37,10 +37,13 @@ export class Records {
     return this.#all;
   }
 
+  /** Creates the ConfigMap if there is none. Rejects with a 409 if another connector has created it meanwhile. */
   async read(signal: AbortSignal): Promise<void> {
     const get = this.#api.request<ApiObject & { data?: unknown }>('GET', `${this.#path}/${NAME}`, { signal });
-    const { data } = (await get.catch(unlessAbsent))?.value ?? {};
-    for (const [key, text] of Object.entries(asJsonObject(data))) {
+    const found = await get.catch(unlessAbsent);
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME } };
+    if (found === undefined) await this.#api.request('POST', this.#path, { body, signal });
+    for (const [key, text] of Object.entries(asJsonObject(found?.value.data))) {
       const { namespace, account, until } = asJsonObject(parsedJson(String(text)));
       if (typeof namespace !== 'string' || typeof until !== 'number') continue;
       this.#all.set(key, { namespace, until, ...(typeof account === 'string' ? { account } : {}) });
@@ -51,37 +54,24 @@ export class Records {
   async put(key: string, record: MadeRecord | null): Promise<void> {
     if (record === null) this.#all.delete(key);
     else this.#all.set(key, record);
-    this.#changes.set(key, record);
+    this.#changes[key] = record;
     await this.#write.call();
   }
 
   async #send(): Promise<void> {
     const changes = this.#changes;
-    this.#changes = new Map();
-    const patch = (data: object): Promise<unknown> => {
-      const options = { body: { data }, contentType: 'application/merge-patch+json' };
-      return this.#api.request('PATCH', `${this.#path}/${NAME}`, options);
-    };
+    this.#changes = {};
+    const texts = Object.entries(changes).map(([key, record]) => [key, record && JSON.stringify(record)]);
+    const options = { body: { data: Object.fromEntries(texts) }, contentType: 'application/merge-patch+json' };
     try {
-      const patched = await patch(dataOf(changes)).catch(unlessAbsent);
-      if (patched !== undefined) return;
-      const data = dataOf(this.#all);
-      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME }, data };
-      await this.#api.request('POST', this.#path, { body }).catch(async (error: unknown) => {
-        // Another connector has created it meanwhile.
-        if (!isStatus(error, 409)) throw error;
-        await patch(data);
-      });
+      await this.#api.request('PATCH', `${this.#path}/${NAME}`, options);
     } catch (error) {
       // Sent again with the next change.
-      this.#changes = new Map([...changes, ...this.#changes]);
+      this.#changes = { ...changes, ...this.#changes };
       throw error;
     }
   }
 }
-
-const dataOf = (records: ReadonlyMap<string, MadeRecord | null>): object =>
-  Object.fromEntries([...records].map(([key, record]) => [key, record && JSON.stringify(record)]));
 
 /** For a request that answers 404 if there is none. */
 export function unlessAbsent(error: unknown): undefined {

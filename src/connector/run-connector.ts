@@ -2,9 +2,11 @@ import { decodeJwt, decodeProtectedHeader, type JSONWebKeySet } from 'jose';
 import { CONNECTOR_CONTRACT, connectorAudience, LOST_SECONDS, RENEW_SECONDS } from '../api/connector.ts';
 import type { Connector } from '../api/kinds/connector.ts';
 import { isStatus } from '../client/errors.ts';
-import { reconnectMs, type Timing } from '../lib/backoff.ts';
+import { reconnectMs } from '../lib/backoff.ts';
 import { problemLog } from '../lib/problem-log.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
+import { clusterIdentity } from '../sync/cluster-identity.ts';
+import { mirrorCluster } from '../sync/mirror.ts';
 import { readFindings } from './cluster-findings.ts';
 import { whileLeading } from './leader.ts';
 import { createSweep } from './made-objects.ts';
@@ -13,63 +15,56 @@ import type { ConnectorParts } from './parts.ts';
 import { Records } from './records.ts';
 import { createOrderVerifier } from './verify-order.ts';
 
-/** The audience of the connector's own tokens says at which address Clusterpass signs. Throws for another one. */
-function baseUrlIn(token: string, cluster: string): string {
-  const { aud = [] } = decodeJwt(token);
-  const [audience = '', second] = [aud].flat();
-  const suffix = connectorAudience('', cluster);
-  if (second === undefined && audience.endsWith(suffix)) return audience.slice(0, -suffix.length);
-  throw new Error(
-    `the audience of the connector's token is ${JSON.stringify(aud)}: it must be the base URL of Clusterpass, ` +
-      `then ${suffix}`,
-  );
-}
-
 /** Runs until the signal is aborted. Only the leader of several connectors of a cluster does anything. */
 export const runConnector = (parts: ConnectorParts, signal: AbortSignal): Promise<void> =>
-  whileLeading(parts, signal, async (leading) => {
-    while (!leading.aborted) {
-      const unknown = new AbortController();
-      const isKnown = AbortSignal.any([leading, unknown.signal]);
-      await lead(parts, isKnown, () => unknown.abort());
-    }
-  });
+  whileLeading(parts, signal, (leading) => lead(parts, leading));
 
-/** @param onUnknown called when Clusterpass no longer knows this connector: perhaps it can be registered again */
-async function lead(parts: ConnectorParts, signal: AbortSignal, onUnknown: () => void): Promise<void> {
-  const { log, timing, api, cluster, productName, server } = parts;
+/** Rejects when Clusterpass no longer knows this connector: perhaps it can be registered again. */
+async function lead(parts: ConnectorParts, signal: AbortSignal): Promise<void> {
+  const { log, timing, api, cluster, productName, server, rules } = parts;
   const begun = await untilDone(parts, 'the start', signal, async () => {
-    const baseUrl = baseUrlIn(await parts.token(), cluster);
-    const id = await parts.identity(signal);
+    const audience = await ownAudience(parts);
+    const id = await clusterIdentity(api, signal);
     const connector = await ensureRegistered(parts, id, signal);
     const records = new Records(api, parts.namespace);
     await records.read(signal);
-    return { id, connector, records, baseUrl };
+    return { audience, id, connector, records };
   });
   if (begun === undefined) return;
   log(`leads for the cluster ${cluster}`);
-  const { id, connector, records, baseUrl } = begun;
+  const { audience, id, connector, records } = begun;
   const root = `/${productName}/${encodeURIComponent(cluster)}`;
   const orders = new Orders({
     ...{ ...parts, records },
     path: `${root}/apis/clusterpass.dev/v1alpha1/tokenorders`,
     verify: createOrderVerifier({
-      issuer: `${baseUrl}/${productName}/${cluster}`,
-      audience: connectorAudience(baseUrl, cluster),
-      cluster: { name: cluster, uid: connector.spec?.clusterUID ?? '', id },
+      ...{ audience, cluster: { uid: connector.spec?.clusterUID ?? '', id }, now: timing.now },
       readKeys: async () =>
         (await server.request<JSONWebKeySet>('GET', `${root}/openid/v1/jwks`, { expects: 'unchecked' })).value,
-      now: timing.now,
     }),
     onChange: () => void sweep(),
   });
   const sweep = createSweep({ ...parts, records }, (order) => orders.isGone(order));
+  const { mirror } = rules();
+  const copies = { ...parts, id, pods: mirror.pods };
   await Promise.all([
-    report({ ...parts, connector, orders, onUnknown }, signal),
-    repeat(timing, signal, sweep),
-    parts.rules().orders ? untilDone(parts, 'the orders', signal, () => orders.run(signal)) : undefined,
-    untilDone(parts, 'the copies', signal, () => parts.mirror(id, signal)),
+    report(parts, connector, orders, signal),
+    repeat(parts, signal, sweep),
+    rules().orders ? untilDone(parts, 'the orders', signal, () => orders.run(signal)) : undefined,
+    mirror.accounts ? untilDone(parts, 'the copies', signal, () => mirrorCluster(copies, signal)) : undefined,
   ]);
+}
+
+/** The audience of the connector's own tokens says at which address Clusterpass signs. */
+async function ownAudience({ token, cluster }: ConnectorParts): Promise<string> {
+  const { aud = [] } = decodeJwt(await token());
+  const [audience = '', second] = [aud].flat();
+  const suffix = connectorAudience('', cluster);
+  if (second === undefined && audience.endsWith(suffix)) return audience;
+  throw new Error(
+    `the audience of the connector's token is ${JSON.stringify(aud)}: it must be the base URL of Clusterpass, ` +
+      `then ${suffix}`,
+  );
 }
 
 /** The Connector at Clusterpass, which is registered first if Clusterpass does not know it. */
@@ -103,51 +98,39 @@ async function untilDone<T>(parts: ConnectorParts, what: string, signal: AbortSi
   return undefined;
 }
 
-async function repeat(timing: Timing, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
+async function repeat({ timing }: ConnectorParts, signal: AbortSignal, task: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     await task();
     await timing.pause(RENEW_SECONDS * 1000, signal);
   }
 }
 
-type ReportParts = ConnectorParts & {
-  readonly connector: Connector;
-  readonly orders: Orders;
-  readonly onUnknown: () => void;
-};
-
-/** Writes the status of the Connector at its interval. */
-async function report(parts: ReportParts, signal: AbortSignal): Promise<void> {
-  const { api, server, timing, version, rules, token, connector, orders, onUnknown } = parts;
-  const { spec, status: before } = connector;
-  let { connectedSince, keys = spec?.keys } = before ?? {};
-  let reportedAt = Date.parse(before?.renewTime ?? '') || 0;
+/** Writes the status of the Connector at its interval. Rejects with the 401 of one that was deleted. */
+async function report(parts: ConnectorParts, known: Connector, orders: Orders, signal: AbortSignal): Promise<void> {
+  const { api, server, timing, version, rules, token } = parts;
+  let { renewTime = '', connectedSince = '', keys = known.spec?.keys } = known.status ?? {};
   const tell = problemLog(parts.log, 'the report');
-  /** A token of an account was asked for without an audience, as kubelet does. Any other says nothing about them. */
-  const readAudiences = async () => {
-    const { aud = [], 'kubernetes.io': account } = decodeJwt((await parts.apiToken?.()) ?? '');
-    return account === undefined ? null : [aud].flat();
-  };
-  await repeat(timing, signal, async () => {
+  await repeat(parts, signal, async () => {
     const { keys: found = '', ...findings } = await readFindings(api);
     const { allow, people, revocable } = rules();
     const now = timing.now();
-    if (connectedSince === undefined || now > reportedAt + LOST_SECONDS * 1000) connectedSince = toTimestamp(now);
+    if (!(Date.parse(renewTime) > now - LOST_SECONDS * 1000)) connectedSince = toTimestamp(now);
     try {
       // Keys that do not verify its token would make this report the last one.
       if (found.includes(JSON.stringify(decodeProtectedHeader(await token()).kid))) keys = found;
-      const times = { renewTime: toTimestamp(now), connectedSince };
-      const answered = orders.lastAnswer === undefined ? {} : { lastOrderTime: toTimestamp(orders.lastAnswer) };
-      const rule = { revocable, people: people.map(({ group }) => group), allow };
-      const about = { version, contract: CONNECTOR_CONTRACT, audiences: await readAudiences().catch(() => null) };
-      const status = { ...about, ...times, ...answered, ...findings, ...rule, keys };
+      const { lastAnswer } = orders;
+      const status = {
+        ...{ version, contract: CONNECTOR_CONTRACT, renewTime: toTimestamp(now), connectedSince },
+        ...{ ...findings, keys, revocable, allow, people: people.map(({ group }) => group) },
+        ...(lastAnswer === undefined ? {} : { lastOrderTime: toTimestamp(lastAnswer) }),
+      };
       const options = { body: { status }, contentType: 'application/merge-patch+json', signal };
       await server.request('PATCH', `${pathOf(parts)}/status`, options);
-      reportedAt = now;
+      renewTime = status.renewTime;
       tell();
     } catch (error) {
+      if (isStatus(error, 401)) throw error;
       if (!signal.aborted) tell(error);
-      if (isStatus(error, 401)) onUnknown();
     }
   });
 }

@@ -1,16 +1,13 @@
-import { compactVerify, createLocalJWKSet, errors, type JSONWebKeySet } from 'jose';
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { ORDER_TYPE, type OrderClaims } from '../api/connector.ts';
-import { isJsonObject, memberOf, parsedJson } from '../lib/json.ts';
 import { JWS_ALGORITHMS } from '../lib/jws-algorithms.ts';
 
 interface VerifierParts {
-  /** The issuer of the cluster at Clusterpass. */
-  readonly issuer: string;
-  /** That of the connector's own tokens. */
+  /** That of the connector's own tokens: the base URL of Clusterpass, and the name of the cluster. */
   readonly audience: string;
   /** `uid`: of the Cluster at Clusterpass. `id`: of the namespace kube-system. */
-  readonly cluster: { readonly name: string; readonly uid: string; readonly id: string };
-  /** The JWKS of Clusterpass. */
+  readonly cluster: { readonly uid: string; readonly id: string };
+  /** The JWKS of the cluster at Clusterpass. */
   readonly readKeys: () => Promise<JSONWebKeySet>;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -20,43 +17,34 @@ interface VerifierParts {
 const SKEW_SECONDS = 60;
 /** An unknown key makes it read the keys again, at most at this interval. */
 const REFRESH_MS = 10_000;
-const OPTIONS = { algorithms: [...JWS_ALGORITHMS] };
 
 /** Reads the claims of an order after all that makes it one for this cluster, now. Rejects for any other. */
-export function createOrderVerifier({ issuer, audience, cluster, readKeys, now }: VerifierParts) {
-  let keys: ReturnType<typeof createLocalJWKSet> | undefined;
+export function createOrderVerifier({ audience, cluster, readKeys, now }: VerifierParts) {
+  let keys: JWTVerifyGetKey | undefined;
   let readAt = 0;
-  const verify = async (jws: string): Promise<ReturnType<typeof compactVerify>> => {
+  const keyOf: JWTVerifyGetKey = async (...token) => {
     try {
-      if (keys !== undefined) return await compactVerify(jws, keys, OPTIONS);
+      if (keys !== undefined) return await keys(...token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey) || now() - readAt < REFRESH_MS) throw error;
     }
     readAt = now();
     keys = createLocalJWKSet(await readKeys());
-    return compactVerify(jws, keys, OPTIONS);
+    return keys(...token);
   };
   return async (name: string, jws: string): Promise<OrderClaims> => {
-    const { payload, protectedHeader } = await verify(jws);
-    const claims = parsedJson(new TextDecoder().decode(payload));
-    const expected: [path: string, value: unknown][] = [
-      ['iss', issuer],
-      ['aud', audience],
-      ['jti', name],
-      ['cluster.name', cluster.name],
-      ['cluster.uid', cluster.uid],
-      ['cluster.id', memberOf(claims, 'cluster', 'id') === undefined ? undefined : cluster.id],
-    ];
-    const [other] = expected.find(([path, value]) => memberOf(claims, ...path.split('.')) !== value) ?? [];
-    const [iat, exp] = ['iat', 'exp'].map((claim) => Number(memberOf(claims, claim))) as [number, number];
-    const seconds = now() / 1000;
-    const problem =
-      (protectedHeader.typ !== ORDER_TYPE && 'it is another type of token') ||
-      (other !== undefined && `its ${other} is another one`) ||
-      (!(iat <= seconds + SKEW_SECONDS) && 'it is of the future: is the clock of this machine right?') ||
-      (!(exp > seconds) && 'it has expired: is the clock of this machine right?') ||
-      (!isJsonObject(memberOf(claims, 'answerKey')) && 'it has no key for the answer');
-    if (problem !== false) throw new Error(problem);
-    return claims as unknown as OrderClaims;
+    const { payload } = await jwtVerify<OrderClaims>(jws, keyOf, {
+      ...{ algorithms: [...JWS_ALGORITHMS], typ: ORDER_TYPE, audience, currentDate: new Date(now()) },
+      requiredClaims: ['iat', 'exp', 'cluster', 'answerKey'],
+    });
+    const {
+      jti,
+      iat,
+      cluster: { uid, id = cluster.id },
+    } = payload;
+    if (jti !== name) throw new Error('it has the name of another order');
+    if (uid !== cluster.uid || id !== cluster.id) throw new Error('it is for another cluster');
+    if (iat > now() / 1000 + SKEW_SECONDS) throw new Error('it is of the future: is the clock of this machine right?');
+    return payload;
   };
 }

@@ -3,14 +3,7 @@ import type { ApiObject } from '../api/kind.ts';
 import { fakeTiming, json, type Responder, scriptServer, status } from '../client/script-server.fixture.ts';
 import { Transport } from '../client/transport.ts';
 import { Informer } from './informer.ts';
-import {
-  MIRRORED_KINDS,
-  type MirroredKind,
-  MirrorTarget,
-  mirroredPart,
-  mirroredState,
-  mirrorOwnership,
-} from './mirror.ts';
+import { mirroredPart, mirroredState, mirrorOwnership, mirrorTarget } from './mirror.ts';
 
 const source = (kind: string, name: string, deletionTimestamp?: string): ApiObject => ({
   apiVersion: 'v1',
@@ -35,7 +28,6 @@ it('A4: an account or a Pod that is deleted in the cluster has no copy, though a
 });
 
 const MARK = 'clusterpass.dev/mirrored-from';
-const kindOf = (name: string) => MIRRORED_KINDS.find(({ kind }) => kind === name) as MirroredKind;
 
 it('keeps of a Pod its account, its node and whose copy it is', () => {
   const pod = (spec: object) => ({
@@ -43,7 +35,7 @@ it('keeps of a Pod its account, its node and whose copy it is', () => {
     metadata: { ...source('Pod', 'web-0').metadata, annotations: { [MARK]: 'id', other: 'x' }, labels: { a: 'b' } },
     spec: { containers: [], ...spec },
   });
-  const part = (spec: object) => mirroredPart(kindOf('Pod'), pod(spec));
+  const part = (spec: object) => mirroredPart('Pod', pod(spec));
   expect(part({ serviceAccountName: 'builder', nodeName: 'n1' })).toEqual({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -89,9 +81,9 @@ describe('the copies in Clusterpass', () => {
       ...{ userAgent: undefined, onWarning: undefined },
     });
     const options = { transport, timing, path: '/', onChange: () => {}, onConnection: () => {} };
-    const informers = new Map(MIRRORED_KINDS.map((kind) => [kind.kind, new Informer(options)]));
+    const informers = new Map(['Namespace', 'ServiceAccount', 'Pod'].map((kind) => [kind, new Informer(options)]));
     informers.get('ServiceAccount')?.put(known);
-    const target = new MirrorTarget({ transport, root: '/orchestrator/alpha/api/v1', informers });
+    const target = mirrorTarget(transport, '/orchestrator/alpha/api/v1', informers);
     const sent = () => server.requests.map(({ method, path, body }) => [method, path, JSON.parse(body)]);
     return { target, sent };
   };
@@ -102,7 +94,7 @@ describe('the copies in Clusterpass', () => {
 
   it('have an order: namespaces first', async () => {
     const { target } = await withAccount(account('u1', '5'), []);
-    const order = ['Pod', 'Namespace', 'ServiceAccount'].map((kind) => target.order(source(kind, 'a')));
+    const order = ['Pod', 'Namespace', 'ServiceAccount'].map((kind) => target.order?.(source(kind, 'a')));
     expect(order).toEqual([2, 0, 1]);
   });
 

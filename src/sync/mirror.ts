@@ -2,25 +2,19 @@ import { MIRRORED_ANNOTATION } from '../api/domain-keys.ts';
 import { type ApiObject, isGone, type ObjectMeta } from '../api/kind.ts';
 import type { Transport } from '../client/transport.ts';
 import { defined } from '../lib/json.ts';
+import { clusterIdentity } from './cluster-identity.ts';
 import type { Informer } from './informer.ts';
-import { type Desired, keyOf, type Ownership, type Update } from './plan.ts';
+import { keepInStep, type OpenParts, type Sides } from './keep-in-step.ts';
+import { type Desired, keyOf, type Ownership } from './plan.ts';
 import type { DesiredState, SyncTarget } from './reconciler.ts';
+import { Reporter } from './reporter.ts';
 
 /** Namespaces, service accounts and Pods of a cluster, and their copies in Clusterpass. */
 
-export interface MirroredKind {
-  readonly resource: 'namespaces' | 'serviceaccounts' | 'pods';
-  readonly kind: 'Namespace' | 'ServiceAccount' | 'Pod';
-}
-
-/** In the order of creation: an account needs its namespace. */
-export const MIRRORED_KINDS: readonly MirroredKind[] = [
-  { resource: 'namespaces', kind: 'Namespace' },
-  { resource: 'serviceaccounts', kind: 'ServiceAccount' },
-  { resource: 'pods', kind: 'Pod' },
-];
-
-const RESOURCES: ReadonlyMap<string, string> = new Map(MIRRORED_KINDS.map(({ kind, resource }) => [kind, resource]));
+/** By kind, in the order of creation: an account needs its namespace. */
+const RESOURCES: Readonly<Record<string, string>> = {
+  ...{ Namespace: 'namespaces', ServiceAccount: 'serviceaccounts', Pod: 'pods' },
+};
 
 interface PodSpec {
   readonly serviceAccountName?: string;
@@ -28,7 +22,7 @@ interface PodSpec {
 }
 
 /** What is kept of an object while it is watched: a Pod of a cluster has many kilobytes. */
-export function mirroredPart({ kind }: MirroredKind, { metadata, spec }: ApiObject): ApiObject {
+export function mirroredPart(kind: string, { metadata, spec }: ApiObject): ApiObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp, annotations = {} } = metadata;
   const mark = annotations[MIRRORED_ANNOTATION];
   const kept = { name, namespace, uid, resourceVersion, deletionTimestamp };
@@ -49,8 +43,8 @@ function copyOf({ apiVersion, kind, metadata: { name, namespace, uid }, spec }: 
 }
 
 /** Objects of the three kinds may have the same name. */
-export const mirrorKeyOf = (object: { readonly kind?: string; readonly metadata: ObjectMeta }): string =>
-  `${RESOURCES.get(object.kind ?? '')}/${keyOf(object)}`;
+const mirrorKeyOf = (object: { readonly kind?: string; readonly metadata: ObjectMeta }): string =>
+  `${RESOURCES[object.kind ?? '']}/${keyOf(object)}`;
 
 export function mirroredState(sources: Iterable<ApiObject>, id: string, now: number): DesiredState {
   const objects = new Map<string, Desired>();
@@ -70,81 +64,111 @@ export function mirrorOwnership(id: string): Ownership {
   return { mayChange: isOurs, mayRemove: isOurs };
 }
 
-const MERGE_PATCH = 'application/merge-patch+json';
+const FIELD_MANAGER = 'clusterpass-mirror';
 
-interface MirrorTargetOptions {
-  readonly transport: Transport;
-  /** The path of the core API of the cluster in Clusterpass. */
-  readonly root: string;
-  /** By kind. */
-  readonly informers: ReadonlyMap<string, Informer>;
+/**
+ * The copies in Clusterpass, below the path of the core API of the cluster. They are created by POST, unlike what a
+ * synchronization applies: server-side apply cannot create an object with a UID.
+ * @param informers by kind
+ */
+export function mirrorTarget(transport: Transport, root: string, informers: ReadonlyMap<string, Informer>): SyncTarget {
+  const collectionOf = ({ kind, metadata: { namespace } }: ApiObject): string =>
+    `${root}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${RESOURCES[kind]}`;
+  const pathOf = (object: ApiObject): string =>
+    `${collectionOf(object)}/${encodeURIComponent(object.metadata.name ?? '')}`;
+  const create = async ({ object }: Desired): Promise<void> => {
+    const query = { fieldManager: FIELD_MANAGER, fieldValidation: 'Strict' };
+    const options = { body: object, query, expects: 'object' } as const;
+    const { value } = await transport.request<ApiObject>('POST', collectionOf(object), options);
+    informers.get(object.kind)?.put(value);
+  };
+  const remove = async (actual: ApiObject): Promise<void> => {
+    await informers.get(actual.kind)?.delete(actual, pathOf(actual));
+  };
+  return {
+    fieldManager: FIELD_MANAGER,
+    get objects() {
+      const all = [...informers.values()].flatMap(({ objects }) => [...objects.values()]);
+      return new Map(all.map((object) => [mirrorKeyOf(object), object]));
+    },
+    /** Namespaces are created first and deleted last. */
+    order: ({ kind }) => Object.keys(RESOURCES).indexOf(kind),
+    create,
+    remove,
+    /** An object of the same name and another UID is another object: tokens of the old one end with it. */
+    async update({ desired, actual }) {
+      const { uid, resourceVersion } = actual.metadata;
+      const { metadata, spec } = desired.object;
+      if (uid !== metadata.uid) {
+        await remove(actual);
+        return create(desired);
+      }
+      const { value } = await transport.request<ApiObject>('PATCH', pathOf(actual), {
+        body: { metadata: { uid, resourceVersion, annotations: metadata.annotations }, spec },
+        contentType: 'application/merge-patch+json',
+        expects: 'object',
+        query: { fieldManager: FIELD_MANAGER },
+      });
+      informers.get(actual.kind)?.put(value);
+    },
+  };
+}
+
+interface MirrorParts {
+  /** The API server of the cluster. */
+  readonly api: Transport;
+  /** Clusterpass. */
+  readonly server: Transport;
+  readonly cluster: string;
+  readonly productName: string;
+  /** The UID of the namespace kube-system. */
+  readonly id: string;
+  readonly pods: boolean;
+  readonly log: (line: string) => void;
 }
 
 /**
- * The copies in Clusterpass. They are created by POST, unlike what a synchronization applies: server-side apply cannot
- * create an object with a UID.
+ * Keeps copies of the namespaces, service accounts and Pods of a cluster. Deletions have no bound: Pods come and go in
+ * hundreds, and an account that is deleted in the cluster must not get tokens here. A cluster answers 403 to a caller
+ * that lost its permissions, not with an empty list.
  */
-export class MirrorTarget implements SyncTarget {
-  readonly fieldManager = 'clusterpass-mirror';
-  readonly #options: MirrorTargetOptions;
+export async function mirrorCluster(parts: MirrorParts, signal: AbortSignal): Promise<void> {
+  const { cluster: resource, log } = parts;
+  const reporter = new Reporter({ resource, pruneWindow: '0s', out: log, err: log, now: Date.now, note: '' });
+  const flags = { prune: true, maxDelete: Number.POSITIVE_INFINITY, pruneWindowMs: 0, planOnly: false };
+  const open = async ({ informer }: OpenParts): Promise<Sides> => sidesOf(parts, informer);
+  await keepInStep({ ...flags, reporter, clusterSide: 'SourceConnected', open }, signal);
+}
 
-  constructor(options: MirrorTargetOptions) {
-    this.#options = options;
-  }
-
-  get objects(): ReadonlyMap<string, ApiObject> {
-    const all = new Map<string, ApiObject>();
-    for (const informer of this.#options.informers.values()) {
-      for (const object of informer.objects.values()) all.set(mirrorKeyOf(object), object);
-    }
-    return all;
-  }
-
-  /** Namespaces are created first and deleted last. */
-  order({ kind }: ApiObject): number {
-    return MIRRORED_KINDS.findIndex((each) => each.kind === kind);
-  }
-
-  async create({ object }: Desired): Promise<void> {
-    const { transport } = this.#options;
-    const query = { fieldManager: this.fieldManager, fieldValidation: 'Strict' };
-    const options = { body: object, query, expects: 'object' } as const;
-    const reply = await transport.request<ApiObject>('POST', this.#collection(object), options);
-    this.#put(object, reply.value);
-  }
-
-  /** An object of the same name and another UID is another object: tokens of the old one end with it. */
-  async update({ desired, actual }: Update): Promise<void> {
-    const { uid, resourceVersion } = actual.metadata;
-    if (uid !== desired.object.metadata.uid) {
-      await this.remove(actual);
-      return this.create(desired);
-    }
-    const { metadata, spec } = desired.object;
-    const body = { metadata: { uid, resourceVersion, annotations: metadata.annotations }, spec };
-    const reply = await this.#options.transport.request<ApiObject>('PATCH', this.#pathOf(actual), {
-      body,
-      contentType: MERGE_PATCH,
-      expects: 'object',
-      query: { fieldManager: this.fieldManager },
-    });
-    this.#put(actual, reply.value);
-  }
-
-  async remove(actual: ApiObject): Promise<void> {
-    await this.#options.informers.get(actual.kind)?.delete(actual, this.#pathOf(actual));
-  }
-
-  #put({ kind }: ApiObject, received: ApiObject): void {
-    this.#options.informers.get(kind)?.put(received);
-  }
-
-  #collection({ kind, metadata: { namespace } }: ApiObject): string {
-    const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
-    return `${this.#options.root}${scope}/${RESOURCES.get(kind)}`;
-  }
-
-  #pathOf(object: ApiObject): string {
-    return `${this.#collection(object)}/${encodeURIComponent(object.metadata.name ?? '')}`;
-  }
+function sidesOf({ api, server, cluster, productName, id, pods }: MirrorParts, informer: OpenParts['informer']): Sides {
+  const kinds = Object.keys(RESOURCES).filter((kind) => kind !== 'Pod' || pods);
+  const root = `/${productName}/${encodeURIComponent(cluster)}/api/v1`;
+  // The address may lead to another cluster after an interruption: all objects of the first would look deleted.
+  const connections = { opened: 0, checked: 0 };
+  const onConnection = (): void => {
+    connections.opened += 1;
+  };
+  const optionsOf = (kind: string, transport: Transport, base: string) => {
+    const transform = (object: ApiObject): ApiObject => mirroredPart(kind, object);
+    return { transport, path: `${base}/${RESOURCES[kind]}`, transform };
+  };
+  const sources = kinds.map((kind) =>
+    informer('SourceConnected', { ...optionsOf(kind, api, '/api/v1'), onConnection }),
+  );
+  const copies = new Map(kinds.map((kind) => [kind, informer('TargetConnected', optionsOf(kind, server, root))]));
+  return {
+    sources,
+    targets: [...copies.values()],
+    desired: async () => {
+      const { opened } = connections;
+      if (opened !== connections.checked && (await clusterIdentity(api)) !== id)
+        throw new Error('the API server is another cluster now: nothing is written');
+      connections.checked = opened;
+      const found = sources.flatMap(({ objects }) => [...objects.values()]);
+      return mirroredState(found, id, Date.now());
+    },
+    target: mirrorTarget(server, root, copies),
+    keyOf: mirrorKeyOf,
+    ownership: mirrorOwnership(id),
+  };
 }

@@ -302,20 +302,19 @@ it('clusterpass describe cluster says what a connector issues, and may issue', a
       { namespace: 'ci', accounts: ['builder', 'other'], maxSeconds: 900 },
       { namespace: 'shop', accounts: ['*'] },
     ],
-    ...{ people: ['devs'], audiences: ['https://api.example.com', 'vault'] },
+    people: ['devs'],
   });
   const admin = await Person.as(server);
   const text = await admin.ok(['describe', 'cluster', 'shown']);
   expect(
     text
       .split('\n')
-      .filter((line) => /^(?:Issuer|Default|Connector| {2}[CLM]| {20,}[sp])/.test(line))
+      .filter((line) => /^(?:Issuer|Connector| {2}[CLM]| {20,}[sp])/.test(line))
       .join('\n'),
   ).toMatch(
     new RegExp(
       [
         '^Issuer: +https://kubernetes\\.default\\.svc',
-        'Default audience: +https://api\\.example\\.com, vault',
         'Connector: +version 1\\.2\\.3, its tokens can be revoked',
         ' +Connected: +since 2026-08-01T12:00:00Z, last report \\d+s ago',
         ' +Last order: +\\d+s ago',

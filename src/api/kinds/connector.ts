@@ -35,7 +35,6 @@ const StatusSchema = struct('ConnectorStatus', 'What the connector reports. It e
   lastOrderTime: timestamp('When it last answered an order.'),
   keys: keysText(', if it has changed since the registration: these verify the tokens of the connector.'),
   clusterVersion: text('The version that the cluster runs.', SHORT),
-  audiences: texts('The audiences of its API server: those of tokens that are asked for without one.', SHORT),
   ready: flag('Whether the API server says that it is ready.'),
   readyMessage: text('Why not.', { maxLength: 1_024 }),
   nodes: part('ConnectorNodes', 'The nodes of the cluster.', {

@@ -38,17 +38,9 @@ export const CONNECTOR: Command = {
     '-n, --namespace <namespace>': 'Namespace of the connector. Defaults to that of the Pod.',
     ...kubeconfigFlags,
     '--address <URL>': {
-      doc:
-        'Address of the API server for clients outside of the cluster. Defaults, in a Pod, to the one that kubeadm ' +
-        'publishes, if there is one, else to that of the kubeconfig.',
+      doc: 'Address of the API server for clients outside of the cluster. Defaults to none.',
       field: /spec\.\w+\.serverEndpoints\[\d+\]\.serverAddress/,
     },
-    '--client-cidr <network>': {
-      doc: 'Network whose clients use this address. Defaults to all networks.',
-      repeatable: true,
-      field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
-    },
-    '--without-ca': 'Register no CA: the system CAs verify the cluster.',
   },
   notRun: 'it needs a cluster',
   examples: [

@@ -24,7 +24,7 @@ describe('the table of commands', () => {
   });
 
   it.each([
-    ['connector', 'spec.xApiEndpoints.serverEndpoints[1].clientCIDR: Required value', '--client-cidr: Required value'],
+    ['register', 'spec.xApiEndpoints.serverEndpoints[1].clientCIDR: Required value', '--client-cidr: Required value'],
     ['pass request', 'spec.serviceAccount.name: Required value', '--account: Required value'],
     ['pass request', 'spec.clusters, spec.cluster.name and some.spec.cluster', undefined],
     ['register', 'metadata.labels[a]: Invalid value', '--label: Invalid value'],

@@ -2,6 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { bootstrapTokenId } from '../../api/bootstrap-credential.ts';
+import { clusterObject } from '../../api/clusters/cluster-object.ts';
+import { CONNECTOR_ANNOTATION, type ConnectorClaim } from '../../api/connector.ts';
+import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
+import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
+import { JWKS_TYPE } from '../../connector/cluster-findings.ts';
 import { type ConnectorRules, NOTHING_ALLOWED, readRules } from '../../connector/configuration.ts';
 import { runConnector } from '../../connector/run-connector.ts';
 import { realTiming } from '../../lib/backoff.ts';
@@ -9,51 +15,38 @@ import { codeOf } from '../../lib/file-problem.ts';
 import { type FollowedFiles, followFiles, GONE_GRACE_MS } from '../../lib/follow-files.ts';
 import { every } from '../../lib/rounds.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { clusterIdentity } from '../cluster-identity.ts';
-import { CliError, type Run } from '../command.ts';
-import { resolveConnection, tokenFor } from '../connection/connection.ts';
+import { CliError, type Context, type Invocation, type Run } from '../command.ts';
+import { type Connection, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { readGivenFile } from '../files/files.ts';
-import { connectCluster, connectServer, POD_FOLDER } from '../sync/cluster-connection.ts';
-import { mirrorCluster } from '../sync/mirror-cluster.ts';
-import { registerCluster } from '../sync/register-cluster.ts';
+import { type ClusterConnection, connectCluster, connectServer, POD_FOLDER } from '../sync/cluster-connection.ts';
 
 /** Runs in a cluster: registers it, reports about it, copies its objects, and issues the tokens that are ordered. */
 export const run: Run = async (context, invocation) => {
-  const cluster = invocation.required('cluster');
   const configFile = resolve(context.cwd, invocation.required('config'));
   const connection = await resolveConnection(context, invocation);
-  const server = connectServer(context, connection);
   const source = await connectCluster(context, invocation);
   const namespace =
     invocation.text('namespace') ?? (source.isInPod ? await readGivenFile(`${POD_FOLDER}/namespace`) : undefined);
   if (namespace === undefined) throw new CliError('--namespace is required outside of a Pod: that of the connector');
   const log = (line: string): void => context.err.write(`${terminalSafe(line)}\n`);
   const rules = await followRules(configFile, namespace, log);
-  const { productName } = connection;
-  const { mirror, orders } = rules.current();
+  const { orders } = rules.current();
   const token = async (): Promise<string> => tokenFor(connection)();
-  const at = { source, server, productName, cluster };
+  const parts = {
+    ...{ cluster: invocation.required('cluster'), productName: connection.productName, version: context.version },
+    ...{ server: connectServer(context, connection), api: source.transport, namespace, token, log },
+    register: async (id: string, signal: AbortSignal) => {
+      const claim = { token: await token(), orders };
+      log(await registerCluster(context, invocation, { source, connection, id, claim, signal }));
+    },
+    holder: `${hostname()}_${randomUUID()}`,
+    rules: () => rules.current(),
+    timing: realTiming,
+  };
   // Closed connections are garbage whose memory V8 does not know.
   const end = every(10_000, () => void globalThis.gc?.({ type: 'major', execution: 'async' }));
   try {
-    await runConnector(
-      {
-        ...{ cluster, server, api: source.transport, namespace, productName, log, version: context.version, token },
-        apiToken: source.token,
-        identity: (signal) => clusterIdentity(source.transport, signal),
-        register: async (id, signal) => {
-          const claim = { token: await token(), orders };
-          log(await registerCluster(context, invocation, { ...at, connection, id, claim, signal }));
-        },
-        holder: `${hostname()}_${randomUUID()}`,
-        rules: () => rules.current(),
-        mirror: async (id, signal) => {
-          if (mirror.accounts) await mirrorCluster(context, { ...at, id, pods: mirror.pods }, signal);
-        },
-        timing: realTiming,
-      },
-      context.stopped(),
-    );
+    await runConnector(parts, context.stopped());
   } finally {
     end();
     rules.close();
@@ -79,4 +72,46 @@ async function followRules(
     },
     whenGone: { value: NOTHING_ALLOWED, graceMs: GONE_GRACE_MS },
   });
+}
+
+interface RegisterParts {
+  readonly source: ClusterConnection;
+  readonly connection: Connection;
+  /** The UID of the namespace kube-system. */
+  readonly id: string;
+  readonly claim: Omit<ConnectorClaim, 'keys'>;
+  readonly signal: AbortSignal;
+}
+
+/** Registers the cluster with a bootstrap token. Repeated with the same token, it changes nothing. */
+async function registerCluster(
+  context: Context,
+  invocation: Invocation,
+  { source, connection, id, claim, signal }: RegisterParts,
+): Promise<string> {
+  const file = invocation.text('bootstrapTokenFile');
+  if (file === undefined) throw new CliError('Clusterpass does not know this connector: set --bootstrap-token-file');
+  const token = (await readGivenFile(resolve(context.cwd, file))).trim();
+  const tokenId = bootstrapTokenId(token);
+  if (tokenId === undefined)
+    throw new CliError(`${file} has no bootstrap token, which begins with cpbt_: clusterpass create bootstrap-token`);
+  const options = { expects: 'unchecked', accept: JWKS_TYPE, signal } as const;
+  const { value: keys } = await source.transport.request<unknown>('GET', '/openid/v1/jwks', options);
+  const complete: ConnectorClaim = { ...claim, keys };
+  const name = invocation.required('cluster');
+  const address = invocation.text('address');
+  const body = clusterObject({
+    name,
+    annotations: { [CLUSTER_ID_ANNOTATION]: id, [CONNECTOR_ANNOTATION]: JSON.stringify(complete) },
+    addresses: address === undefined ? [] : [address],
+    caBundle: address && source.ca && Buffer.from(source.ca).toString('base64'),
+    productName: connection.productName,
+  });
+  const path = `/apis/clusterpass.dev/v1alpha1/bootstraptokens/${tokenId}/cluster`;
+  const query = { fieldValidation: 'Strict' };
+  const given = { credentialSource: 'the bootstrap token', tokenProvider: () => token };
+  const { code } = await connectServer(context, connection, given).request('POST', path, { query, body, signal });
+  const is = `cluster.${CLUSTER_GROUP}/${name} is registered`;
+  if (code === 201) return `${is} ${address === undefined ? 'without an address' : `at ${address}`}`;
+  return `${is} already; if its Connector is of another account, delete that and create another bootstrap token`;
 }

@@ -98,7 +98,6 @@ async function describe(context: Context, { server, cluster }: LocatedCluster, i
   const age = (time: string | undefined): string => humanAge(time ?? null, context.now());
   const own = Object.entries(annotations).filter(([key]) => !isHidden(key));
   const credential = controllerOf(cluster);
-  const { audiences = ['<unknown>'] } = connector?.status ?? {};
   const seconds = Number(computed[COMPUTED_ANNOTATIONS.maxExpiration]);
   const facts = [
     ['Name:', name],
@@ -110,7 +109,7 @@ async function describe(context: Context, { server, cluster }: LocatedCluster, i
     ['Type:', type || '<none>'],
     ['Version:', version || '<none>'],
     ['Issuer:', computed[COMPUTED_ANNOTATIONS.issuer] ?? connector?.spec?.issuer ?? '<unknown>'],
-    ['Default audience:', computed[COMPUTED_ANNOTATIONS.audience] ?? audiences.join(', ')],
+    ['Default audience:', computed[COMPUTED_ANNOTATIONS.audience] ?? '<unknown>'],
     ['Longest lifetime:', Number.isInteger(seconds) ? `${exactDuration(seconds)} (${seconds} seconds)` : '<unknown>'],
     ['CA bundle:', caBundle === undefined ? '<none>' : `${Buffer.from(caBundle, 'base64').length} bytes`],
     ...(credential === undefined ? [] : [['Credential:', `${credential.namespace}/${credential.name}`]]),

@@ -16,7 +16,7 @@ import {
 import { CliError, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
 import { connectCluster, connectServer } from '../sync/cluster-connection.ts';
-import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
+import { runSync, syncFlags } from '../sync/run-sync.ts';
 
 /** Writes the clusters of Clusterpass as ClusterProfiles into a hub, and keeps them up to date (CP-86, CP-87). */
 export const run: Run = async (context, invocation) => {
@@ -29,7 +29,7 @@ export const run: Run = async (context, invocation) => {
     flags,
     resource: `clusterprofile.${PROFILE_GROUP}`,
     clusterSide: 'TargetConnected',
-    open: async ({ informer, signal }): Promise<Sides> => {
+    open: async ({ informer, signal }) => {
       const version = await servedVersion(transport, PROFILE_GROUP, PROFILE_VERSIONS, signal);
       const path = profilesPath(version, settings.namespace);
       const profiles = informer('TargetConnected', { transport, path });

@@ -9,7 +9,7 @@ import { type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { resolveConnection } from '../connection/connection.ts';
 import { connectCluster, connectServer, podServerOf } from '../sync/cluster-connection.ts';
-import { runSync, type Sides, syncFlags } from '../sync/run-sync.ts';
+import { runSync, syncFlags } from '../sync/run-sync.ts';
 
 /** Registers the clusters of a hub and keeps them up to date (CP-88, CP-89). */
 export const run: Run = async (context, invocation) => {
@@ -34,7 +34,7 @@ export const run: Run = async (context, invocation) => {
     flags,
     resource: `cluster.${CLUSTER_GROUP}`,
     clusterSide: 'SourceConnected',
-    open: async ({ informer, signal }): Promise<Sides> => {
+    open: async ({ informer, signal }) => {
       const version = await servedVersion(hub.transport, source.group, source.versions, signal);
       const path = sourcePath(source, version, hubNamespace);
       const found = informer('SourceConnected', { transport: hub.transport, path });

@@ -18,7 +18,6 @@ export interface ClusterConnection {
   /** Whether this is the cluster of the pod, at an address that only pods reach. */
   readonly isInPod: boolean;
   readonly transport: Transport;
-  readonly token: TokenProvider | undefined;
 }
 
 /** The address of the API server, in a Pod that has no kubeconfig. It is the same in many clusters. */
@@ -88,7 +87,7 @@ function connectionAt(
     onWarning: undefined,
     timing: realTiming,
   });
-  return { server, ca, transport, token: tokenProvider };
+  return { server, ca, transport };
 }
 
 /** Clusterpass as one of the sides. `more`: in place of the token of the connection. */
