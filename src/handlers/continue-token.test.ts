@@ -55,25 +55,6 @@ describe('a sealed token can be opened', () => {
   });
 });
 
-describe('keys', () => {
-  const saltOf = (token: string): string => Buffer.from(token, 'base64url').toString('hex', 1, 17);
-  const nonceOf = (token: string): string => Buffer.from(token, 'base64url').toString('hex', 17, 29);
-
-  test('are shared by tokensPerKey tokens, and all of them can be opened', () => {
-    const few = createContinueTokens({ key, tokensPerKey: 3 });
-    const made = Array.from({ length: 9 }, () => few.seal(state, SCOPE));
-    const salts = made.map(saltOf);
-    expect(new Set(salts).size).toBe(3);
-    expect(salts).toEqual([0, 0, 0, 3, 3, 3, 6, 6, 6].map((first) => salts[first]));
-    for (const token of made) expect(few.open(token, SCOPE)).toEqual(state);
-  });
-
-  test('never use a nonce twice', () => {
-    const made = Array.from({ length: 1_000 }, () => tokens.seal(state, SCOPE));
-    expect(new Set(made.map(nonceOf)).size).toBe(made.length);
-  });
-});
-
 describe('L-30: a token reveals nothing', () => {
   test('it is base64url, never the same twice, and as long for a short key as for a long one', () => {
     const made = [
@@ -94,7 +75,7 @@ describe('L-30: a token reveals nothing', () => {
 });
 
 describe('L-31: any other token is 400, always with the same message', () => {
-  const token = createContinueTokens({ key, random: (bytes) => Buffer.alloc(bytes, 1) }).seal(state, SCOPE);
+  const token = tokens.seal(state, SCOPE);
   const bytes = Buffer.from(token, 'base64url');
 
   test('each byte counts', () => {
@@ -155,17 +136,4 @@ describe('L-31: any other token is 400, always with the same message', () => {
     const other = createContinueTokens({ key: Buffer.alloc(32, 8) });
     expect(refusal(other.seal(state, SCOPE))).toBe(REFUSED);
   });
-
-  test.each<unknown>([
-    { revision: 1.5, after: 'a' },
-    { revision: 1 },
-    { revision: 1, after: 5 },
-    { revision: 1, after: 'a', remaining: 'x' },
-  ])('sealed, but of an unknown form: %j', (odd) => {
-    expect(refusal(tokens.seal(odd as ContinueState, SCOPE))).toBe(REFUSED);
-  });
-});
-
-test('the key must be one of AES-256', () => {
-  expect(() => createContinueTokens({ key: Buffer.alloc(16) })).toThrow(RangeError);
 });
