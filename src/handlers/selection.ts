@@ -133,8 +133,6 @@ export const candidatesFor = <E extends ReadableObject>(
  * Entries of several index lists are sorted up to this number; beyond it, walking the whole fleet in order is better.
  */
 const MAX_SORTED = 10_000;
-/** Requirements of a selector that are walked; the others are checked. The walk is one step of a turn. */
-const MAX_LABEL_PATHS = 8;
 
 /** The objects of these names and labels, in key order; undefined without an index, or when there are too many. */
 export function entriesAt<E extends ReadableObject>(
@@ -144,7 +142,14 @@ export function entriesAt<E extends ReadableObject>(
 ): E[] | undefined {
   if (!snapshot.indexed) return undefined;
   const entries: E[] = [];
-  for (const name of lookup.names) collectNamed(snapshot, entries, prefix, name);
+  for (const name of lookup.names) {
+    if (snapshot.collectNamed !== undefined) {
+      snapshot.collectNamed(entries, prefix, name);
+      continue;
+    }
+    const entry = snapshot.get(`${prefix}${name}`);
+    if (entry !== undefined) entries.push(entry);
+  }
   const isInOrder = lookup.names.length + lookup.labels.length <= 1;
   for (const { key, value } of lookup.labels) {
     snapshot.collectLabel(entries, key, value);
@@ -154,99 +159,44 @@ export function entriesAt<E extends ReadableObject>(
   return isInOrder ? entries : inOrder(entries);
 }
 
-function collectNamed<E extends ReadableObject>(
-  snapshot: ReadableState<E>,
-  into: E[],
-  prefix: string,
-  name: string,
-): void {
-  if (snapshot.collectNamed !== undefined) {
-    snapshot.collectNamed(into, prefix, name);
-    return;
-  }
-  const entry = snapshot.get(`${prefix}${name}`);
-  if (entry !== undefined) into.push(entry);
-}
-
 const indexesLabel = (snapshot: ReadableState, label: string): boolean =>
   snapshot.indexesLabel?.(label) ?? snapshot.indexed;
 
-/** Names and labels that together lead to every selected object. */
-interface AccessPath extends ObjectLookup {
-  /** Every object that it leads to is selected. */
-  readonly exact: boolean;
-}
-
 /**
- * The smallest superset of the selected objects that an index knows; undefined when none does. All paths are walked in
- * lockstep, and the first that ends is the smallest: the cost is at most the result times the number of paths. The
- * entries are in key order. `exact`: every entry is selected, so none needs a check.
+ * A superset of the selected objects that an index knows, in key order; undefined when none does. What the caller may
+ * see bounds the cost before what it selects. `exact`: every entry is selected, so none needs a check.
  */
 function narrow<E extends ReadableObject>(snapshot: ReadableState<E>, selection: Selection) {
-  if (selection.rule?.none === true) return { entries: [] as E[], exact: true };
-  const name = selection.fields.exactValue('metadata.name');
+  const { rule, labels, fields, now, prefix } = selection;
+  if (rule?.none === true) return { entries: [] as E[], exact: true };
+  const name = fields.exactValue('metadata.name');
   if (name !== undefined && selection.namesAreUnique) {
-    const entry = snapshot.get(`${selection.prefix}${name}`);
+    const entry = snapshot.get(`${prefix}${name}`);
     return { entries: entry === undefined ? [] : [entry], exact: false };
   }
-  if (!snapshot.indexed) return undefined;
-  const paths = [...pathsByLabel(snapshot, selection).slice(0, MAX_LABEL_PATHS), ...pathsByRule(selection)];
-  const [only] = paths;
-  if (only === undefined) return undefined;
-  const entries =
-    paths.length > 1 ? walkInLockstep(snapshot, selection.prefix, paths) : entriesAt(snapshot, selection.prefix, only);
+  const byRule = rule?.candidates;
+  const lookup = byRule ?? labelLookup(snapshot, labels);
+  const entries = lookup && entriesAt(snapshot, prefix, lookup);
   if (entries === undefined) return undefined;
-  if (paths.length > 1) return { entries, exact: false };
-  return { entries, exact: only.exact && areBelow(entries, selection.prefix) };
+  const isWhole =
+    byRule === undefined
+      ? seesAll(rule) && labels.requirements.length === 1
+      : rule?.admitsCandidates === true && labels.isEmpty;
+  return { entries, exact: isWhole && fields.isEmpty && now === undefined && areBelow(entries, prefix) };
+}
+
+/** By the requirement with the fewest values. */
+function labelLookup(snapshot: ReadableState, { requirements }: LabelSelector): ObjectLookup | undefined {
+  const [fewest] = requirements
+    .filter(({ key, operator }) => operator === 'in' && indexesLabel(snapshot, key))
+    .sort((a, b) => a.values.length - b.values.length);
+  return fewest && { names: [], labels: fewest.values.map((value) => ({ key: fewest.key, value })) };
 }
 
 /** The entries are in key order, so checking the first and the last is enough. */
 const areBelow = (entries: readonly ReadableObject[], prefix: string): boolean =>
   entries.length === 0 ||
   (entries[0]?.key.startsWith(prefix) === true && entries.at(-1)?.key.startsWith(prefix) === true);
-
-function walkInLockstep<E extends ReadableObject>(
-  snapshot: ReadableState<E>,
-  prefix: string,
-  paths: readonly AccessPath[],
-): E[] | undefined {
-  const walkers = paths.map((path) => walk(snapshot, prefix, path));
-  const found = paths.map((): E[] => []);
-  for (let taken = 0; taken < MAX_SORTED; taken++) {
-    for (const [index, walker] of walkers.entries()) {
-      const next = walker.next();
-      if (next.done === true) return inOrder(found[index] ?? []);
-      found[index]?.push(next.value);
-    }
-  }
-  return undefined;
-}
-
-function* walk<E extends ReadableObject>(
-  snapshot: ReadableState<E>,
-  prefix: string,
-  { names, labels }: ObjectLookup,
-): Generator<E> {
-  for (const name of names) {
-    const named: E[] = [];
-    collectNamed(snapshot, named, prefix, name);
-    yield* named;
-  }
-  for (const { key, value } of labels) yield* snapshot.withLabel(key, value);
-}
-
-function pathsByLabel(snapshot: ReadableState, { labels, rule, fields, now }: Selection): AccessPath[] {
-  const exact = labels.requirements.length === 1 && seesAll(rule) && fields.isEmpty && now === undefined;
-  return labels.requirements
-    .filter(({ key, operator }) => operator === 'in' && indexesLabel(snapshot, key))
-    .map(({ key, values }) => ({ names: [], labels: values.map((value) => ({ key, value })), exact }));
-}
-
-function pathsByRule({ rule, labels, fields, now }: Selection): AccessPath[] {
-  if (rule?.candidates === undefined) return [];
-  const exact = rule.admitsCandidates === true && labels.isEmpty && fields.isEmpty && now === undefined;
-  return [{ ...rule.candidates, exact }];
-}
 
 function inOrder<E extends ReadableObject>(entries: E[]): E[] {
   if (entries.every((entry, index) => index === 0 || entry.key > (entries[index - 1] as E).key)) return entries;
