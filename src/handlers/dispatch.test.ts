@@ -62,7 +62,8 @@ describe('a verb that the handler authorizes', () => {
   it.each(decided.map(([verb, kind]) => [verb, kind.resource, kind] as const))(
     '%s of %s is refused without one',
     async (verb, _name, kind) => {
-      const parts = { catalog, verbOverrides: new Map(), completion: () => undefined } as unknown as Parameters<
+      const reader = { findUnreadable: () => undefined };
+      const parts = { catalog, reader, verbOverrides: new Map(), completion: () => undefined } as unknown as Parameters<
         typeof createDispatcher
       >[0];
       const dispatch = createDispatcher(parts);

@@ -1,6 +1,6 @@
 import { isDecidedByHandler, isTokenRequestList, READ_VERBS } from '../api/authorization.ts';
 import type { Catalog } from '../api/catalog.ts';
-import type { Kind, VirtualType } from '../api/kind.ts';
+import { type Kind, objectKeyOf, type VirtualType } from '../api/kind.ts';
 import { JOIN_SUBRESOURCE } from '../api/kinds/bootstrap-token.ts';
 import { tokenRequestListType, USERPASS } from '../api/kinds/token-request.ts';
 import { PASSES, tokenReviewType } from '../api/kinds/token-review.ts';
@@ -11,7 +11,6 @@ import { assertSupported } from '../objects/selectors/field-selector.ts';
 import { supportedFields } from '../objects/stored-object.ts';
 import { type GetParts, getObject } from './get.ts';
 import { type ListParts, listObjects } from './list.ts';
-import { parseDeleteOptions } from './options/delete-options.ts';
 import { type ListOptions, parseListOptions, requireSelector } from './options/list-options.ts';
 import type { CreateReview } from './reviews/create-review.ts';
 import { checkForm } from './views.ts';
@@ -180,7 +179,8 @@ function decide({ decisions }: HandlerParts, request: ApiRequest, kind: Kind): P
 /** The object itself, or its part that a subresource names. An override also decides who reads that part. */
 function handleObject(parts: HandlerParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
   // Before the overrides: they decide by what is in the object.
-  if (request.target.verb === 'delete' && parseDeleteOptions(request).ignoreStoreReadError) {
+  const isDeletion = request.target.verb === 'delete';
+  if (isDeletion && parts.reader.findUnreadable(kind, objectKeyOf(request, kind)) !== undefined) {
     return deleteUnreadable(parts, request, kind);
   }
   const override = parts.verbOverrides.get(kind)?.[request.target.verb];

@@ -101,11 +101,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     }),
     completion: (request, kind) => completeRequest(request, kind) ?? completeToken(request, kind),
     checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
-    checkUnsafeDelete: (request) => {
-      for (const verb of ['delete', 'unsafe-delete-ignore-read-errors']) {
-        requirePermission(policy, request.caller, questionOf(request, verb));
-      }
-    },
+    checkUnreadableDelete: (request) => requirePermission(policy, request.caller, questionOf(request)),
     now: Date.now,
     random: Math.random,
     trace: parts.trace,

@@ -188,7 +188,6 @@ describeWithEtcd('B8: replicas on one etcd', () => {
       `${CLUSTERS}?watch=true&fieldSelector=metadata.name=beta&resourceVersion=${metadata.resourceVersion}`,
     );
     const nextEvent = async () => brief((await watch.next()) as WatchEvent);
-    const unsafe = { kind: 'DeleteOptions', apiVersion: 'v1', ignoreStoreReadErrorWithClusterBreakingPotential: true };
     const key = Buffer.from('/fleet/data/registry/clusters/beta').toString('base64');
     const { kvs } = (await etcdCall(etcd, '/v3/kv/range', { key })) as { kvs: [{ value: string }] };
     const put = (value: string) => etcdCall(etcd, '/v3/kv/put', { key, value });
@@ -202,7 +201,7 @@ describeWithEtcd('B8: replicas on one etcd', () => {
     expect(await codes()).toEqual([200, 200]);
     await put(Buffer.from('[]').toString('base64'));
     expect(await nextEvent()).toBe('DELETED beta');
-    expect((await one.call('DELETE', `${CLUSTERS}/beta`, { body: unsafe })).code).toBe(200);
+    expect((await one.call('DELETE', `${CLUSTERS}/beta`)).code).toBe(200);
     expect(await codes()).toEqual([404, 404]);
     await createCluster(two, 'beta');
     expect(await nextEvent()).toBe('ADDED beta');

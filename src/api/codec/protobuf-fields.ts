@@ -39,7 +39,6 @@ export const PROTOBUF_FIELDS: Readonly<Record<string, Readonly<Record<string, nu
     orphanDependents: 3,
     propagationPolicy: 4,
     dryRun: 5,
-    ignoreStoreReadErrorWithClusterBreakingPotential: 6,
   },
   Preconditions: { uid: 1, resourceVersion: 2 },
 

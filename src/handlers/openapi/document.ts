@@ -194,11 +194,6 @@ const DELETION: readonly Json[] = [
   query('orphanDependents', 'boolean', 'Deprecated: use `propagationPolicy`.'),
   query('propagationPolicy', 'string', '`Orphan`, `Background` or `Foreground`. Accepted and ignored.'),
 ];
-const IGNORE_READ_ERROR = query(
-  'ignoreStoreReadErrorWithClusterBreakingPotential',
-  'boolean',
-  'Deletes an object whose stored value cannot be decoded, regardless of finalizers. For such objects only.',
-);
 const FORCE = query('force', 'boolean', 'Server-side apply only: takes over fields that other managers own.');
 const WRITING: readonly Json[] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
 
@@ -209,7 +204,7 @@ const BY_VERB: Readonly<Record<Verb, readonly Json[]>> = {
   create: WRITING,
   update: WRITING,
   patch: [...WRITING, FORCE],
-  delete: [...DELETION, IGNORE_READ_ERROR],
+  delete: DELETION,
   deletecollection: [...DELETION, ...SELECTION],
 };
 

@@ -6,11 +6,7 @@ import type { RequestBody } from '../../api/request.ts';
 import { parseDeleteOptions } from './delete-options.ts';
 
 const body = (text: string): RequestBody => ({ bytes: new TextEncoder().encode(text), mediaType: 'application/json' });
-const none = {
-  dryRun: false,
-  preconditions: {},
-  ignoreStoreReadError: false,
-};
+const none = { dryRun: false, preconditions: {} };
 
 /** Audit annotations of the last request. */
 const noted: string[] = [];
@@ -41,9 +37,7 @@ test('protobuf has every option', () => {
   expect(sent(message({ 1: 30, 2: { 1: 'u', 2: '7' }, 4: 'Background', 5: ['All'] }))).toEqual({
     dryRun: true,
     preconditions: { uid: 'u', resourceVersion: '7' },
-    ignoreStoreReadError: false,
   });
-  expect(sent(message({ 6: 1 }))).toEqual({ ...none, ignoreStoreReadError: true });
 });
 
 describe('where options come from', () => {
@@ -51,8 +45,6 @@ describe('where options come from', () => {
     ['', undefined, none],
     ['', '', none],
     ['', '{}', none],
-    ['ignoreStoreReadErrorWithClusterBreakingPotential=true', undefined, { ...none, ignoreStoreReadError: true }],
-    ['', '{"ignoreStoreReadErrorWithClusterBreakingPotential":true}', { ...none, ignoreStoreReadError: true }],
     ['dryRun=All&gracePeriodSeconds=0&propagationPolicy=Orphan', undefined, { ...none, dryRun: true }],
     ['', '{"propagationPolicy":"Background"}', none],
     ['', '{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}', { ...none, dryRun: true }],

@@ -10,7 +10,7 @@ import {
   type RequestBody,
   sentBody,
 } from '../../api/request.ts';
-import { type ApiError, type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/status.ts';
+import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
 import { dryRunErrors, isDryRun } from './write-options.ts';
@@ -19,11 +19,7 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
   /** The object is deleted only if it still has these. */
   readonly preconditions: { readonly uid?: string; readonly resourceVersion?: string };
-  /** The object is deleted although its stored value cannot be decoded. */
-  readonly ignoreStoreReadError: boolean;
 }
-
-const IGNORE_READ_ERROR = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
 /**
  * Every API group has this type: clients send it in the group and version of the object that they delete. The query has
@@ -44,7 +40,6 @@ export const deleteOptionsType = {
       orphanDependents: flag(),
       propagationPolicy: text(),
       dryRun: texts(),
-      [IGNORE_READ_ERROR]: flag(),
     }),
   ),
 } satisfies BodyType;
@@ -60,20 +55,12 @@ type DeleteRequest = Pick<ApiRequest, 'query' | 'body' | 'annotate'>;
 export function parseDeleteOptions({ query, body, annotate }: DeleteRequest): DeleteOptions {
   const raw = body === undefined || isEmptyBody(body) ? fromQuery(query) : fromBody(body);
   const dryRun = [...(raw.dryRun ?? []), ...query.getAll('dryRun')];
-  const errors = [...propagationErrors(raw), ...dryRunErrors(dryRun), ...readErrorErrors({ ...raw, dryRun })];
+  const errors = [...propagationErrors(raw), ...dryRunErrors(dryRun)];
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', errors);
   // Records know the query, not the body: without this they would report a deletion.
   if (isDryRun(dryRun)) annotate(DRY_RUN_ANNOTATION, 'All');
-  return {
-    dryRun: isDryRun(dryRun),
-    preconditions: raw.preconditions ?? {},
-    ignoreStoreReadError: raw[IGNORE_READ_ERROR] === true,
-  };
+  return { dryRun: isDryRun(dryRun), preconditions: raw.preconditions ?? {} };
 }
-
-/** For a request to which `ignoreStoreReadError` does not apply. */
-export const notForUnreadable = (why: string): ApiError =>
-  invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', [invalidValue(IGNORE_READ_ERROR, true, why)]);
 
 function fromBody(body: RequestBody): RawDeleteOptions {
   const options = { acceptsVersion: () => true };
@@ -85,7 +72,6 @@ function fromQuery(query: Query): RawDeleteOptions {
     gracePeriodSeconds: countParameter(query, 'gracePeriodSeconds'),
     orphanDependents: booleanParameter(query, 'orphanDependents'),
     propagationPolicy: query.get('propagationPolicy') ?? undefined,
-    [IGNORE_READ_ERROR]: booleanParameter(query, IGNORE_READ_ERROR),
   });
 }
 
@@ -100,13 +86,4 @@ function propagationErrors({ propagationPolicy: policy, orphanDependents }: RawD
   }
   if (!POLICIES.includes(policy)) errors.push(unsupportedValue('propagationPolicy', policy, [...POLICIES, 'nil']));
   return errors;
-}
-
-/** The other options are conditions on the object, or about its deletion in steps: both need its value. */
-function readErrorErrors(raw: RawDeleteOptions): FieldError[] {
-  if (raw[IGNORE_READ_ERROR] !== true) return [];
-  const others = ['dryRun', 'propagationPolicy', 'orphanDependents', 'gracePeriodSeconds', 'preconditions'] as const;
-  return others
-    .filter((name) => (name === 'dryRun' ? (raw.dryRun ?? []).length > 0 : raw[name] !== undefined))
-    .map((name) => invalidValue(IGNORE_READ_ERROR, true, `cannot be set together with .${name}`));
 }

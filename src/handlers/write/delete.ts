@@ -2,9 +2,10 @@ import { type Kind, type ObjectKey, objectKeyOf } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
 import { ApiError, badRequest, detailsOf, type Status } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
+import { hasPreconditions } from '../../objects/preconditions.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
 import { listResponse } from '../list.ts';
-import { type DeleteOptions, notForUnreadable, parseDeleteOptions } from '../options/delete-options.ts';
+import { type DeleteOptions, parseDeleteOptions } from '../options/delete-options.ts';
 import type { ListOptions } from '../options/list-options.ts';
 import { renderItems } from '../representation.ts';
 import { selectPage } from '../selection.ts';
@@ -20,14 +21,12 @@ export async function deleteObject(parts: WriteParts, request: ApiRequest, kind:
   return deleteResponse(kind, objectKey.name, uid);
 }
 
-/** Deletes an object whose stored value cannot be decoded. */
+/** Deletes an object whose stored value cannot be decoded, regardless of its finalizers. */
 export async function deleteUnreadable(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
-  parts.checkUnsafeDelete(request);
+  parts.checkUnreadableDelete(request);
+  const { dryRun, preconditions } = parseDeleteOptions(request);
   const objectKey = objectKeyOf(request, kind);
-  await parts.reader.catchUp();
-  if (parts.reader.find(kind, objectKey) !== undefined) {
-    throw notForUnreadable('is exclusively used to delete corrupt object(s), try again by removing this option');
-  }
+  if (dryRun || hasPreconditions(preconditions)) throw parts.reader.absence(kind, objectKey);
   await parts.propagation.removeUnreadable(kind, objectKey);
   return deleteResponse(kind, objectKey.name);
 }
@@ -81,9 +80,6 @@ export async function deleteCollection(
   listOptions: ListOptions,
 ): Promise<ApiResponse> {
   const options = parseDeleteOptions(request);
-  if (options.ignoreStoreReadError) {
-    throw notForUnreadable('is not allowed with DELETECOLLECTION, try again after removing the option');
-  }
   if (listOptions.continue !== '') throw badRequest('continue is not supported when a collection is deleted');
   await parts.reader.catchUp();
   const { work } = request;

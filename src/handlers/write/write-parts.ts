@@ -34,8 +34,8 @@ export interface WriteParts extends EndpointAuthorParts {
   readonly completion: (request: ApiRequest, kind: Kind) => Completion | undefined;
   /** @throws ApiError 403 for a caller who may not create the object of the request. */
   readonly checkCreate: (request: ApiRequest) => void;
-  /** @throws ApiError 403 for a caller who may not delete the object of the request without reading it. */
-  readonly checkUnsafeDelete: (request: ApiRequest) => void;
+  /** @throws ApiError 403 for a caller who may not delete an object that cannot be read, also as its requester. */
+  readonly checkUnreadableDelete: (request: ApiRequest) => void;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }

@@ -101,7 +101,6 @@ const SINGLE_PARAMETERS: ReadonlySet<string> = new Set([
   'force',
   'gracePeriodSeconds',
   'hash',
-  'ignoreStoreReadErrorWithClusterBreakingPotential',
   'includeObject',
   'labelSelector',
   'limit',

@@ -108,7 +108,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     afterDeletion: () => Promise.resolve(),
     completion: () => undefined,
     checkCreate: (request) => requirePermission(policy, request.caller, questionOf(request, 'create')),
-    checkUnsafeDelete: () => {},
+    checkUnreadableDelete: () => {},
     now: Date.now,
     random: () => 0,
     createToken: () => Promise.reject(new Error('no tokens are asked for here')),
