@@ -52,7 +52,7 @@ function accepts(parse, text) {
 export function renderHelmSchema() {
   const schema = JSON.parse(readFileSync(new URL(`../${SCHEMA}`, import.meta.url), 'utf8'));
   const options = OPTION_NAMES.flatMap((name) => {
-    const key = keyOf(name) ?? 'config';
+    const key = keyOf(name);
     return SET_BY_CHART.has(key) ? [] : [[key, { description: OPTIONS[name].doc, ...typeOf(OPTIONS[name]) }]];
   });
   schema.properties.config.properties = Object.fromEntries(options);

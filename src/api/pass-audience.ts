@@ -3,6 +3,9 @@
 /** A cluster name has no slash, so the issuer of people is the issuer of no cluster. */
 export const PEOPLE_PATH = '/people';
 
+/** What clusters put before the name and the groups of a person. It ends with its only colon, and is not `system:`. */
+export const PEOPLE_PREFIX = 'clusterpass:';
+
 export const MCP_PATH = '/mcp';
 
 /** The audience of tokens for the MCP endpoint: its address (RFC 8707). It excludes all others (MC-43). */

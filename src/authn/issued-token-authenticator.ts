@@ -13,6 +13,7 @@ import {
   REQUESTED_BY,
   type User,
 } from '../api/caller.ts';
+import { PEOPLE_PREFIX } from '../api/pass-audience.ts';
 import { withValue } from '../lib/promises.ts';
 import { expiryOf, type NodeRef, type ObjectRef, type PersonClaims, type TokenClaims } from '../tokens/claims.ts';
 import type { VerifiedToken, Verifier } from '../tokens/verifier.ts';
@@ -146,22 +147,22 @@ function userElsewhere(cluster: string, claims: TokenClaims): User {
  * or of a cluster for accounts, which a pass for a person does not open. The prefix comes before names and groups, as
  * in the file of `clusterpass trust --people`.
  */
-export const createPeopleAuthenticator = (verifier: Verifier<PersonClaims>, prefix: string): TokenAuthenticator => ({
+export const createPeopleAuthenticator = (verifier: Verifier<PersonClaims>): TokenAuthenticator => ({
   // This server accepts none as a bearer token: its holder has the credential that it was requested with.
   authenticateToken: () => undefined,
   async authenticateFor(token, audiences, cluster) {
     if (audiences.length === 0) return undefined;
     const verified = await verifier.verify(token, audiences, cluster);
     if (verified === undefined) return undefined;
-    const caller: Caller = plainCaller(userOf(verified.claims, prefix), () => verifier.isLive(verified));
+    const caller: Caller = plainCaller(userOf(verified.claims), () => verifier.isLive(verified));
     return { caller, audiences: verified.audiences };
   },
 });
 
-const userOf = ({ sub, groups = [], jti, act }: PersonClaims, prefix: string): User => ({
-  name: `${prefix}${sub}`,
+const userOf = ({ sub, groups = [], jti, act }: PersonClaims): User => ({
+  name: `${PEOPLE_PREFIX}${sub}`,
   uid: '',
-  groups: [...groups.map((group) => `${prefix}${group}`), AUTHENTICATED],
+  groups: [...groups.map((group) => `${PEOPLE_PREFIX}${group}`), AUTHENTICATED],
   extra: {
     [CREDENTIAL_ID]: [credentialIdOf(jti)],
     ...(act === undefined ? {} : { [REQUESTED_BY]: requesters(act) }),

@@ -1,6 +1,6 @@
 import { Document, stringify } from 'yaml';
 import { TOKEN_CHECKS_ANNOTATION } from '../api/clusters/annotations.ts';
-import type { PeopleTrust, TrustOptions } from '../api/clusters/trust-configuration.ts';
+import type { TrustOptions } from '../api/clusters/trust-configuration.ts';
 import { clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { WEBHOOK_SECONDS } from '../api/pass-audience.ts';
 
@@ -81,14 +81,10 @@ function commented(comment: string, value: object): string {
 
 /** What remains to be done, in this order: the API server must not ask before it is allowed to. */
 export const webhookSteps = (
-  {
-    cluster,
-    issuer,
-    people,
-  }: Pick<WebhookOptions, 'cluster' | 'issuer'> & { readonly people?: PeopleTrust | undefined },
+  { cluster, issuer, peopleIssuer }: Pick<TrustOptions, 'cluster' | 'issuer' | 'peopleIssuer'>,
   folder: string,
 ): string => {
-  const issuers = [issuer, ...(people === undefined ? [] : [people.issuer])];
+  const issuers = [issuer, ...(peopleIssuer === undefined ? [] : [peopleIssuer])];
   return `Wrote ${folder}/webhook.yaml, tokens.csv, clusterpass.yaml and cluster.yaml. Then:
 
 1. Move the line of ${folder}/tokens.csv to a file of --token-auth-file of Clusterpass. The flag can be repeated: a

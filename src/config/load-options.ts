@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import { fileProblem } from '../lib/file-problem.ts';
+import { isJsonObject } from '../lib/json.ts';
 import { didYouMean } from '../lib/nearest.ts';
+import { parseScalars } from '../lib/strict-yaml.ts';
 import type { Option } from './option.ts';
 import { flagOf, keyOf, OPTION_NAMES, OPTIONS, type OptionName, type OptionValues, variableOf } from './options.ts';
 import { resolveOptions } from './serve-options.ts';
@@ -30,7 +31,7 @@ interface OptionSources {
 
 interface Given {
   readonly text: string;
-  /** For messages: the flag, the variable, or the position in the file and the key. */
+  /** For messages: the flag, the variable, or the file and the key. */
   readonly source: string;
 }
 
@@ -139,8 +140,8 @@ function loadValues(
   if (typeof path === 'string') {
     const file = readConfigFile(path);
     problems.push(...file.problems);
-    for (const [name, { text, where }] of file.values) {
-      if (!given.has(name)) given.set(name, { text, source: `${where}: ${keyOf(name)}` });
+    for (const [name, text] of file.values) {
+      if (!given.has(name)) given.set(name, { text, source: `${path}: ${keyOf(name)}` });
     }
   }
 
@@ -157,29 +158,17 @@ function loadValues(
 
 /** Far above any real configuration file. */
 const MAX_BYTES = 1024 * 1024;
-/** The parser reports each: a text of invalid escapes has half a million. */
-const MAX_SYNTAX_ERRORS = 20;
-
-interface ConfigValue {
-  /** Like the value of a flag. */
-  readonly text: string;
-  /** The file, the line and the column of the key. */
-  readonly where: string;
-}
 
 interface ConfigFile {
-  readonly values: ReadonlyMap<OptionName, ConfigValue>;
+  /** Like the values of flags. */
+  readonly values: ReadonlyMap<OptionName, string>;
   readonly problems: readonly string[];
 }
 
 const failed = (problem: string): ConfigFile => ({ values: new Map(), problems: [problem] });
 
-const NAMES = new Map(
-  OPTION_NAMES.flatMap((name) => (keyOf(name) === undefined ? [] : [[keyOf(name), name] as const])),
-);
-const KEYS = [...NAMES.keys()].filter((key) => key !== undefined);
-
-const isText = (node: unknown): boolean => isScalar(node) && typeof node.value === 'string';
+const NAMES = new Map<string, OptionName>(OPTION_NAMES.flatMap((name) => [[keyOf(name), name] as const]));
+NAMES.delete('config');
 
 /** Reads options from YAML: one mapping of known keys to scalar values. Reports all problems at once. */
 export function readConfigFile(path: string): ConfigFile {
@@ -191,49 +180,29 @@ export function readConfigFile(path: string): ConfigFile {
   }
   if (text.length > MAX_BYTES)
     return failed(`${path}: too large for a configuration file (more than ${MAX_BYTES} bytes)`);
-  return parseConfig(text, path);
+  try {
+    return configIn(parseScalars(text), path);
+  } catch (error) {
+    return failed(`${path}: ${(error as Error).message}`);
+  }
 }
 
-export function parseConfig(source: string, path: string): ConfigFile {
-  const lines = new LineCounter();
-  const documents = parseAllDocuments(source, { lineCounter: lines, prettyErrors: false });
-  if (!Array.isArray(documents) || documents.length === 0) return { values: new Map(), problems: [] };
-  const [document, second] = documents;
-  if (document === undefined || second !== undefined) return failed(`${path}: expected one YAML document`);
-  const at = (offset: number | undefined): string => {
-    if (offset === undefined) return path;
-    const { line, col } = lines.linePos(offset);
-    return `${path}:${line}:${col}`;
-  };
-  if (document.errors.length > 0) {
-    const errors = document.errors.slice(0, MAX_SYNTAX_ERRORS);
-    return { values: new Map(), problems: errors.map((error) => `${at(error.pos[0])}: ${error.message}`) };
-  }
-  const root = document.contents;
-  if (root === null || (isScalar(root) && root.value === null)) return { values: new Map(), problems: [] };
-  if (!isMap(root)) return failed(`${path}: expected options as "name: value" lines`);
-
-  const values = new Map<OptionName, ConfigValue>();
+function configIn(root: unknown, path: string): ConfigFile {
+  if (root === null || root === '') return { values: new Map(), problems: [] };
+  if (!isJsonObject(root)) return failed(`${path}: expected options as "name: value" lines`);
+  const values = new Map<OptionName, string>();
   const problems: string[] = [];
-  // Walks the nodes instead of converting them to an object, so that `__proto__` is an unknown key like any other.
-  for (const { key, value } of root.items) {
-    const name = isScalar(key) ? String(key.value) : '';
-    const where = at(isScalar(key) ? key.range?.[0] : undefined);
-    const known = NAMES.get(name);
-    const option: Option | undefined = known === undefined ? undefined : OPTIONS[known];
+  for (const [key, value] of Object.entries(root)) {
+    const known = NAMES.get(key);
+    const option: Option | undefined = known && OPTIONS[known];
+    const isList = option?.repeatable === true && Array.isArray(value) && value.every((one) => typeof one === 'string');
     if (known === undefined) {
-      problems.push(`${where}: unknown option ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, KEYS)}`);
-    } else if (option?.repeatable === true && isSeq(value) && value.items.every(isText)) {
-      values.set(known, { text: value.items.map(String).join(option.separator ?? ','), where });
-    } else if (!isScalar(value) || value.value === null) {
       problems.push(
-        `${where}: ${name} needs a plain value, not ${isScalar(value) || value === null ? 'nothing' : 'a structure'}`,
+        `${path}: unknown option ${JSON.stringify(key.slice(0, 100))}${didYouMean(key, [...NAMES.keys()])}`,
       );
-    } else {
-      // The source keeps numbers as written: 010 and 1e3 would change as numbers.
-      const text = typeof value.value === 'string' ? value.value : (value.source ?? String(value.value));
-      values.set(known, { text, where });
-    }
+    } else if (isList) values.set(known, value.join(option.separator ?? ','));
+    else if (typeof value === 'string') values.set(known, value);
+    else problems.push(`${path}: ${key} needs a plain value, not a structure`);
   }
   return { values, problems };
 }

@@ -9,7 +9,6 @@ describe('the option table', () => {
     expect(flagOf('serviceAccountMaxTokenExpiration')).toBe('--service-account-max-token-expiration');
     expect(variableOf('baseUrl')).toBe('CLUSTERPASS_BASE_URL');
     expect(keyOf('tlsCertFile')).toBe('tls-cert-file');
-    expect(keyOf('config')).toBeUndefined();
   });
 
   it.each(OPTION_NAMES)('%s has a default its own parser takes, and a documented sentence', (name) => {

@@ -8,7 +8,6 @@ import {
   durationOrNever,
   existing,
   files,
-  hstsDirectives,
   integer,
   inventoryNamespaces,
   issuerUrl,
@@ -119,12 +118,6 @@ export const OPTIONS = {
   tlsPrivateKeyFile: file(
     'Private key in PEM for `--tls-cert-file`, in a file that only this user can read (mode 0600). Reloaded when the file changes.',
   ),
-  strictTransportSecurityDirectives: option({
-    value: 'DIRECTIVES',
-    parse: hstsDirectives,
-    default: 'max-age=31536000',
-    doc: 'Where TLS is served, the `Strict-Transport-Security` header: browsers then use no plain HTTP with this host name, whatever the port. Comma-separated: `max-age=SECONDS`, `includeSubDomains`, `preload`; `none` leaves the header out, and `max-age=0` makes browsers forget it.',
-  }),
   insecureHttp: flag(
     'UNSAFE without a proxy in front that terminates TLS: serves plain HTTP on an address that other machines can reach, where anyone on the network path can read and reuse tokens.',
   ),
@@ -151,7 +144,7 @@ export const OPTIONS = {
   maxTokenRequestsInflight: option({
     parse: integer(1, 100_000),
     default: '200',
-    doc: 'Token requests in flight. Further ones wait in a queue per caller; when that queue is full (`--queue-length-per-caller`), the answer is 429.',
+    doc: 'Token requests in flight. Further ones wait in a queue per caller; when that queue has 1,000 requests, or one has waited for ten seconds, the answer is 429.',
   }),
   maxRequestsInflight: option({
     parse: integer(1, 100_000),
@@ -169,11 +162,6 @@ export const OPTIONS = {
     default: '25',
     doc: 'How much of each of these three limits one caller may use. The service accounts of one cluster count as one caller.',
   }),
-  queueLengthPerCaller: option({
-    parse: integer(0, 100_000),
-    default: '1000',
-    doc: 'Queued requests of one caller, or of the service accounts of one cluster, for each of these limits. A request waits at most ten seconds.',
-  }),
   maxWatches: option({
     parse: integer(1, 1_000_000),
     default: '8000',
@@ -183,11 +171,6 @@ export const OPTIONS = {
     parse: integer(1, 1_000_000),
     default: '1000',
     doc: 'Of those, how many one caller may have, or the service accounts of one cluster together.',
-  }),
-  maxWatchesWithoutPermission: option({
-    parse: integer(0, 1_000_000),
-    default: '20',
-    doc: 'How many a caller may have that may see no cluster. All such callers together have a tenth of `--max-watches`, besides it.',
   }),
   maxRequestMemory: option({
     value: 'MEGABYTES',
@@ -268,11 +251,6 @@ export const OPTIONS = {
     default: '30s',
     doc: 'How often each cluster is probed for readiness and version; `0` disables probing. Clusters whose `Ready` condition is maintained by another writer are not probed.',
   }),
-  probeKeepaliveConnections: option({
-    parse: integer(0, 1_000_000),
-    default: '10000',
-    doc: 'How many connections to clusters stay open between two probes, at about 100 KB each, within the open files that `--max-connections` leaves and at most a quarter of the memory.',
-  }),
   inventoryNamespace: option({
     value: 'NAME[=SELECTOR]',
     parse: inventoryNamespaces,
@@ -336,14 +314,11 @@ export type OptionValues = {
 
 export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
 
-const hyphenated = (name: OptionName): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+/** `base-url` */
+export const keyOf = (name: OptionName): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** `--base-url` */
-export const flagOf = (name: OptionName): string => `--${hyphenated(name)}`;
+export const flagOf = (name: OptionName): string => `--${keyOf(name)}`;
 
 /** `CLUSTERPASS_BASE_URL` */
-export const variableOf = (name: OptionName): string =>
-  `CLUSTERPASS_${hyphenated(name).replaceAll('-', '_').toUpperCase()}`;
-
-/** `base-url`. A configuration file cannot name another one. */
-export const keyOf = (name: OptionName): string | undefined => (name === 'config' ? undefined : hyphenated(name));
+export const variableOf = (name: OptionName): string => `CLUSTERPASS_${keyOf(name).replaceAll('-', '_').toUpperCase()}`;

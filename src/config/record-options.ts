@@ -13,7 +13,7 @@ export const RECORD_OPTIONS = {
     value: 'MEGABYTES',
     parse: integer(1, 1_000_000),
     default: '100',
-    doc: 'Size at which the audit log is rotated.',
+    doc: 'Size at which each of the two logs is rotated.',
   }),
   auditLogMaxage: option({
     value: 'DAYS',
@@ -31,12 +31,6 @@ export const RECORD_OPTIONS = {
     parse: path,
     defaultText: '`audit-security.log` beside `--audit-log-path`, or the same device',
     doc: 'Audit log of issued tokens, revocations, and changes of RBAC objects, signing keys and clusters. No token is released before its line is on disk. `/dev/null` disables it.',
-  }),
-  auditSecurityLogMaxsize: option({
-    value: 'MEGABYTES',
-    parse: integer(1, 1_000_000),
-    default: '100',
-    doc: 'Size at which the security log is rotated.',
   }),
   auditSecurityLogMaxage: option({
     value: 'DAYS',

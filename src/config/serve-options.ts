@@ -36,10 +36,10 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     readSeats: values.maxRequestsInflight,
     writeSeats: values.maxMutatingRequestsInflight,
     seatPercentPerFlow: values.callerConcurrencyPercent,
-    queueLengthPerFlow: values.queueLengthPerCaller,
+    queueLengthPerFlow: 1_000,
     watchSeats: values.maxWatches,
     watchSeatsPerFlow: values.maxWatchesPerCaller,
-    watchSeatsWithoutPermission: values.maxWatchesWithoutPermission,
+    watchSeatsWithoutPermission: 20,
   };
   return {
     listen,
@@ -49,8 +49,8 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     store,
     history: { retentionMs: values.historyRetention, revisions: values.historyRevisions },
     tls,
-    /** The value of `Strict-Transport-Security`; undefined without TLS, or for none. */
-    strictTransportSecurity: tls && (values.strictTransportSecurityDirectives || undefined),
+    /** RFC 6797 section 6.1: browsers use no plain HTTP with this host name for a year. */
+    strictTransportSecurity: tls && 'max-age=31536000',
     maxConnections: values.maxConnections,
     maxConnectionsPerAddress: values.maxConnectionsPerAddress,
     handshakesPerAddress: values.tlsHandshakesPerAddress,
@@ -103,9 +103,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     passes: {
       maxHandles: values.passMaxHandles,
       maxPending: values.passMaxPending,
-      maxDurationSeconds: Math.floor(values.passMaxDuration / 1000),
     },
-    peoplePrefix: values.peoplePrefix,
     signingAlgorithm: values.signingAlgorithm,
     signingAlgorithmFor: values.signingAlgorithmFor ?? new Map<string, typeof values.signingAlgorithm>(),
     /** 0: never. */
@@ -116,8 +114,6 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     maxClockSkewMs: values.maxClockSkew,
     /** 0: clusters are not probed. */
     probeIntervalMs: values.probeInterval,
-    /** Connections that stay open between two probes. */
-    probeConnections: values.probeKeepaliveConnections,
     /** What ClusterProfiles show. */
     inventory: {
       namespaces: values.inventoryNamespace,
@@ -138,7 +134,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     /** The log of issued tokens, revocations, RBAC objects and signing keys. */
     securityAudit: {
       path: values.auditSecurityLogPath ?? besideAuditLog(auditPath),
-      maxBytes: values.auditSecurityLogMaxsize * MEGABYTE,
+      maxBytes: values.auditLogMaxsize * MEGABYTE,
       maxAgeMs: values.auditSecurityLogMaxage * DAY_MS,
       maxBackups: values.auditSecurityLogMaxbackup,
     },

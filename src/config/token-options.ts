@@ -6,7 +6,6 @@ import {
   existing,
   externalSigner,
   integer,
-  namePrefix,
   oneOf,
   signingAlgorithm,
 } from './values.ts';
@@ -72,17 +71,6 @@ export const TOKEN_OPTIONS = {
     parse: integer(1, 1_000),
     default: '3',
     doc: 'How many of them may wait for an approval at a time.',
-  }),
-  passMaxDuration: option({
-    parse: duration('10m', '15m'),
-    default: '15m',
-    doc: 'The longest duration of a pass. A longer one is rejected. No token of a pass outlives it.',
-  }),
-  peoplePrefix: option({
-    value: 'PREFIX',
-    parse: namePrefix,
-    default: 'clusterpass:',
-    doc: 'What clusters put before the user name and the groups of a pass for a person, in the file of `clusterpass trust --people` and in TokenReviews. After a change, write those files again.',
   }),
   signingAlgorithm: option({
     value: 'ALGORITHM',

@@ -12,7 +12,6 @@ import {
   durationOrNever,
   existing,
   externalSigner,
-  hstsDirectives,
   integer,
   inventoryNamespaces,
   isLoopback,
@@ -21,7 +20,6 @@ import {
   labelKeys,
   labelValue,
   listenAddress,
-  namePrefix,
   oneOf,
   origins,
   path,
@@ -124,20 +122,6 @@ describe('origins', () => {
     ['https://Agent.example.com', 'as browsers write it'],
     ['https://agent.example.com:443', 'as browsers write it'],
   ])('%j is none', (text, why) => expect(() => origins(text)).toThrow(why));
-});
-
-describe('hstsDirectives', () => {
-  it.each([
-    ['max-age=31536000', 'max-age=31536000'],
-    ['max-age=1,includeSubDomains, preload', 'max-age=1; includeSubDomains; preload'],
-    ['none', ''],
-    ['', ''],
-  ])('%j is the header %j', (text, value) => expect(hstsDirectives(text)).toBe(value));
-
-  it.each(['includeSubDomains', 'max-age=', 'max-age=1,max-age=2', 'max-age=1;preload', 'max-age=1\r\nX: y', 'no'])(
-    '%j is refused',
-    (text) => expect(() => hstsDirectives(text)).toThrow('expected max-age=SECONDS'),
-  );
 });
 
 describe('issuerUrl', () => {
@@ -261,13 +245,6 @@ describe('plain values', () => {
     expect([workers('1'), workers('64')]).toEqual([1, 64]);
     expect(workers('auto')).toBe(availableParallelism());
     for (const wrong of ['0', '65', 'all']) expect(() => workers(wrong)).toThrow(/from 1 to 64, or auto/);
-  });
-
-  it('a prefix of user names makes none of the system', () => {
-    for (const text of ['oidc:', 'a:', 'people.example.com:']) expect(namePrefix(text)).toBe(text);
-    for (const text of ['system:', 'sys', '', ':', 'a:b:', 'System:', '-a:', 'a-:', 'a b:', 'system:serviceaccount:']) {
-      expect(() => namePrefix(text), text).toThrow(ValueError);
-    }
   });
 
   it('words have characters, and none of them controls anything', () => {

@@ -83,17 +83,6 @@ export function word(text: string): string {
   return text;
 }
 
-/**
- * A prefix of user names. It ends with its only colon, so no name makes a name of the system of it: `sys` would make
- * one of `tem:masters`.
- */
-export function namePrefix(text: string): string {
-  if (!/^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?:$/.test(text) || text === 'system:') {
-    throw new ValueError('expected lower-case letters, digits, dots and hyphens, then a colon, and not system:');
-  }
-  return text;
-}
-
 export function path(text: string, { cwd }: ParseContext): string {
   if (text === '' || text.includes('\0')) throw new ValueError('expected a path');
   return resolve(cwd, text);
@@ -227,20 +216,6 @@ export function baseUrl(text: string): string {
   const canonical = url.href.replace(/\/+$/, '');
   if (canonical !== text) throw new ValueError(`expected it written as ${canonical}`);
   return text;
-}
-
-/**
- * The value of the header `Strict-Transport-Security` (RFC 6797 section 6.1) for a list of directives in the form of
- * kube-apiserver; empty for none.
- */
-export function hstsDirectives(text: string): string {
-  if (text === '' || text === 'none') return '';
-  const directives = text.split(',').map((directive) => directive.trim());
-  const isKnown = (directive: string): boolean => /^(?:max-age=\d{1,10}|includeSubDomains|preload)$/.test(directive);
-  if (!directives.every(isKnown) || directives.filter((directive) => directive.startsWith('max-age=')).length !== 1) {
-    throw new ValueError('expected max-age=SECONDS, with ,includeSubDomains and ,preload as needed, or none');
-  }
-  return directives.join('; ');
 }
 
 /** Not normalized: issuers are compared byte by byte, and some end in a slash. */

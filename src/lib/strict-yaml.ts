@@ -36,9 +36,12 @@ export function parseStrict<S extends TSchema>(schema: S, text: string): Static<
   return value as Static<S>;
 }
 
-function parseYaml(text: string): unknown {
+/** A text whose scalars are all texts, as they were written: `010` and `1e3` would change as numbers. */
+export const parseScalars = (text: string): unknown => parseYaml(text, { schema: 'failsafe' });
+
+function parseYaml(text: string, options?: { readonly schema: 'failsafe' }): unknown {
   try {
-    return parse(text);
+    return parse(text, options);
   } catch (error) {
     const { linePos } = error as YAMLParseError;
     throw new Error(linePos === undefined ? 'it is not valid YAML' : `line ${linePos[0].line} is not valid YAML`);

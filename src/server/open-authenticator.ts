@@ -103,7 +103,7 @@ export async function openAuthenticator(parts: AuthenticatorParts) {
         bootstrapTokens: createBootstrapTokenAuthenticator(parts.bootstrapTokens),
         connectors: createConnectorAuthenticator(parts.connectors),
         jwt,
-        people: createPeopleAuthenticator(parts.peopleVerifier, options.peoplePrefix),
+        people: createPeopleAuthenticator(parts.peopleVerifier),
         audienceOf: issuers.issuerFor,
       }),
       /** Origins of the token endpoints of an identity provider, for the console's content security policy. */

@@ -134,7 +134,6 @@ export async function openState(parts: StateParts): Promise<State> {
     openSigning({
       store,
       issuers,
-      peoplePrefix: options.peoplePrefix,
       objects: { kind: catalog.signingKeys, reader, writer: auditedWriterOf('signing-keys') },
       dataDir: options.dataDir,
       algorithm: options.signingAlgorithm,

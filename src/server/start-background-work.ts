@@ -92,7 +92,7 @@ export function startBackgroundWork(parts: BackgroundParts): void {
     reader,
     writer,
     reflector,
-    connections: { wanted: options.probeConnections, clients: options.maxConnections },
+    maxClients: options.maxConnections,
     worker: {
       entry: PROBE_WORKER,
       settings: {

@@ -36,15 +36,13 @@ const PLACEHOLDER = '{cluster}';
 interface IssuerDocumentsOptions {
   readonly keyRing: Pick<KeyRing, 'all'>;
   readonly issuers: Pick<Issuers, 'issuerFor' | 'baseUrl'>;
-  /** See `--people-prefix`. */
-  readonly peoplePrefix: string;
   /** Registers a listener for changes of the keys. */
   readonly onChange: (listener: () => void) => void;
 }
 
 /** Built when keys change and swapped as a whole. A request only fills in the cluster name. */
 export function createIssuerDocuments(options: IssuerDocumentsOptions): IssuerDocuments {
-  const { keyRing, issuers, peoplePrefix, onChange } = options;
+  const { keyRing, issuers, onChange } = options;
   const build = () => {
     const keys = keyRing.all();
     const algorithms = [...new Set(keys.map(({ alg }) => alg))].sort();
@@ -56,7 +54,7 @@ export function createIssuerDocuments(options: IssuerDocumentsOptions): IssuerDo
       server: documentsOf(issuers.baseUrl),
       cluster: {
         ...documentsOf(issuers.issuerFor(PLACEHOLDER)),
-        people: JSON.stringify(peopleOf(issuers.issuerFor(PLACEHOLDER), algorithms, peoplePrefix)),
+        people: JSON.stringify(peopleOf(issuers.issuerFor(PLACEHOLDER), algorithms)),
       },
       keySet: Buffer.from(JSON.stringify({ keys: keys.map(publicJwk) })),
     };
@@ -92,11 +90,9 @@ const configurationOf = (issuer: string, algorithms: readonly string[]) => ({
 });
 
 /** The keys are those of the cluster, and so is the token endpoint. */
-const peopleOf = (clusterIssuer: string, algorithms: readonly string[], prefix: string) => ({
+const peopleOf = (clusterIssuer: string, algorithms: readonly string[]) => ({
   ...configurationOf(clusterIssuer, algorithms),
   issuer: `${clusterIssuer}${PEOPLE_PATH}`,
-  // For `clusterpass trust --people`: what comes before the names in the cluster, as in a TokenReview.
-  clusterpass_people_prefix: prefix,
 });
 
 /**

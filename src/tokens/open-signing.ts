@@ -15,7 +15,6 @@ import { type AudienceAlgorithms, createSigner } from './signer.ts';
 
 interface SigningOptions extends Pick<KeyRingOptions, 'store' | 'leadership' | 'now' | 'removalTime'> {
   readonly issuers: Issuers;
-  readonly peoplePrefix: string;
   readonly objects: Pick<SigningKeyPublisherParts, 'kind' | 'reader' | 'writer'>;
   readonly dataDir: string;
   readonly algorithm: Algorithm;
@@ -91,7 +90,7 @@ export async function openSigning(options: SigningOptions) {
     publisher,
     /** Encrypts continue tokens. The same everywhere and after a restart: any replica continues a list. */
     sealKey: encryptionKey.derive('continue tokens'),
-    documents: createIssuerDocuments({ keyRing, issuers, peoplePrefix: options.peoplePrefix, onChange }),
+    documents: createIssuerDocuments({ keyRing, issuers, onChange }),
     close: async () => {
       stopMaintaining();
       await keyRing.close();

@@ -86,7 +86,6 @@ describe('TX-70: the issuer of people', () => {
       issuer: people,
       jwks_uri: `${server.url}/orchestrator/alpha/openid/v1/jwks`,
       token_endpoint: `${server.url}/orchestrator/alpha/oauth/token`,
-      clusterpass_people_prefix: 'clusterpass:',
     });
     const keys = createLocalJWKSet((await server.call('GET', new URL(json.jwks_uri).pathname, { token: null })).json);
     const { payload } = await jwtVerify(await passOf(), keys, { issuer: people, audience: people });

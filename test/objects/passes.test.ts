@@ -71,7 +71,7 @@ async function openWorld() {
     },
     decisionRefusal: () => undefined,
     holds: () => true,
-    limits: { maxHandles: 4, maxPending: 3, maxDurationSeconds: 900 },
+    limits: { maxHandles: 4, maxPending: 3 },
     revocations,
     issueToken: async ({ sent }, grant) => {
       const pass = grant?.pass;

@@ -108,8 +108,8 @@ describeWith(go, 'the Helm chart', () => {
         ) as Json,
       );
       // Limits of audit logs are defaults. No plain HTTP, in either direction.
-      const fixed = [...set.filter((key) => !key.startsWith('audit-')), 'etcd-insecure', 'insecure-http'];
-      expect(missing.filter((key) => key !== undefined).toSorted()).toEqual(fixed.toSorted());
+      const fixed = [...set.filter((key) => !key.startsWith('audit-')), 'config', 'etcd-insecure', 'insecure-http'];
+      expect(missing.toSorted()).toEqual(fixed.toSorted());
     });
 
     it('every value of the chart can be set, and gives valid objects', () => {

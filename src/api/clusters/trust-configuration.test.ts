@@ -85,8 +85,8 @@ describe('the configuration', () => {
 });
 
 describe('TX-73: the entry for people', () => {
-  const people = { issuer: `${ISSUER}/people`, prefix: 'clusterpass:' };
-  const { jwt } = parse(authenticationConfiguration({ ...OPTIONS, people }));
+  const peopleIssuer = `${ISSUER}/people`;
+  const { jwt } = parse(authenticationConfiguration({ ...OPTIONS, peopleIssuer }));
 
   test('has an issuer and an audience of people, a prefix, and no claim of an account', () => {
     expect(jwt[0]).toEqual(parse(authenticationConfiguration(OPTIONS)).jwt[0]);
@@ -106,7 +106,7 @@ describe('TX-73: the entry for people', () => {
     [{ username: 'system:admin', groups: [] }, [false, true]],
     [{ username: 'carl', groups: ['devs', 'system:masters'] }, [true, false]],
   ])('TX-95: its rules guard an edited prefix: %j', (user, holds) => {
-    const text = Buffer.from(authenticationConfiguration({ ...OPTIONS, people }));
+    const text = Buffer.from(authenticationConfiguration({ ...OPTIONS, peopleIssuer }));
     const [, entry] = readAuthenticationConfig(text, { isOurs: () => false });
     const rules = entry?.mappings.userValidationRules ?? [];
     expect(rules.map(({ expression }) => expression.evaluate({ user: asMap(user) }))).toEqual(holds);
@@ -145,8 +145,8 @@ describe('the user of a token', () => {
 
   test('TX-93: act that is a text names no requester, and act.sub that is a number refuses the token', () => {
     expect(userFor({}, { act: 'carl' }).extra).toMatchObject({ 'clusterpass.dev/requested-by': ['', '', ''] });
-    const people = { issuer: `${ISSUER}/people`, prefix: 'clusterpass:' };
-    const text = Buffer.from(authenticationConfiguration({ ...OPTIONS, people }));
+    const peopleIssuer = `${ISSUER}/people`;
+    const text = Buffer.from(authenticationConfiguration({ ...OPTIONS, peopleIssuer }));
     const entry = readAuthenticationConfig(text, { isOurs: () => false })[1];
     if (entry === undefined) throw new Error('no entry for people');
     const user = (act: unknown) => mapClaims(entry.mappings, { sub: 'carl', groups: [], act });

@@ -1,5 +1,6 @@
 import { Document } from 'yaml';
 import { REQUESTED_BY } from '../caller.ts';
+import { PEOPLE_PREFIX } from '../pass-audience.ts';
 
 export interface TrustOptions {
   readonly cluster: string;
@@ -11,15 +12,8 @@ export interface TrustOptions {
   readonly reasonForNoCa: string;
   /** Namespaces that are refused otherwise: `REFUSED_NAMESPACES`. */
   readonly allowedNamespaces: readonly string[];
-  /** Adds an entry for passes of people. */
-  readonly people?: PeopleTrust | undefined;
-}
-
-export interface PeopleTrust {
-  /** Also the audience. */
-  readonly issuer: string;
-  /** Comes before names and groups. */
-  readonly prefix: string;
+  /** Adds an entry for passes of people: their issuer, which is also the audience. */
+  readonly peopleIssuer?: string | undefined;
 }
 
 /** The private claims in CEL. A key with a dot needs the index syntax. */
@@ -58,14 +52,11 @@ const refusedNamespaces = (allowed: readonly string[]): object => {
  * An entry for people. The prefix keeps them apart from users that the cluster has from elsewhere. The rules guard
  * against an edited prefix: kube-apiserver accepts names of the system from any issuer.
  */
-const peopleEntry = (
-  { issuer, prefix }: PeopleTrust,
-  certificateAuthority: TrustOptions['certificateAuthority'],
-): object => ({
+const peopleEntry = (issuer: string, certificateAuthority: TrustOptions['certificateAuthority']): object => ({
   issuer: issuerEntry(issuer, issuer, certificateAuthority),
   claimMappings: {
-    username: { claim: 'sub', prefix },
-    groups: { claim: 'groups', prefix },
+    username: { claim: 'sub', prefix: PEOPLE_PREFIX },
+    groups: { claim: 'groups', prefix: PEOPLE_PREFIX },
     extra: [{ key: REQUESTED_BY, valueExpression: 'claims.?act.?sub.orValue("")' }],
   },
   userValidationRules: [
@@ -90,7 +81,7 @@ const issuerEntry = (url: string, audience: string, certificateAuthority: string
  * reserved.
  */
 export function authenticationConfiguration(options: TrustOptions): string {
-  const { cluster, issuer, audience, certificateAuthority, reasonForNoCa, allowedNamespaces, people } = options;
+  const { cluster, issuer, audience, certificateAuthority, reasonForNoCa, allowedNamespaces, peopleIssuer } = options;
   const document = new Document({
     apiVersion: 'apiserver.config.k8s.io/v1',
     kind: 'AuthenticationConfiguration',
@@ -114,10 +105,10 @@ export function authenticationConfiguration(options: TrustOptions): string {
         },
         ...refusedNamespaces(allowedNamespaces),
       },
-      ...(people === undefined ? [] : [peopleEntry(people, certificateAuthority)]),
+      ...(peopleIssuer === undefined ? [] : [peopleEntry(peopleIssuer, certificateAuthority)]),
     ],
   });
   const note = certificateAuthority === undefined ? `\n No certificateAuthority: ${reasonForNoCa}.` : '';
-  document.commentBefore = `${commentBefore(cluster)}${people === undefined ? '' : PEOPLE_COMMENT}${note}`;
+  document.commentBefore = `${commentBefore(cluster)}${peopleIssuer === undefined ? '' : PEOPLE_COMMENT}${note}`;
   return document.toString({ indentSeq: false, lineWidth: 0 });
 }

@@ -89,7 +89,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'CA in it is that of `--certificate-authority` or of the login, else the root that the issuer presents, ' +
       'if this machine trusts it and it is not a public CA. [trust.md](trust.md#signing-keys) says when to use ' +
       '`--refresh`, and [what `--webhook` changes](trust.md#revocation-that-reaches-clusters). Names and groups of ' +
-      'people have the prefix of `--people-prefix` of the server.',
+      'people have the prefix `clusterpass:`.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.', isCluster: true }],
     flags: {
       '--refresh': 'Make an API server read the keys again, instead of writing the configuration.',

@@ -8,10 +8,10 @@ import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import {
   authenticationConfiguration,
-  type PeopleTrust,
   REFUSED_NAMESPACES,
   type TrustOptions,
 } from '../../api/clusters/trust-configuration.ts';
+import { PEOPLE_PATH } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';
 import { requestFailed } from '../../client/errors.ts';
 import type { Fetch } from '../../client/transport.ts';
@@ -44,7 +44,7 @@ export const run: Run = async (context, invocation) => {
   const connection = await resolveConnection(context, invocation);
   const client = clientFor(context, connection);
   const { issuer, audience } = await issuerOf(client, name);
-  const people = invocation.is('people') ? await peopleOf(client, name, issuer) : undefined;
+  const peopleIssuer = invocation.is('people') ? `${issuer}${PEOPLE_PATH}` : undefined;
   const authority = await authorityFor(context, invocation, connection, issuer);
   if (new URL(issuer).protocol !== 'https:') {
     context.err.write(
@@ -53,10 +53,10 @@ export const run: Run = async (context, invocation) => {
   }
   const folder = invocation.text('webhook');
   if (folder !== undefined) {
-    await writeWebhookFiles(context, folder, { cluster: name, issuer, people, ...authority });
+    await writeWebhookFiles(context, folder, { cluster: name, issuer, peopleIssuer, ...authority });
     return;
   }
-  const trusted = { cluster: name, issuer, audience, allowedNamespaces, people, ...authority };
+  const trusted = { cluster: name, issuer, audience, allowedNamespaces, peopleIssuer, ...authority };
   context.out.write(authenticationConfiguration(trusted));
 };
 
@@ -66,7 +66,7 @@ const TOKEN_BYTES = 32;
 async function writeWebhookFiles(
   context: Context,
   folder: string,
-  options: Pick<TrustOptions, 'cluster' | 'issuer' | 'certificateAuthority' | 'people'>,
+  options: Pick<TrustOptions, 'cluster' | 'issuer' | 'certificateAuthority' | 'peopleIssuer'>,
 ): Promise<void> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const files = Object.entries(webhookFiles({ ...options, token })).map(
@@ -96,18 +96,6 @@ async function issuerOf(client: Client, name: string) {
 
 /** It becomes part of commands and files that an administrator of the cluster uses. */
 const isIssuer = (text: string): boolean => URL.canParse(text) && /^[\x21-\x7e]+$/.test(text);
-
-/** The server says the prefix, so that the file and its TokenReviews give a person the same name. */
-async function peopleOf(client: Client, name: string, clusterIssuer: string): Promise<PeopleTrust> {
-  const issuer = `${clusterIssuer}/people`;
-  const path = `/${client.productName}/${encodeURIComponent(name)}/people/.well-known/openid-configuration`;
-  const { value } = await client.request<{ issuer?: unknown; clusterpass_people_prefix?: unknown }>('GET', path);
-  const prefix = value.clusterpass_people_prefix;
-  if (value.issuer !== issuer || typeof prefix !== 'string' || prefix === '') {
-    throw new CliError('the server issues no passes for people');
-  }
-  return { issuer, prefix };
-}
 
 /** Makes an API server read the key set again, e.g. after a key was revoked. */
 async function refresh(

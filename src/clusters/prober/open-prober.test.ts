@@ -5,11 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { keepAliveConnections, memoryLimit, readOpenFileLimit } from './open-prober.ts';
 
 describe('the number of connections that stay open between two probes', () => {
-  const options = { wanted: 10_000, intervalMs: 30_000, clients: 10_000, openFiles: 100_000, memory: 8 * 2 ** 30 };
+  const options = { intervalMs: 30_000, clients: 10_000, openFiles: 100_000, memory: 8 * 2 ** 30 };
 
   it.each([
     ['is the option', {}, 10_000],
-    ['is 0 when the option is 0', { wanted: 0 }, 0],
     ['leaves files for the connections of clients', { openFiles: 20_000 }, 9_488],
     ['is 0 when clients need all files', { openFiles: 1_024 }, 0],
     ['is small when the limit of open files is unknown', { openFiles: undefined }, 256],

@@ -22,8 +22,8 @@ export interface ProberParts {
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly reflector: Reflector<StoredObject>;
-  /** `--probe-keepalive-connections`, and the maximum of client connections. */
-  readonly connections: { readonly wanted: number; readonly clients: number };
+  /** The maximum of client connections. */
+  readonly maxClients: number;
   readonly worker: {
     readonly entry: ProbeWorkerOptions['entry'];
     readonly settings: Omit<ProbeWorkerSettings, 'keepAliveConnections'>;
@@ -62,7 +62,7 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
     entry,
     settings: {
       ...settings,
-      keepAliveConnections: keepAliveConnections({ ...parts.connections, intervalMs, ...limits }),
+      keepAliveConnections: keepAliveConnections({ clients: parts.maxClients, intervalMs, ...limits }),
     },
     now: systemClock.now,
   });
@@ -103,8 +103,6 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
 }
 
 interface KeepAliveOptions {
-  /** `--probe-keepalive-connections`. */
-  readonly wanted: number;
   readonly intervalMs: number;
   /** The maximum of client connections, which take precedence. */
   readonly clients: number;
@@ -120,6 +118,8 @@ interface KeepAliveOptions {
 const MAX_INTERVAL_MS = 60_000;
 /** The database, the audit log, connections to etcd, probes over new connections. */
 const OTHER_FILES = 512;
+/** Enough for one connection to each cluster of a large fleet. */
+const MAX_CONNECTIONS = 10_000;
 /** For an unknown limit of open files. */
 const DEFAULT_CONNECTIONS = 256;
 /** Measured, mostly memory of OpenSSL. */
@@ -128,11 +128,11 @@ const MEMORY_SHARE = 1 / 4;
 
 /** How many connections to clusters may stay open between two probes. */
 export function keepAliveConnections(options: KeepAliveOptions): number {
-  const { wanted, intervalMs, clients, openFiles, memory } = options;
+  const { intervalMs, clients, openFiles, memory } = options;
   if (intervalMs > MAX_INTERVAL_MS) return 0;
   const byFiles = openFiles === undefined ? DEFAULT_CONNECTIONS : openFiles - clients - OTHER_FILES;
   const byMemory = Math.floor((memory * MEMORY_SHARE) / CONNECTION_BYTES);
-  return Math.max(Math.min(wanted, byFiles, byMemory), 0);
+  return Math.max(Math.min(MAX_CONNECTIONS, byFiles, byMemory), 0);
 }
 
 /** The soft limit of this process (proc(5)). Node raises it to the hard limit when it starts. */

@@ -5,6 +5,7 @@ import { type ApiObject, fleetKey, type ObjectKey, type ObjectMeta } from '../..
 import { EXPIRY_FIELD } from '../../api/kinds/approval-kind.ts';
 import {
   MAX_CLIENT_NAME,
+  MAX_PASS_SECONDS,
   MIN_PASS_SECONDS,
   newHandle,
   PASS_APPROVAL_LABEL,
@@ -281,12 +282,16 @@ export function audiencePermission(
   };
 }
 
-function durationOf(parts: PassParts, { durationSeconds }: PassSpec, cluster: StoredObject): number {
-  const { maxDurationSeconds: max } = parts.limits;
+function durationOf(
+  parts: Pick<PassParts, 'catalog' | 'issuesOwnTokens'>,
+  { durationSeconds }: PassSpec,
+  cluster: StoredObject,
+): number {
   const issuesOwnTokens = parts.issuesOwnTokens(cluster);
-  const seconds = durationSeconds ?? (issuesOwnTokens ? max : MIN_PASS_SECONDS);
+  const seconds = durationSeconds ?? (issuesOwnTokens ? MAX_PASS_SECONDS : MIN_PASS_SECONDS);
   const wrong = (why: string): FieldError[] => [invalidValue('spec.durationSeconds', seconds, why)];
-  if (seconds > max) requireValid(parts.catalog.passes, '', wrong(`must be no more than ${exactDuration(max)}`));
+  const most = `must be no more than ${exactDuration(MAX_PASS_SECONDS)}`;
+  if (seconds > MAX_PASS_SECONDS) requireValid(parts.catalog.passes, '', wrong(most));
   const least = `must be at least ${exactDuration(MIN_SECONDS_OF_ISSUING_CLUSTER)}: the cluster issues its own tokens, of ten minutes at least`;
   if (issuesOwnTokens && seconds < MIN_SECONDS_OF_ISSUING_CLUSTER) requireValid(parts.catalog.passes, '', wrong(least));
   return seconds;

@@ -37,7 +37,6 @@ interface PassLimits {
   readonly maxHandles: number;
   /** How many of them may wait for an approval. */
   readonly maxPending: number;
-  readonly maxDurationSeconds: number;
 }
 
 /** What the handlers of passes share. */

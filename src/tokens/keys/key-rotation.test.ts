@@ -30,7 +30,6 @@ const agree = () =>
 
 const documentsOf = (keyRing: StoredKeyRing) =>
   createIssuerDocuments({
-    peoplePrefix: 'x:',
     keyRing,
     issuers: ISSUERS,
     onChange: (listener) => keyRing.onChange(listener),
