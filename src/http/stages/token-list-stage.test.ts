@@ -104,3 +104,25 @@ test('A19: a list with long wrong names gets a short response', async () => {
   expect(items[499]?.error.message).toContain(`items[499].cluster: Invalid value: "${'!'.repeat(61)}..."`);
   expect(text.length / 500).toBeLessThan(3_500);
 });
+
+test('a cluster that does not answer holds up no other token of the list', async () => {
+  const { promise: allBegun, resolve: endFirst } = Promise.withResolvers<void>();
+  let begun = 0;
+  const { send } = await startFixture(undefined, {
+    resources,
+    issueToken: async () => {
+      begun += 1;
+      if (begun === 1) await allBegun;
+      if (begun === 120) endFirst();
+      return ISSUED;
+    },
+  });
+  const { code, json } = await send({
+    method: 'POST',
+    path: '/auth/v1/passes',
+    headers: { authorization: 'Bearer admin', 'content-type': 'application/json' },
+    body: JSON.stringify({ items: Array(120).fill(item) }),
+  });
+  const { items } = json() as { items: object[] };
+  expect([code, items.length, items[0]]).toEqual([200, 120, expect.objectContaining({ token: 'issued' })]);
+});

@@ -11,6 +11,7 @@ import { badRequest, type FieldError, forbiddenField, invalid, invalidValue, req
 import { parseTokenRequestOptions } from '../../handlers/options/write-options.ts';
 import { CREATED, type TokenInput } from '../../handlers/token/token-input.ts';
 import { readBody } from '../../handlers/write/read-body.ts';
+import { pause } from '../../lib/backoff.ts';
 import { clip } from '../../lib/text.ts';
 import type { Exchange } from '../exchange.ts';
 import { tokenRequestInfo, userpassInfo } from '../request/request-info.ts';
@@ -35,6 +36,11 @@ export const issueTokenList: Stage = async (x, parts) => {
   x.answer = { type: 'value', code: 200, value: { ...value, items } };
 };
 
+/** Tokens that wait for signatures at once. With all of a list, V8 spent a third of its time on garbage collection. */
+const AT_ONCE = 50;
+/** A cluster that issues its own tokens takes longer than a signature: the others do not wait for it. */
+const SIGNED_WITHIN_MS = 10;
+
 async function issueAll(
   x: Exchange,
   parts: StageParts,
@@ -50,6 +56,8 @@ async function issueAll(
     for (const [index, item] of requested.entries()) {
       // Other requests are served between them.
       if (x.work.isUsedUp) await x.work.turn();
+      if (index > 0 && index % AT_ONCE === 0)
+        await Promise.race([Promise.all(issuing.slice(-AT_ONCE)), pause(SIGNED_WITHIN_MS)]);
       if (!x.deadline.isOpen) break;
       issuing.push(issueOne(x, parts, { requested: item, index, dryRun }));
     }
