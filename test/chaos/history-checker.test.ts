@@ -128,31 +128,4 @@ describe('HistoryChecker', () => {
   ])('%s', (_, change, kinds) => {
     expect(kindsIn(checkerOf(change))).toEqual(kinds);
   });
-
-  it('a watch that had to list again is reported once, not for each event in the gap', () => {
-    const checker = new HistoryChecker();
-    const [whole, broken] = [checker.watcher(), checker.watcher()];
-    for (const log of [whole, broken]) log.listed(9);
-    for (const event of EVENTS) whole.shown(event);
-    broken.listed(11);
-    broken.shown(EVENTS[2] as Shown);
-    checker.close();
-    expect(kindsIn(checker)).toEqual(['watch not resumed']);
-    expect(checker.checked.expectations).toBe(4);
-  });
-
-  it('settling during the run gives the same result, and drops the checked events', () => {
-    const checker = new HistoryChecker();
-    const [quick, slow] = [checker.watcher(), checker.watcher()];
-    for (const log of [quick, slow]) log.listed(9);
-    for (const event of EVENTS) {
-      quick.shown(event);
-      checker.settle();
-    }
-    slow.shown(EVENTS[0] as Shown);
-    checker.settle();
-    slow.reached(12);
-    checker.settle();
-    expect(checker.problems.get('missed event')?.count).toBe(2);
-  });
 });

@@ -210,14 +210,6 @@ describe('the action for GitHub', () => {
     expect(masked[1]).toBe(`::add-mask::${pass}`);
     expect(output.replaceAll(/^::add-mask::.*$/gm, '')).not.toContain('eyJ');
   });
-
-  it('names what is missing', async () => {
-    const { ACTIONS_ID_TOKEN_REQUEST_URL: _, ...without } = runner();
-    const refused = await run(step.run, { ...without, ...envOf(inputs()) });
-    expect([refused.code, refused.output]).toEqual([1, expect.stringContaining('permissions: id-token: write')]);
-    const other = await run(step.run, { ...runner(), ...envOf({ ...inputs(), account: 'admin' }) });
-    expect([other.code, other.output]).toEqual([1, expect.stringContaining('no pass: {"error":"invalid_target"')]);
-  });
 });
 
 describe('the component for GitLab', () => {
@@ -247,11 +239,6 @@ describe('the component for GitLab', () => {
     expect(output).toContain('\n0022\n');
     passIn(/^in (.+)$/m.exec(output)?.[1] ?? '');
     expect(output).not.toContain('eyJ');
-  });
-
-  it('has the text of the script', () => {
-    const { before_script: lines } = parse(body ?? '')['.clusterpass-kubeconfig'];
-    expect(lines.at(-1)).toBe(`(\n${fileOf('deploy/ci/kubeconfig.sh')})\n`);
   });
 });
 

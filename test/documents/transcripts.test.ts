@@ -10,7 +10,7 @@ import { type Server, startServer, TLS } from '../e2e/support/server.ts';
 import { ROOT } from './support/blocks.ts';
 import { runClientCommand } from './support/client-commands.ts';
 import { installClusterpass } from './support/clusterpass.ts';
-import { alignTable, environmentOf, Names, parseTranscript, runTranscript, type World } from './support/transcript.ts';
+import { environmentOf, runTranscript, type World } from './support/transcript.ts';
 
 /**
  * docs/transcripts/: the files are run against one server with the demo fleet; none uses what another one changes.
@@ -21,28 +21,6 @@ const FOLDER = join(ROOT, 'docs/transcripts');
 /** It stops the store, so its server is its own. */
 const WITH_ETCD = 'lose-etcd.txt';
 const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.txt'));
-
-describe('the form of a transcript', () => {
-  it('is read and written without a change', () => {
-    const { parts, answers } = parseTranscript('# Why.\n\ncarl$ a \\\n> b\nc\n\nadmin$ d\n');
-    expect(parts.map((part) => (typeof part === 'string' ? part : [part.who, part.command]))).toEqual([
-      '# Why.',
-      '',
-      ['carl', 'a \\\nb'],
-      '',
-      ['admin', 'd'],
-    ]);
-    expect([...answers.values()]).toEqual(['c', '']);
-  });
-
-  it('has names for what differs in each run, and commands may use them', () => {
-    const names = new Names();
-    const handle = `pass_${'a'.repeat(32)}`;
-    expect(names.hide(`${handle} 2026-11-19T00:00:00Z ${handle}`)).toBe('<handle-1> <time> <handle-1>');
-    expect(names.insert('show <handle-1> <handle-2>')).toBe(`show ${handle} <handle-2>`);
-    expect(alignTable('NAME   AGE\na   <age>\nlonger   1')).toBe('NAME     AGE\na        <age>\nlonger   1');
-  });
-});
 
 /** A folder with the programs, and a login of the administrator and of each person of the demo. */
 async function createWorld(server: Server, actions?: World['actions']): Promise<World> {

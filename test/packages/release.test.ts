@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { umoci } from '../../scripts/programs.mjs';
-import { fillIn, makeRelease, ReleaseError, sectionOf } from '../../scripts/release.mjs';
+import { fillIn, makeRelease } from '../../scripts/release.mjs';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { describeWith } from '../describe-with.ts';
 import { everyCommandWasRun } from '../documents/support/every-command.ts';
@@ -14,20 +14,6 @@ import { missingDeclarations } from './declarations.ts';
 import { checkImage } from './image-suite.ts';
 import { MadeRelease, onPort, packageManifest, ROOT, run, USER } from './made-release.ts';
 import { serve, TOUR } from './tour.ts';
-
-describe('the section of the changelog', () => {
-  const changelog = '# Changelog\n\n## Unreleased\n\n- a\n\n## 0.2.0 (2026-12-01)\n\n- b\n\n## 0.1.0\n\n- c\n';
-
-  it('is that of the version', () => {
-    expect(sectionOf(changelog, '0.2.0')).toBe('- b\n');
-    expect(sectionOf(changelog, '0.1.0')).toBe('- c\n');
-  });
-
-  it('must exist', () => {
-    expect(() => sectionOf(changelog, '0.3.0')).toThrow(ReleaseError);
-    expect(() => sectionOf(changelog, '0.2')).toThrow('no section "## 0.2"');
-  });
-});
 
 describe('a manifest of a package manager', () => {
   const facts = (...made: string[]) => ({

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { isNewEnough, noNodeMessage, OLDEST_MAJOR, pinnedNode } from '../../bin/find-node.mjs';
+import { isNewEnough, noNodeMessage, OLDEST_MAJOR } from '../../bin/find-node.mjs';
 
 const bin = fileURLToPath(new URL('../../bin', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'clusterpass-launcher-'));
@@ -65,24 +65,6 @@ describe('the choice of a Node', () => {
       `process.versions.node, 10) >= ${OLDEST_MAJOR};`,
     );
     expect(noNodeMessage('20.1.0')).toMatch(/^Clusterpass needs Node 24 or newer, and this is Node 20\.1\.0\. /);
-  });
-
-  it('prints the command for a clone or a package, and finds what that installs', () => {
-    const at = (path: string): string => noNodeMessage('20.1.0', path).split('\n  ')[1] ?? '';
-    const clone = join(folder, 'clone');
-    expect(at(join(clone, 'bin'))).toBe(`npm ci --prefix "${clone}" --ignore-scripts=false`);
-    const beside = join(folder, 'node_modules/clusterpass/bin');
-    expect(at(beside)).toBe(`npm install --prefix "${beside}" --ignore-scripts=false node@24`);
-    const node = join(beside, 'node_modules/node');
-    mkdirSync(join(node, 'bin'), { recursive: true });
-    writeFileSync(join(node, 'package.json'), '{"bin":{"node":"bin/node"}}');
-    writeFileSync(join(node, 'bin/node'), '');
-    expect(pinnedNode(pathToFileURL(join(beside, 'find-node.mjs')))).toBe(join(node, 'bin/node'));
-  });
-
-  it('finds the pinned one where it is installed', () => {
-    expect(pinnedNode(import.meta.url)).toMatch(/node_modules[\\/]node[\\/]bin[\\/]node(\.exe)?$/);
-    expect(pinnedNode(pathToFileURL(join(folder, 'x.mjs')))).toBeUndefined();
   });
 });
 

@@ -1,9 +1,8 @@
-import { mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { countResults, temporaryFolder } from '../../scripts/run-vitest.mjs';
 import { isInstalled } from '../../scripts/setup.mjs';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
@@ -65,35 +64,5 @@ describe('the lockfile', () => {
   it('has the binaries of every platform, not only of the one it was written on', () => {
     const optional = Object.values(packages).flatMap((entry) => Object.keys(entry.optionalDependencies ?? {}));
     expect(optional.filter((name) => packages[`node_modules/${name}`] === undefined)).toEqual([]);
-  });
-});
-
-describe('countResults', () => {
-  const file = (status: string, ...tests: string[]) => ({
-    status,
-    assertionResults: tests.map((test) => ({ status: test })),
-  });
-
-  it('counts tests', () => {
-    const report = { testResults: [file('passed', 'passed', 'passed', 'pending'), file('failed', 'failed', 'todo')] };
-    expect(countResults(report, 1)).toEqual({ passed: 2, failed: 1, skipped: 2 });
-  });
-
-  it('counts a file that could not be loaded', () => {
-    expect(countResults({ testResults: [file('failed'), file('passed', 'passed')] }, 1)).toMatchObject({ failed: 1 });
-  });
-
-  it('counts a failed process, and a missing report, as a failure', () => {
-    expect(countResults({ testResults: [file('passed', 'passed')] }, 1)).toEqual({ passed: 1, failed: 1, skipped: 0 });
-    expect(countResults(undefined, null)).toMatchObject({ failed: 1 });
-    expect(countResults(undefined, 1)).toMatchObject({ failed: 1 });
-  });
-});
-
-describe('temporaryFolder', () => {
-  it('is below TMPDIR if there is no file system in memory, and programs of other users can enter it', () => {
-    const folder = temporaryFolder('/proc/self/no-such-folder');
-    expect(dirname(folder)).toBe(tmpdir());
-    expect(statSync(folder).mode & 0o7777).toBe(0o1777);
   });
 });

@@ -27,17 +27,6 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
-/**
- * The keys of GitHub's workflow syntax that are used here. A misspelled key would be ignored, or fail in the release.
- */
-const KEYS = {
-  workflow: ['name', 'on', 'permissions', 'jobs'],
-  push: ['branches', 'tags'],
-  permissions: ['contents', 'id-token'],
-  job: ['runs-on', 'container', 'environment', 'needs', 'timeout-minutes', 'permissions', 'steps'],
-  step: ['name', 'uses', 'with', 'run', 'env', 'working-directory'],
-} as const;
-
 /** The actions, the commits of their releases, and the inputs that are used of those in their action.yml. */
 const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   'actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1': ['persist-credentials'],
@@ -57,29 +46,6 @@ describe.each(files)('the workflow %s', (file) => {
   const steps = jobs.flatMap(([, job]) => job.steps);
   const unknown = (value: object | null | undefined, known: readonly string[]): string[] =>
     Object.keys(value ?? {}).filter((key) => !known.includes(key));
-
-  it('is YAML with keys that GitHub knows', () => {
-    expect([...document.errors, ...document.warnings]).toEqual([]);
-    expect(unknown(workflow, KEYS.workflow)).toEqual([]);
-    expect(unknown(workflow.on, ['push', 'pull_request', 'schedule', 'workflow_dispatch'])).toEqual([]);
-    expect(unknown(workflow.on.push, KEYS.push)).toEqual([]);
-    expect(unknown(workflow.permissions, KEYS.permissions)).toEqual([]);
-    for (const [name, job] of jobs) {
-      expect(unknown(job, KEYS.job), name).toEqual([]);
-      if (job.needs !== undefined) expect(Object.keys(workflow.jobs)).toContain(job.needs);
-    }
-    for (const step of steps) {
-      expect(unknown(step, KEYS.step)).toEqual([]);
-      expect('uses' in step, JSON.stringify(step)).not.toBe('run' in step);
-    }
-  });
-
-  it('is scheduled by minute, hour, day, month and weekday', () => {
-    for (const entry of workflow.on.schedule ?? []) {
-      expect(Object.keys(entry)).toEqual(['cron']);
-      expect(entry.cron).toMatch(/^\d{1,2} \d{1,2} (?:(?:\*|\d{1,2})(?: |$)){3}$/);
-    }
-  });
 
   it('has no permission that a job does not name', () => {
     expect(workflow.permissions).toEqual({ contents: 'read' });
