@@ -1,10 +1,8 @@
 /** What the SQLite engine promises beyond the contract: the file, its owner, its size and its disk. */
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -13,7 +11,6 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -22,18 +19,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StorageError, type Store } from '../../src/storage/contract.ts';
 import { openSqliteStore, type SqliteStoreOptions } from '../../src/storage/sqlite/sqlite-store.ts';
-import {
-  bytes,
-  compactedRevision,
-  create,
-  done,
-  failure,
-  readable,
-  remove,
-  text,
-  update,
-  watchUntil,
-} from './harness.ts';
+import { compactedRevision, create, failure, readable, remove, text, update, watchUntil } from './harness.ts';
 
 let directory: string;
 let file: string;
@@ -179,19 +165,6 @@ describe('B17: the file', () => {
     expect(pragma('page_size')).toBe(16_384);
   });
 
-  it('of an earlier release keeps its page size', async () => {
-    await (await open()).close();
-    inFile((db) => db.exec('PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM; PRAGMA journal_mode = WAL'));
-    const store = await open();
-    let last = await create(store, '/a/x', 'start');
-    for (let i = 0; i < 200; i++) last = await update(store, '/a/x', last, `${i} `.repeat(1000));
-    const before = size();
-    await store.compact(last);
-    expect(size()).toBeLessThan(before / 5);
-    await store.close();
-    expect(pragma('page_size')).toBe(4096);
-  });
-
   it('is smaller after compaction, and so is its WAL', async () => {
     const store = await open();
     let last = await create(store, '/a/x', 'start');
@@ -202,24 +175,6 @@ describe('B17: the file', () => {
     expect(size()).toBeLessThan(before / 50);
     expect(statSync(`${file}-wal`).size).toBe(0);
     expect(await store.list({ prefix: '/a/' })).toMatchObject({ items: [{ modRevision: last }] });
-  });
-
-  it('accepts writes between the steps of a compaction', async () => {
-    const store = await open();
-    const made = await Promise.all(Array.from({ length: 5000 }, (_, i) => create(store, `/a/${i}`, 'x'.repeat(500))));
-    await Promise.all(made.map((revision, i) => remove(store, `/a/${i}`, revision)));
-    let compacted = false;
-    const compacting = store.compact(await store.revision()).then(() => {
-      compacted = true;
-    });
-    let between = 0;
-    while (!compacted) {
-      await create(store, `/b/${between}`, 'x');
-      if (!compacted) between++;
-    }
-    await compacting;
-    // It has ten steps or more, and a write fits between any two.
-    expect(between).toBeGreaterThan(5);
   });
 
   it('does not bring a deleted key back at any step of a compaction', async () => {
@@ -290,31 +245,6 @@ describe('a full disk', () => {
   });
 });
 
-it('closes although a client whose backup was refused keeps its connection open', async () => {
-  const store = await open();
-  const connections: Socket[] = [];
-  /** A client that says nothing, like a process that is stopped; the line that it is sent. */
-  const connection = async (): Promise<string> => {
-    const socket = connect({ path: `${file}.sock`, allowHalfOpen: true });
-    connections.push(socket);
-    const [line] = await once(socket, 'data');
-    return String(line);
-  };
-  expect(JSON.parse(await connection())).toMatchObject({ name: expect.any(String) });
-  expect(JSON.parse(await connection())).toMatchObject({ error: `another backup of ${file} is running` });
-  await store.close();
-  for (const socket of connections) socket.destroy();
-});
-
-it('without the socket for backups the store works, and the log says that no backup can be made', async () => {
-  mkdirSync(`${file}.sock`);
-  const warnings: string[] = [];
-  const logger = { info: () => {}, warn: (_: object, message: string) => void warnings.push(message) };
-  const store = await open({ logger });
-  await create(store, '/a/x', 'one');
-  await expect.poll(() => warnings).toEqual(['no backup can be made: the socket beside the database cannot be opened']);
-});
-
 describe('a watch that does not consume', () => {
   const tailLimits = { changes: 10, bytes: 1_000_000 };
 
@@ -338,17 +268,6 @@ describe('a watch that does not consume', () => {
     expect((await next).value.changes.map(readable)).toMatchObject([{ mod: last }]);
     stop.abort();
     expect(seen).toEqual(written);
-  });
-
-  it('has a limit of queued bytes too', async () => {
-    const store = await open({ tailLimits: { changes: 1000, bytes: 5000 } });
-    const start = await store.revision();
-    const seen = watchUntil(store, '/a/', start, start + 20);
-    const writes = Array.from({ length: 20 }, (_, i) =>
-      done(store, { key: `/a/${i}`, value: bytes('x'.repeat(1000)), expect: { absent: true } }),
-    );
-    await Promise.all(writes);
-    expect((await seen).map(({ modRevision }) => modRevision)).toEqual(await Promise.all(writes));
   });
 
   it('fails with compacted when the changes that it has to read are gone', async () => {

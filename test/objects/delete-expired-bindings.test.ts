@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { storageKey } from '../../src/api/kind.ts';
 import { startBindingExpiry } from '../../src/authz/binding-expiry.ts';
 import { fleetBinding } from '../../src/authz/policy/rbac.fixture.ts';
-import { StorageError, soleLeadership } from '../../src/storage/contract.ts';
+import { soleLeadership } from '../../src/storage/contract.ts';
 import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { at, catalog, type Gate, type Objects, openObjects } from './object-store.ts';
 
@@ -92,19 +92,4 @@ it('is deleted whatever it reaches, and kept while it has not ended or its end c
   await reader.catchUp();
   await tick();
   expect([(await stored()).sort(), logged]).toEqual([['endless', 'later', 'unreadable'], []]);
-});
-
-it('an outage of the store is logged once', async () => {
-  let isOut = false;
-  const gate: Gate = async (_, next) => {
-    if (isOut) throw new StorageError('unavailable', 'no connection');
-    return next();
-  };
-  const { logged, stored, tick } = await openWorld(['a', 'b'], gate);
-  isOut = true;
-  for (let round = 0; round < 4; round++) await tick();
-  expect(logged).toEqual(['bindings that have ended could not be deleted yet']);
-  isOut = false;
-  await tick();
-  expect([await stored(), logged.length]).toEqual([[], 1]);
 });

@@ -1,7 +1,6 @@
 import { copyFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../src/storage/contract.ts';
-import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { at, catalog, type Gate, make, type Objects, openObjects } from './object-store.ts';
 
@@ -125,76 +124,6 @@ it('a retry sweeps what was left inside a deleted namespace, and nothing inside 
   ]);
 });
 
-it('a retry that fails for one cluster completes the others', async () => {
-  let now = 0;
-  let isBroken = false;
-  const gate: Gate = async ({ key }, next) => {
-    if (isBroken && key === '/registry/clusters/a') throw new StorageError('unavailable', 'out of reach');
-    return next();
-  };
-  const objects = await openObjects(newDatabase(), gate, () => now);
-  for (const cluster of ['a', 'b']) {
-    await make(objects, clusters, at('', '', cluster));
-    await objects.writer.remove(clusters, at('', '', cluster), { dryRun: false });
-  }
-  // A request may be at work.
-  now += 59_999;
-  await objects.propagation.retry();
-  expect(await objects.keys()).toEqual(['/registry/clusters/a', '/registry/clusters/b']);
-  isBroken = true;
-  now += 1;
-  await expect(objects.propagation.retry()).rejects.toThrow();
-  expect(await objects.keys()).toEqual(['/registry/clusters/a']);
-  isBroken = false;
-  now += 60_000;
-  await objects.propagation.retry();
-  expect(await objects.keys()).toEqual([]);
-});
-
-it('all levels of a deletion share 64 writes', async () => {
-  let [writing, most] = [0, 0];
-  const gate: Gate = async (_, next) => {
-    writing += 1;
-    most = Math.max(most, writing);
-    try {
-      return await next();
-    } finally {
-      writing -= 1;
-    }
-  };
-  const objects = await openObjects(newDatabase(), gate);
-  await make(objects, clusters, at('', '', 'a'));
-  const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
-  await Promise.all(names.map((name) => make(objects, namespaces, at('a', '', name))));
-  for (const namespace of names) {
-    await Promise.all(names.map((name) => make(objects, serviceAccounts, at('a', namespace, name))));
-  }
-  most = 0;
-  await deleteCluster(objects);
-  expect(await objects.keys()).toEqual([]);
-  expect(most).toBeGreaterThan(32);
-  expect(most).toBeLessThanOrEqual(64);
-});
-
-it('a replica that does not lead forgets deleted parents, and keeps those that are being deleted', async () => {
-  let now = 0;
-  const objects = await openObjects(newDatabase(), undefined, () => now);
-  const { unfinished } = objects;
-  const deleteRaw = async (name: string): Promise<void> => {
-    await make(objects, clusters, at('', '', name));
-    const { key, revision } = objects.reader.find(clusters, at('', '', name)) ?? { key: '', revision: 0 };
-    await objects.store.write({ key, value: null, expect: { modRevision: revision } });
-    await objects.reader.catchUp();
-  };
-  await make(objects, clusters, at('', '', 'marked'));
-  await objects.writer.remove(clusters, at('', '', 'marked'), { dryRun: false });
-  for (const name of ['a', 'b', 'c']) await deleteRaw(name);
-  expect(unfinished.size).toBe(4);
-  now += 3_600_000;
-  await deleteRaw('d');
-  expect(unfinished.size).toBe(2);
-});
-
 it('what is inside a damaged namespace is deleted by a retry, if its deletion fails', async () => {
   let now = 0;
   let isBroken = false;
@@ -259,50 +188,4 @@ it('an object created while its namespace is deleted is swept, also when the nam
     '/registry/namespaces/a/n',
     '/registry/serviceaccounts/a/n/new',
   ]);
-});
-
-it('orphans are swept at the start, with finalizers and with a younger owner of the same name', async () => {
-  const file = newDatabase();
-  const objects = await openObjects(file);
-  await make(objects, clusters, at('', '', 'a'));
-  for (const namespace of ['n', 'm']) {
-    await make(objects, namespaces, at('a', '', namespace));
-    await make(objects, serviceAccounts, at('a', namespace, 'x'));
-  }
-  await make(objects, serviceAccounts, at('a', 'n', 'held'), { finalizers: ['example.com/a'] });
-  await objects.close();
-
-  // Deleted without their dependents, as when the process is killed before the sweep.
-  const bare = await openSqliteStore({ file });
-  const stored = await bare.get('/registry/namespaces/a/n');
-  const younger = await bare.get('/registry/namespaces/a/m');
-  for (const found of [stored, younger]) {
-    if (found === undefined) throw new Error('not there');
-    await bare.write({ key: found.key, value: null, expect: { modRevision: found.modRevision } });
-  }
-  await bare.write({ key: younger?.key ?? '', value: younger?.value ?? null, expect: { absent: true } });
-  await bare.close();
-
-  const next = await openObjects(file);
-  await next.propagation.resume();
-  expect(await next.keys()).toEqual(['/registry/clusters/a', '/registry/namespaces/a/m']);
-  await next.close();
-});
-
-it.each(['clusters/a', 'namespaces/a/n'])('children of a parent that cannot be decoded stay: %s', async (parent) => {
-  const file = newDatabase();
-  const objects = await openObjects(file);
-  await createFleet(objects);
-  const before = await objects.keys();
-  await objects.close();
-
-  const bare = await openSqliteStore({ file });
-  const { key = '', modRevision = 0 } = (await bare.get(`/registry/${parent}`)) ?? {};
-  await bare.write({ key, value: Buffer.from('{"metadata":'), expect: { modRevision } });
-  await bare.close();
-
-  const next = await openObjects(file);
-  await next.propagation.resume();
-  expect(await next.keys()).toEqual(before);
-  await next.close();
 });

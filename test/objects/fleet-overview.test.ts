@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import type { ApiObject, Kind } from '../../src/api/kind.ts';
-import { SUPPORT_ENDS, SUPPORT_READ, supportEnd } from '../../src/api/kubernetes-support.ts';
 import { startFleetHistory } from '../../src/clusters/fleet-history.ts';
 import { createFleetOverview } from '../../src/clusters/fleet-overview.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
@@ -13,8 +12,6 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** After today: a CA that has ended by this clock can still be written. */
 const START = Date.UTC(2048, 10, 16, 12);
-const KEY = '/internal/fleet-history';
-
 interface Replica {
   leads: boolean;
   readonly tokens: { issued: number; refused: number };
@@ -95,41 +92,6 @@ it('shows what is not recorded yet, and outlives the process', async () => {
   expect(await replica(false).rows()).toEqual([[8, 1, 1, 4, 0]]);
 });
 
-it('keeps one small value: a week, whatever the clock did', async () => {
-  const { clock, store, replica, readiness } = await openWorld();
-  const leader = replica(true);
-  Object.assign(readiness, { True: 120_000, False: 120_000, Unknown: 120_000 });
-  clock.now += 400 * DAY;
-  await leader.record();
-  clock.now = START;
-  for (let hour = 0; hour < 170; hour++) {
-    leader.tokens.issued += 1_000_000;
-    leader.tokens.refused += 1_000_000;
-    await leader.record(HOUR);
-  }
-  leader.leads = false;
-  expect(await leader.rows()).toHaveLength(168);
-  expect((await store.get(KEY))?.value.length).toBeLessThan(10_240);
-});
-
-it('begins again after a value that it cannot read, and says that the store fails', async () => {
-  const { store, replica, logged } = await openWorld();
-  await store.write({ key: KEY, value: Buffer.from('[[1,"x"]]'), expect: { absent: true } });
-  const leader = replica(true);
-  expect(await leader.rows()).toEqual([[8, 1, 1, 0, 0]]);
-  const { write } = store;
-  store.write = () => Promise.reject(new Error('the disk is full'));
-  leader.tokens.issued = 2;
-  await leader.record();
-  await leader.record();
-  expect(logged).toHaveLength(1);
-  store.write = write;
-  await leader.record();
-  leader.leads = false;
-  // Nothing that was issued meanwhile is lost.
-  expect(await leader.rows()).toEqual([[8, 1, 1, 2, 0]]);
-});
-
 const bundle = (notAfter: number) => Buffer.from(createAuthority('ca', { notAfter }).cert).toString('base64');
 const ready = (status: string, reason: string) => ({ conditions: [{ type: 'Ready', status, reason }] });
 
@@ -191,13 +153,4 @@ it('counts reasons, versions, what ends within 30 days and what waits', async ()
   const [walk, next, same] = [overview.counts(), overview.counts(), overview.counts()];
   expect([next === walk, same === next]).toEqual([false, true]);
   await next;
-});
-
-it('knows when the support of a version ends, but not of one that is newer than the table', () => {
-  expect(['1.36', '1.9', '1.99', ''].map(supportEnd)).toEqual(['2027-06-28', '2024-10-22', undefined, undefined]);
-  const days = Object.values(SUPPORT_ENDS);
-  expect(days).toEqual(days.toSorted());
-  expect(Object.keys(SUPPORT_ENDS)).toEqual(days.map((_, at) => `1.${28 + at}`));
-  // The newest version was supported when the table was read.
-  expect((days.at(-1) ?? '') > SUPPORT_READ).toBe(true);
 });

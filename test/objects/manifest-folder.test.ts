@@ -1,15 +1,13 @@
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ApiObject } from '../../src/api/kind.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { ManifestFolder, type ManifestFolderOptions } from '../../src/manifests/manifest-folder.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { soleLeadership } from '../../src/storage/contract.ts';
 import { at, catalog, type Gate, type Objects, openObjects } from './object-store.ts';
-
-const CLUSTERS = 200;
 
 let logged: string[];
 let folder: string;
@@ -51,64 +49,7 @@ afterEach(async () => {
   await objects.close();
 });
 
-const write = (count: number): Promise<void> => {
-  const names = Array.from({ length: count }, (_, i) => `c${i}`);
-  const cluster = (name: string) =>
-    `---\napiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: { name: ${name} }\n`;
-  return writeFile(join(folder, 'manifests/fleet.yaml'), names.map(cluster).join(''));
-};
-
-/** Stops the folder at its next write. */
-const stopAtNextWrite = (): Promise<void> =>
-  new Promise((resolve, reject) => {
-    gate = (_, next) => {
-      gate = (_, go) => go();
-      manifests.stop().then(resolve, reject);
-      return next();
-    };
-  });
-
 const stored = async (): Promise<number> => (await objects.keys()).length;
-
-test('a stop waits for the objects that are being applied, not for the whole folder', async () => {
-  await manifests.start();
-  const stopped = stopAtNextWrite();
-  await write(CLUSTERS);
-  await stopped;
-  const applied = await stored();
-  expect(applied).toBeGreaterThan(0);
-  expect(applied).toBeLessThan(CLUSTERS);
-});
-
-test('a stop waits for the deletion that is being made, not for all of them', async () => {
-  await write(CLUSTERS);
-  await manifests.start();
-  expect(await stored()).toBe(CLUSTERS);
-  const stopped = stopAtNextWrite();
-  await write(0);
-  await stopped;
-  expect(await stored()).toBe(CLUSTERS - 1);
-});
-
-test('the log says every ten seconds how far an application is', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const logger = createLogger({ level: 'info', write: (line) => logged.push(line) });
-  manifests = open({ logger });
-  await write(CLUSTERS);
-  const said = () => logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'manifests are being applied');
-  let writes = 0;
-  gate = (_, next) => {
-    writes += 1;
-    if (writes === CLUSTERS) vi.advanceTimersByTime(20_000);
-    return next();
-  };
-  await manifests.start();
-  expect(said()).toMatchObject(Array.from({ length: 2 }, () => ({ applied: expect.any(Number), manifests: CLUSTERS })));
-  expect(said()[0].applied).toBeGreaterThan(0);
-  vi.advanceTimersByTime(20_000);
-  expect(said()).toHaveLength(2);
-});
 
 test('what others change or delete is set back after a time, and said; only the leader does it', async () => {
   let [leads, conflicts] = [false, 0];

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { PASS_APPROVAL_LABEL } from '../../src/api/kinds/pass-spec.ts';
 import { EVENTS, type EventType, type Notification } from '../../src/api/notification.ts';
-import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import type { NotifyConfiguration } from '../../src/notify/configuration.ts';
 import { startNotifier } from '../../src/notify/notifier.ts';
-import { parseLabelSelector } from '../../src/objects/selectors/label-selector.ts';
 import { toStoredBytes } from '../../src/objects/stored-object.ts';
 import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { at, catalog, type Objects, object, openObjects } from './object-store.ts';
@@ -222,29 +220,6 @@ describe('operators are told', () => {
     expect(told.slice(3)).toEqual(['ops cluster.not-ready: b: ProbeTimedOut']);
   });
 
-  it('a month before a CA, a certificate or a key ends, and again a week before', async () => {
-    const { put, replica, keyEnds, told, clock } = await openWorld();
-    const { tick } = replica();
-    const caOf = (days: number) => {
-      const { cert } = createAuthority('ca', { notAfter: START + days * 24 * HOUR });
-      return { orchestratorApiEndpoints: { caBundle: Buffer.from(cert).toString('base64') } };
-    };
-    await put('clusters', 'a', { spec: caOf(29) });
-    await put('clusters', 'b', { spec: caOf(100) });
-    await put('clusters', 'c', {});
-    keyEnds.push(['the signing key k1', START + 100 * 24 * HOUR], ['the certificate', START + 6 * 24 * HOUR]);
-    await tick();
-    await tick(HOUR);
-    const first = [
-      'ops key.ending: the certificate ends at 2026-11-22T12:00:00Z',
-      'ops key.ending: a: its CA ends at 2026-12-15T12:00:00Z',
-    ];
-    expect(told).toEqual(first);
-    clock.now = START + 23 * 24 * HOUR;
-    await tick();
-    expect(told.slice(2)).toEqual(first.slice(1));
-  });
-
   it('of an address or a CA that waits for confirmation, and of another one', async () => {
     const { put, reader, store, replica, told } = await openWorld();
     const { tick } = replica();
@@ -265,29 +240,6 @@ describe('operators are told', () => {
     }
     const line = 'ops endpoints.waiting: a: check the change, then run: clusterpass confirm a';
     expect(told).toEqual([line, line]);
-  });
-});
-
-describe('a route', () => {
-  const routes = (clusters: string): NotifyConfiguration => ({
-    receivers: [{ name: 'prod' }, { name: 'all' }, { name: 'none' }],
-    routes: [
-      { events: ['request.waiting', 'key.ending'], clusters: parseLabelSelector(clusters), receivers: ['prod'] },
-      { events: ['request.waiting'], clusters: undefined, receivers: ['all', 'all'] },
-      { events: ['request.waiting'], clusters: undefined, receivers: ['all'] },
-    ],
-  });
-  it.each(['env!=dev', 'kubernetes.io/metadata.name=a'])('by %s has the clusters of the selector', async (selector) => {
-    const { put, replica, keyEnds, told } = await openWorld(routes(selector));
-    await put('clusters', 'a', { labels: { env: 'prod' } });
-    await put('clusters', 'b', { labels: { env: 'dev' } });
-    for (const cluster of ['a', 'b', 'unknown']) {
-      await put('accessRequests', cluster, { spec: { ...REQUEST, cluster }, status: { phase: 'Pending' } });
-    }
-    keyEnds.push(['the certificate', START]);
-    await replica().tick();
-    const found = told.map((line) => line.replace(/^(\w+) .* in (\w+), .*/, '$1 $2'));
-    expect(found).toEqual(['prod a', 'all a', 'all b', 'all unknown']);
   });
 });
 
@@ -336,25 +288,5 @@ describe('a receiver that fails', () => {
     expect(deliveries().ops).toMatchObject({ failed: 1, waiting: 0 });
     const stored = Buffer.from((await store.get('/internal/notifications'))?.value ?? '').toString();
     expect(JSON.parse(stored)).toMatchObject({ waiting: [] });
-  });
-
-  it('keeps no more than fits into the store: the oldest messages are given up', async () => {
-    const { put, replica, failing, store, told } = await openWorld();
-    const { tick, deliveries } = replica();
-    await tick();
-    failing.add('ops');
-    const reason = 'é'.repeat(200);
-    for (let round = 0; round < 50; round++) {
-      for (let index = 0; index < 20; index++) {
-        const name = `j-${round}-${index}`;
-        await put('accessRequests', name, { spec: { ...REQUEST, reason }, status: { phase: 'Pending' } });
-      }
-      await tick();
-    }
-    const { length = 0 } = (await store.get('/internal/notifications'))?.value ?? {};
-    expect(length).toBeGreaterThan(250_000);
-    expect(length).toBeLessThan(1_000_000);
-    expect(deliveries().ops?.failed).toBeGreaterThan(0);
-    expect(told).toEqual([]);
   });
 });

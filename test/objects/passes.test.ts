@@ -194,16 +194,6 @@ describe('A48: a pass ends', () => {
     expect(state(name)).toEqual(['Ended', 'NotDecided']);
   });
 
-  it('denied, it stays for a day, whatever reason its approver gives', async () => {
-    const { ask, approve, approval, clock, sweep, state } = await openWorld();
-    approval.needed = 'review';
-    const { name } = (await ask()).metadata;
-    expect(await approve(name, 'lea', { type: 'Denied', reason: 'Revoked' })).toBe(200);
-    clock.now += 24 * 60 * MINUTE - 1_000;
-    await sweep();
-    expect(state(name)).toEqual(['Denied', 'Revoked']);
-  });
-
   it('not with its time while the clock has jumped, but with its cluster', async () => {
     const { ask, clock, sweep, state, find, store } = await openWorld();
     const { name } = (await ask()).metadata;
@@ -459,57 +449,6 @@ it('MC-78: requests in the same moment do not exceed the bounds together', async
   expect((await keys()).filter((key) => key.startsWith(kindPrefix(KIND)))).toHaveLength(4);
 });
 
-describe('MC-78: many requests in the same moment, with room for one', () => {
-  const askAtOnce = async ({ ask, disk }: World): Promise<{ codes: Map<number, number>; writes: number }> => {
-    for (const number of [1, 2, 3]) await ask(`purpose ${number}`);
-    let writes = 0;
-    disk.before = async ({ key }) => {
-      if (key.startsWith(kindPrefix(KIND))) writes += 1;
-    };
-    const codes = new Map<number, number>();
-    const count = (code: number) => codes.set(code, (codes.get(code) ?? 0) + 1);
-    const asked = Array.from({ length: 100 }, (_, i) =>
-      ask(`another purpose ${i}`).then(
-        () => count(201),
-        (error) => count(error.status.code),
-      ),
-    );
-    await Promise.all(asked);
-    return { codes, writes };
-  };
-
-  it('make one write', async () => {
-    const world = await openWorld();
-    const { codes, writes } = await askAtOnce(world);
-    expect([...codes]).toEqual(
-      expect.arrayContaining([
-        [201, 1],
-        [429, 99],
-      ]),
-    );
-    expect(writes).toBe(1);
-  });
-
-  it('one of them gets the room of another whose write failed', async () => {
-    const world = await openWorld();
-    let hasFailed = false;
-    world.disk.fails = ({ value }) => {
-      if (hasFailed || !Buffer.from(value ?? []).includes('another purpose')) return false;
-      hasFailed = true;
-      return true;
-    };
-    const { codes, writes } = await askAtOnce(world);
-    expect([...codes]).toEqual(
-      expect.arrayContaining([
-        [503, 1],
-        [201, 1],
-        [429, 98],
-      ]),
-    );
-    expect(writes).toBe(2);
-  });
-});
-
 describe('MC-78: a pass beyond the bound', () => {
   /** Calls `act` with the name of the first pass that is about to be removed. */
   const beforeRemoval = (disk: World['disk'], act: (name: string) => Promise<unknown>): void => {
@@ -545,12 +484,6 @@ describe('MC-78: a pass beyond the bound', () => {
     const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.status] : []));
     expect(refused).toMatchObject([{ code: 504, reason: 'Timeout' }]);
     expect(refused[0].details).not.toHaveProperty('retryAfterSeconds');
-  });
-
-  it('that was removed meanwhile is refused like any other', async () => {
-    const world = await openWorld();
-    beforeRemoval(world.disk, (name) => world.otherWriter().remove(KIND, at('', '', name), { dryRun: false }));
-    expect((await twoBeyondThree(world)).filter((code) => code !== undefined)).toEqual([429]);
   });
 });
 

@@ -5,7 +5,7 @@ import type { ClusterStatus } from '../../src/api/kinds/cluster-spec.ts';
 import type { Outcome } from '../../src/clusters/prober/outcome.ts';
 import { createProber, type ProberOptions } from '../../src/clusters/prober/prober.ts';
 import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
-import { at, catalog, type Gate, make, type Objects, openObjects } from './object-store.ts';
+import { at, catalog, type Gate, type Objects, openObjects } from './object-store.ts';
 
 const MINUTE = 60_000;
 const OK: Outcome = { ready: true, version: 'v1.36.4+k3s1' };
@@ -153,31 +153,6 @@ describe('the prober', () => {
     expect(world.status('a')).toMatchObject({ version: 'v1.36.4+k3s1', type: 'k3s' });
   });
 
-  it('spreads the existing clusters over the interval, and probes each once in an interval', async () => {
-    const world = await openWorld();
-    for (const name of ['a', 'b', 'c']) await register(world, name);
-    world.prober.start();
-    await world.clock.pass(14_900);
-    expect(world.probes).toEqual([]);
-    await world.clock.pass(10 * 30_000);
-    expect(world.probes).toHaveLength(30);
-  });
-
-  it('sets False after three failures and True after one success', async () => {
-    const world = await openWorld();
-    await startReady(world);
-    world.outcome = DOWN;
-    await world.clock.pass(61_000);
-    expect([world.probes.length, world.ready('a')?.status]).toEqual([3, 'True']);
-    await world.clock.pass(30_000);
-    await world.until(() => world.ready('a')?.status === 'False');
-    expect(world.ready('a')).toMatchObject({ reason: 'ProbeNetworkFailed', message: 'gone' });
-    world.outcome = OK;
-    await world.clock.pass(30_000);
-    await world.until(() => world.ready('a')?.status === 'True');
-    expect(world.revealed).toEqual([]);
-  });
-
   it('A11: tells nothing of what failed, nor when, for a cluster that was never ready', async () => {
     const world = await openWorld();
     // Refused at once, and no answer for five seconds: a closed port, and one behind a firewall.
@@ -211,22 +186,6 @@ describe('the prober', () => {
     expect(world.ready('a')?.reason).toBe('ProbeNotYetSucceeded');
   });
 
-  it('does not write unchanged results, except the heartbeat after five minutes', async () => {
-    const world = await openWorld();
-    world.prober.start();
-    await register(world, 'a');
-    await world.clock.pass(10);
-    await world.until(() => world.ready('a') !== undefined);
-    const first = world.ready('a');
-    const { revision } = world.objects.reader;
-    await world.clock.pass(4.9 * MINUTE);
-    expect([world.probes.length, world.objects.reader.revision]).toEqual([10, revision]);
-    await world.clock.pass(1.1 * MINUTE);
-    await world.until(() => world.ready('a')?.lastHeartbeatTime !== first?.lastHeartbeatTime);
-    expect(world.objects.reader.revision).toBe(revision + 1);
-    expect(world.ready('a')).toEqual({ ...first, lastHeartbeatTime: world.ready('a')?.lastHeartbeatTime });
-  });
-
   it('keeps conditions of other types, also one that is written concurrently', async () => {
     let between: (() => Promise<unknown>) | undefined;
     const gate: Gate = async (_, next) => {
@@ -256,16 +215,6 @@ describe('the prober', () => {
     await world.until(() => world.ready('a')?.reason === 'ProbeSucceeded');
   });
 
-  it('stops probing when disabled, and sets Unknown', async () => {
-    const world = await openWorld();
-    await startReady(world);
-    await annotate(world, 'a', 'disabled');
-    await world.until(() => world.ready('a')?.reason === 'ProbeDisabled');
-    const probes = world.probes.length;
-    await world.clock.pass(2 * MINUTE);
-    expect([world.probes.length, world.ready('a')?.status]).toEqual([probes, 'Unknown']);
-  });
-
   it('probes a changed address at once, and drops the running probe of the old one', async () => {
     const world = await openWorld();
     const old = Promise.withResolvers<Outcome>();
@@ -282,18 +231,6 @@ describe('the prober', () => {
     await world.clock.pass(10);
     await world.until(() => world.status('a').version !== undefined);
     expect([world.probes, world.status('a').version]).toEqual([['a', 'a'], 'v2']);
-  });
-
-  it('sets Unknown when no probe ends for five intervals', async () => {
-    const world = await openWorld();
-    await startReady(world);
-    world.outcome = (_, signal) =>
-      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    await world.clock.pass(149_000);
-    expect(world.ready('a')?.status).toBe('True');
-    await world.clock.pass(31_000);
-    await world.until(() => world.ready('a')?.status === 'Unknown');
-    expect(world.ready('a')?.reason).toBe('ProbeMissing');
   });
 
   it('A43: makes each cluster read its keys again at each of the given times, once', async () => {
@@ -340,24 +277,6 @@ describe('the prober', () => {
     await world.clock.pass(40_000);
     expect(world.probes).toEqual(['a']);
     world.leads = false;
-    await world.clock.pass(2 * MINUTE);
-    expect(world.probes).toEqual(['a']);
-  });
-
-  it('drops a deleted cluster, and aborts running probes when it stops', async () => {
-    const world = await openWorld();
-    const signals: AbortSignal[] = [];
-    world.outcome = (_, signal) => {
-      signals.push(signal);
-      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    };
-    world.prober.start();
-    await register(world, 'a');
-    await make(world.objects, catalog.clusters, at('', '', 'no-address'));
-    await world.clock.pass(10);
-    await world.objects.writer.remove(catalog.clusters, at('', '', 'a'), { dryRun: false });
-    await world.prober.stop();
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     await world.clock.pass(2 * MINUTE);
     expect(world.probes).toEqual(['a']);
   });

@@ -9,7 +9,7 @@ import { issuedTokenVerbs } from '../../src/handlers/issued-tokens/issued-token-
 import { createViews } from '../../src/handlers/views.ts';
 import { toTimestamp } from '../../src/lib/utc-second.ts';
 import { createLogger } from '../../src/observability/logger.ts';
-import { LEADER_KEY, StorageError, type Store, type Write } from '../../src/storage/contract.ts';
+import { LEADER_KEY, type Store } from '../../src/storage/contract.ts';
 import { openTestStore } from '../../src/storage/sqlite/test-store.fixture.ts';
 import { buildClaims } from '../../src/tokens/claims.ts';
 import { createRevocations, recordLongestLifetime } from '../../src/tokens/revocations/revocations.ts';
@@ -267,21 +267,6 @@ it('the leader deletes orders that have ended: in time, with their token, and wi
   expect(left.toSorted()).toEqual(kept.map((name) => `tokenorders/alpha/${name}`).toSorted());
 });
 
-it('sweeps that fail in a row are logged once', async () => {
-  const store = await openTestStore();
-  const program = await start(store);
-  let isDown = false;
-  const get: Store['get'] = async (key) => {
-    if (isDown) throw new StorageError('unavailable', 'the store is down');
-    return store.get(key);
-  };
-  const failing = { get, write: (write: Write) => store.write(write) };
-  const { lines, sweep } = await openRecords(program, { store: failing, leads: true });
-  isDown = true;
-  for (let round = 0; round < 3; round++) await sweep();
-  expect(lines).toEqual(['the records of expired tokens could not be removed yet']);
-});
-
 it('a former leader that has not noticed removes nothing', async () => {
   const store = await openTestStore();
   const program = await start(store);
@@ -404,18 +389,6 @@ it('B31: nothing is swept while the clock is not to be trusted, nor by an expiry
   expect(await keys(store)).toEqual([]);
 });
 
-it('many expired records are swept in parts', async () => {
-  const store = await openTestStore();
-  const program = await start(store, { perCaller: 200 });
-  await Promise.all(Array.from({ length: 150 }, () => track(program)));
-  program.clock.now = START + 3 * HOUR;
-  for (const left of [86, 22, 0, 0]) {
-    await program.sweep();
-    await program.reader.catchUp();
-    expect(await keys(store)).toHaveLength(left);
-  }
-});
-
 it('records that stay do not hide those behind them: a sweep continues where the last one ended', async () => {
   const store = await openTestStore();
   const program = await start(store);
@@ -535,15 +508,6 @@ it('D7: revocations by id are bounded for each caller, not for administrators, n
   await revokeAs({ ...JANE, name: 'kim' });
   clock.now = START + 2 * HOUR;
   await revokeAs(JANE);
-});
-
-it('of many requests of a caller in the same moment, only those with room are written', async () => {
-  const store = await openTestStore();
-  const program = await start(store);
-  const before = await store.revision();
-  const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => track(program)));
-  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
-  expect((await store.revision()) - before).toBe(3);
 });
 
 it('B15: a person who requests tokens through many accounts has one limit, and so have the accounts of a cluster', async () => {

@@ -4,7 +4,7 @@ import { ApiError, badRequest, type Status } from '../../src/api/status.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { PendingCreations } from '../../src/objects/quota.ts';
 import { newDatabase } from '../../src/storage/sqlite/test-store.fixture.ts';
-import { at, catalog, make, type Objects, object, openObjects, openReplica } from './object-store.ts';
+import { at, catalog, make, type Objects, object, openObjects } from './object-store.ts';
 
 const { clusters, namespaces, serviceAccounts } = catalog;
 
@@ -127,36 +127,6 @@ it('AP-24: concurrent updates of an object without a version are all stored, and
   await Promise.all(Array.from({ length: 100 }, (_, i) => label(objects, `label-${i}`)));
   expect(Object.keys(objects.reader.find(clusters, at('', '', 'a'))?.labels ?? {})).toHaveLength(100);
   expect(conflicts).toBe(0);
-});
-
-it('AP-24: updates at two replicas without a version are all stored', async () => {
-  const objects = await openObjects();
-  const other = await openReplica(objects.store);
-  await make(objects, clusters, at('', '', 'a'));
-  const replicas = [objects, other];
-  await Promise.all(Array.from({ length: 100 }, (_, i) => label(replicas[i % 2] ?? objects, `label-${i}`)));
-  await objects.reader.catchUp();
-  expect(Object.keys(objects.reader.find(clusters, at('', '', 'a'))?.labels ?? {})).toHaveLength(100);
-  await other.stop();
-});
-
-it('AP-24: a deletion is completed among writers that never pause', async () => {
-  const objects = await openObjects();
-  await make(objects, clusters, at('', '', 'a'));
-  const untilRefused = async (key: string): Promise<number> => {
-    for (let i = 0; ; i++) {
-      try {
-        await label(objects, `${key}-${i}`);
-      } catch (error) {
-        return error instanceof ApiError ? error.status.code : 0;
-      }
-    }
-  };
-  const writers = Array.from({ length: 8 }, (_, i) => untilRefused(`writer-${i}`));
-  await objects.writer.remove(clusters, at('', '', 'a'), { dryRun: false });
-  await objects.propagation.finishDeletions(clusters, at('', '', 'a'));
-  expect([...new Set(await Promise.all(writers))]).toEqual([404]);
-  expect(await objects.keys()).toEqual([]);
 });
 
 it('of two updates that expect the same version, one is refused, while others wait', async () => {
