@@ -13,8 +13,7 @@ import { asUser, createLeaving, createObjects, issue, tokenPath } from './suppor
 import { RBAC } from './support/paths.ts';
 import { grant, may } from './support/rbac.ts';
 import { TLS } from './support/server.ts';
-import { HELP_TEXT, notifyFileOf, sharedTlsServer } from './support/shared-server.ts';
-import { Watch } from './support/watch.ts';
+import { notifyFileOf, sharedTlsServer } from './support/shared-server.ts';
 
 /** Users request access, others approve it, and it expires. */
 
@@ -219,17 +218,6 @@ describe('an access request', () => {
     await decide('kate', name, 'Withdrawn');
   });
 
-  it('opens and ends watches at once', async () => {
-    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', asUser('kate').token);
-    onTestFinished(() => watch.close());
-    const name = await asked('kate', { cluster: 'beta', reason: 'on call' });
-    expect((await decide('lea', name, 'Approved')).code).toBe(403);
-    expect((await decide('root', name, 'Approved')).json.status.bindingRef.kind).toBe('FleetRoleBinding');
-    expect(await watch.next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'beta' } } });
-    await decide('kate', name, 'Withdrawn');
-    expect(await watch.next()).toMatchObject({ type: 'DELETED', object: { metadata: { name: 'beta' } } });
-  });
-
   it('is in the audit log: who asked, who decided, for what', async () => {
     const name = await asked('kate');
     await decide('lea', name, 'Approved');
@@ -389,19 +377,6 @@ describe('A31: who may do what', () => {
   });
 });
 
-it('an approval warns of an account that does not exist', async () => {
-  const name = await asked('kate', { ...builder, serviceAccount: { namespace: 'ci', name: 'bulder' } });
-  const { code, warnings } = await decide('lea', name, 'Approved');
-  expect([code, warnings]).toEqual([
-    200,
-    ['there is no service account ci/bulder in alpha: no token is issued until it exists'],
-  ]);
-  await decide('kate', name, 'Withdrawn');
-  const other = await asked('kate');
-  expect((await decide('lea', other, 'Approved')).warnings).toEqual([]);
-  await decide('kate', other, 'Withdrawn');
-});
-
 describe('the command line', () => {
   const at = (user: string): Promise<Person> =>
     Person.at({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: asUser(user).token, CLUSTERPASS_CA: TLS.caFile });
@@ -514,32 +489,6 @@ describe('the command line', () => {
     const denied = await decided(['deny', '-m', 'use staging']);
     expect(denied).toMatchObject({ code: 1, stdout: expect.stringMatching(/ denied\n$/) });
     expect(denied.stderr).toMatch(/\nuse staging\n$/);
-  });
-
-  it('offers to those who see no cluster to ask or to register one, as far as they may', async () => {
-    const [kate, nobody] = [await at('kate'), await at('nobody')];
-    expect((await kate.run(['get', 'clusters'])).stderr).toBe(
-      `No resources found\n${HELP_TEXT}\nAsk for access: clusterpass request create --cluster CLUSTER --reason '...'\n`,
-    );
-    expect((await nobody.run(['get', 'clusters'])).stderr).toBe(`No resources found\n${HELP_TEXT}\n`);
-    await grant(server, { to: 'nobody', rules: [may('create', 'clusters', 'clusterregistry.k8s.io')] });
-    expect((await nobody.run(['get', 'clusters'])).stderr).toMatch(/^No resources found\nRegister one: \S+ register /);
-  });
-
-  it('warns of a permission that only the cluster itself can grant', async () => {
-    const kate = await at('kate');
-    const flags = ['--cluster', 'alpha', '--reason', 'x', '--dry-run', 'server'];
-    const warned = async (...args: string[]): Promise<string> =>
-      (await kate.run(['request', 'create', ...args, ...flags])).stderr;
-    const inside =
-      'Warning: this permission holds in Clusterpass, not in alpha itself. For kubectl, ask for passes with ' +
-      '--account NAMESPACE/NAME\n';
-    expect(await warned('get', 'pods', '-n', 'ci')).toBe(inside);
-    expect(await warned('get', 'deployments', '-n', 'ci')).toBe(
-      `Warning: the server doesn't have a resource type "deployments"\n${inside}`,
-    );
-    expect(await warned('create', 'serviceaccounts/builder', '--subresource', 'token', '-n', 'ci')).toBe('');
-    expect(await warned('get', 'clusters', 'alpha')).toBe('');
   });
 });
 

@@ -9,7 +9,6 @@ import { ASK, asUser, bind, createObjects, post, tokenPath } from './support/obj
 import { CLUSTERS } from './support/paths.ts';
 import { logLines } from './support/run.ts';
 import { type Server, startServer, tokenOf } from './support/server.ts';
-import { Watch } from './support/watch.ts';
 
 const REVIEWS = '/orchestrator/alpha/apis/authentication.k8s.io/v1/tokenreviews';
 const ISSUED = 'authentication.kubernetes.io/issued-credential-id';
@@ -101,50 +100,6 @@ describe('one event per request', () => {
     const [third] = await eventsOf(log, malformed.headers.get('audit-id'));
     expect(third).toMatchObject({ verb: 'get', requestURI: '/a%2fb', responseStatus: { code: 400 } });
     expect(third).not.toHaveProperty('objectRef');
-  });
-
-  test('a create has the name of its object, also if the server generated it or refused the request', async () => {
-    const binding = (metadata: object) => ({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'ClusterRoleBinding',
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-    });
-    const created = async (path: string, body: object) => {
-      const answer = await server.call('POST', path, { body });
-      const [event] = await eventsOf(log, answer.headers.get('audit-id'));
-      return { answer, event };
-    };
-    const path = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
-    for (const code of [201, 409]) {
-      const { event } = await created(path, binding({ name: 'audited' }));
-      expect(event).toMatchObject({ objectRef: { name: 'audited' }, responseStatus: { code } });
-    }
-    const generated = await created(path, binding({ generateName: 'audited-' }));
-    expect(generated.event.objectRef.name).toBe(generated.answer.json.metadata.name);
-    const cluster = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'audited' } };
-    const { event } = await created('/apis/clusterregistry.k8s.io/v1alpha1/clusters', cluster);
-    expect(event).toMatchObject({
-      objectRef: { resource: 'clusters', name: 'audited' },
-      annotations: { 'clusterpass.dev/cluster': 'audited' },
-    });
-  });
-
-  test('a dry run is recorded, and has no id', async () => {
-    const answer = await post(server, ASK, { path: `${tokenPath()}?dryRun=All` });
-    const [event] = await eventsOf(log, answer.headers.get('audit-id'));
-    expect(event.annotations).not.toHaveProperty(ISSUED);
-    expect(event.requestURI).toBe(tokenPath());
-  });
-
-  test('a watch: when it starts, and when it ends', async () => {
-    const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', tokenOf('jane'));
-    const id = watch.headers.get('audit-id');
-    const [started] = await eventsOf(log, id);
-    expect(started).toMatchObject({ stage: 'ResponseStarted', verb: 'watch', responseStatus: { code: 200 } });
-    watch.close();
-    const [, ended] = await eventsOf(log, id, 2);
-    expect(ended).toMatchObject({ stage: 'ResponseComplete', verb: 'watch', responseStatus: { code: 200 } });
   });
 });
 

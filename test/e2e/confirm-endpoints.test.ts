@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -310,43 +310,6 @@ describe('A14: clusterpass kubeconfig', () => {
     expect([code, await addressOf('delta')]).toEqual([0, `https://127.0.0.1:${evil.port}`]);
     expect((await jane.run(AS)).stderr).not.toContain('changed:');
   });
-
-  it('follows another one with --accept-changes, or once an operator confirms what is in force', async () => {
-    const replace = async (): Promise<void> => {
-      expect((await server.call('DELETE', `${CLUSTERS}/delta`)).code).toBe(200);
-      await register('delta');
-    };
-    await replace();
-    const asked = await jane.run(AS);
-    expect(asked.code).toBe(1);
-    expect(asked.stderr).toContain(`${moved(evil.port, real.port)}\n`);
-    expect(asked.stderr).toMatch(/error: This context was left unchanged.* --accept-changes/);
-    expect(await addressOf('delta')).toBe(`https://127.0.0.1:${evil.port}`);
-    const accepted = await jane.run([...AS, '--accept-changes', '--output', 'accepted']);
-    expect(accepted.code).toBe(0);
-    // The one that was left unchanged is counted.
-    const countIn = (text: string, more: string): string | undefined =>
-      new RegExp(`: (\\d+ contexts), ${more}$`, 'm').exec(text)?.[1];
-    expect(countIn(asked.stderr, '1 left unchanged')).toEqual(expect.stringMatching(/^\d/));
-    await admin.ok(['confirm', 'delta']);
-    const followed = await jane.run(AS);
-    expect(countIn(followed.stderr, 'changed')).toBe(countIn(asked.stderr, '1 left unchanged'));
-    expect([followed.code, await addressOf('delta')]).toEqual([0, `https://127.0.0.1:${real.port}`]);
-  });
-
-  it('waits as well when clusterpass register --update writes it', async () => {
-    const cluster = { server: `https://127.0.0.1:${evil.port}`, 'certificate-authority-data': bundle(thief) };
-    const contexts = [{ name: 'a', context: { cluster: 'a' } }];
-    const file = { 'current-context': 'a', clusters: [{ name: 'a', cluster }], contexts };
-    await writeFile(join(admin.home, 'moved.yaml'), JSON.stringify(file));
-    await register('eta');
-    const args = ['register', 'eta', '--update', '--offline', '--kubeconfig', 'moved.yaml', '--dry-run', 'server'];
-    const { stdout, stderr } = await admin.run(args);
-    expect(stdout).toContain('eta updated (server dry run)\n');
-    expect(stderr).toMatch(
-      /^Warning: the change of the endpoints waits for confirmation, .*: clusterpass confirm eta$/m,
-    );
-  });
 });
 
 describeWithKubectl('A14: kubectl', () => {
@@ -421,29 +384,5 @@ describe('the prober', () => {
     const metrics = async () => (await server.call('GET', '/metrics')).text;
     // Other clusters are probed, too.
     await expect.poll(metrics).toMatch(/^clusterpass_key_set_refreshes_total [1-9]\d*$/m);
-  });
-
-  it('is shown by clusterpass get and describe', async () => {
-    expect(await admin.ok(['get', 'clusters'])).toMatch(/^probed +True +k3s +v1\.36\.4\+k3s1 /m);
-    expect(await admin.ok(['describe', 'cluster', 'probed'])).toMatch(/Ready +True .* ProbeSucceeded/);
-  });
-
-  describeWithKubectl('kubectl wait', () => {
-    it('ends when the prober has found the cluster ready', async () => {
-      await addCluster(server, 'awaited', { spec: { [FIELD]: endpoints(api.port) } });
-      const waiting = ['wait', '--for=condition=Ready', 'cluster/awaited', '--timeout=60s'];
-      expect(await kubectlOk(server, waiting)).toContain('cluster.clusterregistry.k8s.io/awaited condition met');
-    });
-  });
-
-  it('does not delay a stop by a probe that is under way', async () => {
-    const arrived = Promise.withResolvers<void>();
-    api.answer = () => {
-      arrived.resolve();
-      return undefined;
-    };
-    await arrived.promise;
-    // Otherwise it would take an hour, the time limit of a probe here.
-    expect(await server.stop()).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { createCluster, inNamespace } from './support/objects.ts';
-import { CLUSTERS, RBAC, RBAC_GROUP } from './support/paths.ts';
+import { RBAC, RBAC_GROUP } from './support/paths.ts';
 import { user } from './support/rbac.ts';
 import { type Answer, tokenOf } from './support/server.ts';
 import { sharedServer } from './support/shared-server.ts';
@@ -76,13 +76,6 @@ describe('A29: a mistake in a binding grants nothing', () => {
 });
 
 describe('A29: other kinds', () => {
-  it.each([`${RBAC}/clusterroles`, CLUSTERS, inNamespace('serviceaccounts')])('at %s', async (path) => {
-    const type = path === CLUSTERS ? { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster' } : {};
-    const body = { ...type, metadata: { name: 'misspelled', annotations: { 'clusterpass.dev/x': '' } } };
-    const answer = await server.call('POST', path, { body });
-    expect(answer.code, answer.text).toBe(422);
-  });
-
   it('the cluster that an object names is the cluster of the path', async () => {
     const body = (name: string) => ({ metadata: { name, annotations: { 'clusterpass.dev/in-cluster': 'beta' } } });
     const wrong = await server.call('POST', inNamespace('serviceaccounts'), { body: body('misplaced') });

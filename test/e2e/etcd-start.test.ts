@@ -79,21 +79,4 @@ describeWithEtcd('B33: a start while etcd is unreachable', () => {
     expect(await started.ended).toEqual([0, null]);
     await etcd.members[0]?.kill();
   });
-
-  it('until a signal stops it', async () => {
-    const started = await start('two');
-    await expect.poll(() => waits(started)).toBeGreaterThanOrEqual(1);
-    started.child.kill('SIGTERM');
-    expect(await started.ended).toEqual([0, null]);
-    expect(started.output.text).not.toMatch(GRPC);
-  });
-
-  it('also with workers', async () => {
-    const started = await start('three', '--workers', '2');
-    await expect.poll(() => waits(started)).toBeGreaterThanOrEqual(2);
-    await etcd.members[0]?.restart();
-    await expect.poll(() => codeOf(`${started.url}/readyz`)).toBe(200);
-    started.child.kill('SIGTERM');
-    expect(await started.ended).toEqual([0, null]);
-  });
 });

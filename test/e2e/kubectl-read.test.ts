@@ -74,15 +74,6 @@ describeWithKubectl('kubectl looks around', () => {
     expect(await kubectlOk(server, ['api-versions'], ALPHA)).toMatch(/^v1$/m);
   });
 
-  it('explain --recursive', async () => {
-    const text = await kubectlOk(server, ['explain', 'cluster.spec', '--recursive']);
-    expect(text).toContain('GROUP:      clusterregistry.k8s.io\nKIND:       Cluster\nVERSION:    v1alpha1');
-    expect(text).toContain('FIELD: spec <Object>');
-    expect(text).toMatch(
-      / {2}orchestratorApiEndpoints\t<Object>\n {4}caBundle\t<string>\n {4}serverEndpoints\t<\[\]Object>\n {6}clientCIDR\t<string>\n {6}serverAddress\t<string>/,
-    );
-  });
-
   it('explain describes every field', async () => {
     const text = await kubectlOk(server, ['explain', 'cluster.spec.orchestratorApiEndpoints']);
     expect(text).toContain('Certificate authorities of the API server, PEM in base64.');
@@ -166,19 +157,6 @@ describeWithKubectl('kubectl looks around', () => {
     expect([rows[0], rows[1]?.slice(0, -1)]).toEqual([header, cells]);
   });
 
-  it('get all: the pods of a cluster', async () => {
-    const pods = '/orchestrator/alpha/api/v1/namespaces/ci/pods';
-    await create(server, pods, { metadata: { name: 'of-all' } });
-    expect(await kubectlOk(server, ['get', 'all', '-n', 'ci', '-o', 'name'], ALPHA)).toBe('pod/of-all\n');
-    await remove(server, `${pods}/of-all`);
-  });
-
-  it('get --subresource=status: the same table', async () => {
-    const [header, row] = lines(await kubectlOk(server, ['get', 'cluster', 'alpha', '--subresource=status']));
-    expect(header).toEqual(['NAME', 'READY', 'TYPE', 'VERSION', 'AGE']);
-    expect(row?.slice(0, 4)).toEqual(['alpha', 'True', 'EKS', 'v1.36.4']);
-  });
-
   it.each<[string, string[], string]>([
     [
       'name',
@@ -259,22 +237,6 @@ describeWithKubectl('kubectl looks around', () => {
     expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('timed out waiting for the condition')]);
   });
 
-  it('wait --for=condition=Ready ends when that becomes true', async () => {
-    const status = (ready: string) =>
-      server.call('PATCH', `${CLUSTERS}/gamma/status`, {
-        body: { status: { conditions: [{ type: 'Ready', status: ready }] } },
-      });
-    expect((await status('False')).code).toBe(200);
-    const watches = Promise.withResolvers<void>();
-    const waiting = kubectl(server, ['wait', '--for=condition=Ready', 'cluster/gamma', '--timeout=25s', '-v=6'], {
-      // It prints each request that it has sent.
-      onSaid: (text) => /[?&]watch=true/.test(text) && watches.resolve(),
-    });
-    await Promise.race([watches.promise, waiting]);
-    expect((await status('True')).code).toBe(200);
-    expect(await waiting).toMatchObject({ code: 0, stdout: 'cluster.clusterregistry.k8s.io/gamma condition met\n' });
-  });
-
   it('the error for a missing role names the role, not its namespace', async () => {
     const { code, stderr } = await kubectl(server, ['get', 'role', 'x', '-n', 'ci']);
     expect([code, stderr]).toEqual([
@@ -283,11 +245,5 @@ describeWithKubectl('kubectl looks around', () => {
     ]);
     const asked = await server.call('GET', '/api/v1/namespaces/ci');
     expect([asked.code, asked.json.reason]).toEqual([405, 'MethodNotAllowed']);
-  });
-
-  it('at a cluster: get of several kinds at once', async () => {
-    const text = await kubectlOk(server, ['get', 'ns,sa,pods,secrets', '-A', '-o', 'name'], ALPHA);
-    expect(text).toBe('namespace/ci\n');
-    expect(await kubectlOk(server, ['get', 'ns', 'ci', '-o', 'jsonpath={.status.phase}'], ALPHA)).toBe('Active');
   });
 });

@@ -173,31 +173,6 @@ describeWithKubectl('kubectl makes objects by itself', () => {
   ])('%j', async (args, output) => {
     expect(await kubectlOk(server, args)).toBe(output);
   });
-
-  it.each<[string[], string]>([
-    [['create', 'namespace', 'gen'], 'namespace/gen created\n'],
-    [['create', 'serviceaccount', 'gen', '-n', 'ci'], 'serviceaccount/gen created\n'],
-    [['create', 'secret', 'generic', 'gen', '-n', 'ci'], 'secret/gen created\n'],
-  ])('at a cluster: %j', async (args, output) => {
-    expect(await kubectlOk(server, args, { clusterPath: '/orchestrator/alpha' })).toBe(output);
-  });
-
-  it('apply of a list of secrets merges them by name, and removes those that are no longer in the file', async () => {
-    const account = (...names: string[]): string =>
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'ServiceAccount',
-        metadata: { name: 'lists', namespace: 'ci' },
-        secrets: names.map((name) => ({ name })),
-      });
-    const at = { clusterPath: '/orchestrator/alpha' };
-    await kubectlOk(server, ['apply', '-f', '-'], { ...at, stdin: account('a', 'b') });
-    const other = '{"secrets":[{"name":"other"}]}';
-    await kubectlOk(server, ['patch', 'sa', 'lists', '-n', 'ci', '-p', other], at);
-    await kubectlOk(server, ['apply', '-f', '-'], { ...at, stdin: account('c', 'b') });
-    const names = await kubectlOk(server, ['get', 'sa', 'lists', '-n', 'ci', '-o', 'jsonpath={.secrets[*].name}'], at);
-    expect(names.split(' ').sort()).toEqual(['b', 'c', 'other']);
-  });
 });
 
 const ALPHA = { clusterPath: '/orchestrator/alpha' } as const;

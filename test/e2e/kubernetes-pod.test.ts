@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -14,20 +14,14 @@ import {
 import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
-import { PROGRAM } from '../../scripts/artifacts/root.mjs';
-import { go, KUBECTL } from '../../scripts/programs.mjs';
-import { PROGRAM_FOLDER } from '../../scripts/setup-program.mjs';
+import { go } from '../../scripts/programs.mjs';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { describeWith } from '../describe-with.ts';
-import { DEPLOY, type Manifest, misfitsOf, parseManifests } from '../helm/manifests.ts';
+import type { Manifest } from '../helm/manifests.ts';
 import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts';
 import { LAUNCHER } from '../program.ts';
-import { addCluster } from './support/fleet.ts';
-import { describeWithKubectl } from './support/kubectl.ts';
 import { TLS, tokenOf } from './support/server.ts';
-import { sharedServer } from './support/shared-server.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: checked against Kubernetes' models in test/setup/
 type Any = any;
@@ -157,41 +151,5 @@ describeWith(go, 'the pod of the Helm chart', () => {
       await ended;
     }
     expect(child.exitCode, log).toBe(0);
-  });
-});
-
-describeWithKubectl('the job with an image volume', () => {
-  const manifests = parseManifests(readFileSync(join(DEPLOY, 'kubernetes/examples/cli-image-volume.yaml'), 'utf8'));
-  const pod = podOf(manifests, 'Job');
-
-  it('has fields that Kubernetes knows, and mounts the folder of the program', () => {
-    expect(manifests.flatMap(misfitsOf)).toEqual([]);
-    const mount = pod.containers[0].volumeMounts.find(({ name }: { name: string }) => name === 'program');
-    expect(mount).toMatchObject({ subPath: PROGRAM, mountPath: `/${PROGRAM}`, readOnly: true });
-    expect(pod.volumes.find(({ name }: { name: string }) => name === 'program').image).toBeDefined();
-  });
-
-  const server = sharedServer();
-  beforeAll(() => addCluster(server, 'alpha'));
-
-  it('runs the plugin from it', async () => {
-    const home = mkdtempSync(join(tmpdir(), 'clusterpass-job-'));
-    writeFileSync(join(home, 'token'), server.adminToken, { mode: 0o600 });
-    const [{ command, args, env }] = pod.containers;
-    expect(env).toContainEqual({ name: 'CLUSTERPASS_SERVER', value: 'https://clusterpass.example.com' });
-    // The clone may be in /tmp, too.
-    const script = args[0]
-      .replaceAll('/tmp/', `${home}/`)
-      .replaceAll(`/${PROGRAM}/`, `${PROGRAM_FOLDER}/`)
-      .replaceAll('/var/run/secrets/clusterpass/token', join(home, 'token'));
-    const { stdout } = await promisify(execFile)(command[0], [...command.slice(1), script], {
-      env: {
-        PATH: [dirname(KUBECTL), dirname(process.execPath), process.env.PATH].join(':'),
-        CLUSTERPASS_SERVER: server.url,
-        HOME: home,
-      },
-    });
-    expect(stdout.split('\n')[0]).toMatch(/^NAME /);
-    expect(stdout.trim().split('\n')).toHaveLength(2);
   });
 });

@@ -159,12 +159,6 @@ async function afterChange(change: () => Promise<unknown>): Promise<Record<strin
   return applied().at(-1) ?? {};
 }
 
-it('the objects of the folder exist when the server starts to serve', async () => {
-  expect(await labelsOf('east')).toEqual({ env: 'dev' });
-  expect(await exists(`${inNamespace('serviceaccounts', 'ci', 'east')}/builder`)).toBe(true);
-  expect(logged('manifests applied')).toMatchObject([{ path: followed.folder, applied: 3, problems: 0 }]);
-});
-
 it('follows the folder: changed, added, removed', async () => {
   await afterChange(() =>
     write('a.yaml', account('builder'), inside('Namespace', 'ci', ''), cluster('east', ', labels: { env: prod }')),
@@ -179,17 +173,6 @@ it('follows the folder: changed, added, removed', async () => {
   await afterChange(() => write('a.yaml', cluster('east', ', labels: { env: prod }')));
   await expect.poll(() => exists('/orchestrator/east/api/v1/namespaces/ci')).toBe(false);
   expect(await clusterIs('east')).toBe(true);
-});
-
-it('an object that existed before is updated, and stays when its file is removed', async () => {
-  await createCluster(followed.server, 'theirs', { env: 'theirs' });
-  await afterChange(() => write('theirs.yaml', cluster('theirs', ', labels: { env: ours }')));
-  expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
-  await afterChange(() => write('witness.yaml', cluster('witness')));
-  await unlink(join(followed.folder, 'witness.yaml'));
-  await afterChange(() => unlink(join(followed.folder, 'theirs.yaml')));
-  await isRemoved('witness');
-  expect(await labelsOf('theirs')).toEqual({ env: 'ours' });
 });
 
 it('an object whose cluster is missing is retried until the cluster exists', async () => {

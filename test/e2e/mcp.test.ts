@@ -474,15 +474,6 @@ describe('passes', () => {
       return client;
     };
 
-    it('is pending with the page, and the same arguments give the same handle', async () => {
-      const first = (await ask({ cluster: 'gamma', purpose: 'wait for it' })).structuredContent;
-      const again = (await ask({ cluster: 'gamma', purpose: 'wait for it' })).structuredContent;
-      expect(first).toMatchObject({ state: 'pending', approveUrl: `${server.url}/console/#/passes/${first.handle}` });
-      expect(again.handle).toBe(first.handle);
-      const explained = await call('access_explain', { ...ACCOUNT, cluster: 'gamma' });
-      expect(explained.json.result.structuredContent).toMatchObject({ allowed: true, approval: 'confirm' });
-    });
-
     it('is ready when the person has confirmed it at the page that the client opened', async () => {
       const client = await withUrls(async (url) => {
         const handle = url.split('/').at(-1) ?? '';

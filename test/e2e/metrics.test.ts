@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,13 +5,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ASK, asUser, createObjects, post, tokenPath } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
-import { TLS, tokenOf } from './support/server.ts';
-import { sharedServer, sharedTlsServer } from './support/shared-server.ts';
+import { sharedTlsServer } from './support/shared-server.ts';
 import { Watch } from './support/watch.ts';
 
 const server = sharedTlsServer();
-const plain = sharedServer();
-
 beforeAll(() => createObjects(server));
 
 const scrape = async (): Promise<string> => {
@@ -67,13 +63,6 @@ test('the overview: counts for those who may read metrics, and no names', async 
   expect(await sampleOf('clusterpass_clusters_by_version', 'minor=""')).toBe(2);
 });
 
-test('the expiry of the certificate, where TLS is served', async () => {
-  const { validToDate } = new X509Certificate(await readFile(TLS.certFile));
-  const name = 'clusterpass_tls_certificate_expiration_timestamp_seconds';
-  expect(await sampleOf(name, 'option="tls-cert-file"')).toBe(validToDate.getTime() / 1000);
-  expect((await plain.call('GET', '/metrics')).text).not.toMatch(/^clusterpass_tls_certificate/m);
-});
-
 test('tokens by cluster and result', async () => {
   const count = (cluster: string, result: string) =>
     sampleOf('clusterpass_token_requests_total', `cluster="${cluster}"`, `result="${result}"`);
@@ -90,17 +79,6 @@ test('tokens by cluster and result', async () => {
   await post(server, {});
   await post(server, ASK, { path: tokenPath('builder', 'ci', 'unheard-of') });
   await expect.poll(all).toEqual(before.map((stood) => stood + 1));
-});
-
-test('open watches', async () => {
-  const open = () => sampleOf('apiserver_longrunning_requests', 'resource="clusters"');
-  await expect.poll(open).toBe(0);
-  const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', tokenOf('jane'));
-  await expect.poll(open).toBe(1);
-  watch.close();
-  await expect.poll(open).toBe(0);
-  // The scrape itself is the only one.
-  await expect.poll(() => sampleOf('apiserver_current_inflight_requests', 'request_kind="readOnly"')).toBe(1);
 });
 
 test('B15: priority levels, by the names of kube-apiserver', async () => {
@@ -153,25 +131,6 @@ test('the store, the caches, the keys, the audit log and the event loop', async 
   expect(await sampleOf('clusterpass_caller_file_failing', 'option="token-auth-file"')).toBe(0);
   expect(await sampleOf('apiserver_audit_event_total')).toBeGreaterThan(10);
   expect(await sampleOf('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
-});
-
-test('clusters by the status of their condition Ready', async () => {
-  const counts = async (): Promise<number[]> =>
-    Promise.all(['True', 'False', 'Unknown'].map((status) => sampleOf('clusterpass_clusters', `ready="${status}"`)));
-  const [ready = 0, notReady = 0, unknown = 0] = await counts();
-  for (const [status, expected] of [
-    ['False', [ready, notReady + 1, unknown - 1]],
-    ['True', [ready + 1, notReady, unknown - 1]],
-    ['Unknown', [ready, notReady, unknown]],
-  ]) {
-    const body = { status: { conditions: [{ type: 'Ready', status, reason: 'Set' }] } };
-    const patched = await server.call('PATCH', `${CLUSTERS}/alpha/status`, { body });
-    expect(patched.code, patched.text).toBe(200);
-    expect(await counts()).toEqual(expected);
-    // The reason of another writer is no label.
-    expect(await sampleOf('clusterpass_clusters_by_reason', `ready="${status}"`, 'reason="other"')).toBeGreaterThan(0);
-  }
-  expect((await scrape()).match(/^clusterpass_clusters\{/gm)).toHaveLength(3);
 });
 
 describe('the dashboard and the alerts', () => {

@@ -64,20 +64,6 @@ describe('the fields of a Cluster', () => {
     await bind(server, 'patcher', { kind: 'User', name: 'patcher' }, clusters(['get', 'patch', 'create', 'delete']));
   });
 
-  it('a name that no label can hold is accepted with a warning, when the cluster is created', async () => {
-    const make = (length: number) => server.call('POST', of.path, { body: objectOf(of, { name: 'n'.repeat(length) }) });
-    expect(await make(63)).toMatchObject({ code: 201, warnings: [] });
-    const { code, warnings } = await make(64);
-    expect([code, warnings]).toEqual([
-      201,
-      ['the name has 64 characters: access requests and handles name clusters by labels, which hold 63'],
-    ]);
-    const patched = await server.call('PATCH', named('n'.repeat(64)), {
-      body: { metadata: { annotations: { note: 'x' } } },
-    });
-    expect(patched).toMatchObject({ code: 200, warnings: [] });
-  });
-
   const CONDITION = { type: 'Ready', status: 'True', reason: 'Fine', lastHeartbeatTime: '2026-01-02T03:04:05Z' };
   const STATUS = { conditions: [CONDITION], type: 'k3s', version: 'v1.36.4' };
 
@@ -182,8 +168,6 @@ describe('the fields of a Cluster', () => {
   const encoded = (text: string): string => Buffer.from(text).toString('base64');
 
   describe('C-F: an address has one meaning', () => {
-    const at = 'spec.orchestratorApiEndpoints.serverEndpoints[0].serverAddress';
-
     it.each([
       ['contains no certificate: it must be a PEM file', 'bm90IGEgY2VydGlmaWNhdGU='],
       ['certificate 1 cannot be read', encoded('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n')],
@@ -228,38 +212,6 @@ describe('the fields of a Cluster', () => {
         expect([warned.code, warned.warnings]).toEqual([201, [`unknown field "${at}.${field}"`]]);
       },
     );
-
-    it('a caBundle may hold an expired authority beside its successor', async () => {
-      const spec = { orchestratorApiEndpoints: { caBundle: encoded(`# both\n${expired.cert}${authority.cert}`) } };
-      const body = objectOf(of, { name: 'bundled' }, { spec });
-      expect((await server.call('POST', `${of.path}?dryRun=All`, { body })).code).toBe(201);
-    });
-
-    it('a missing address, a network that is none, and a private key in the bundle are named', async () => {
-      const caBundle = Buffer.from('-----BEGIN EC PRIVATE KEY-----\nabc\n-----END EC PRIVATE KEY-----\n').toString(
-        'base64',
-      );
-      const spec = { orchestratorApiEndpoints: { serverEndpoints: [{ clientCIDR: '10.0.0.0/33' }], caBundle } };
-      const answer = await server.call('POST', of.path, { body: objectOf(of, { name: 'odd-1' }, { spec }) });
-      expect(answer.json.details.causes).toEqual([
-        { reason: 'FieldValueRequired', message: 'Required value', field: at },
-        {
-          reason: 'FieldValueInvalid',
-          message: 'Invalid value: "10.0.0.0/33": must be a network in CIDR form, e.g. 10.0.0.0/8 or ::/0',
-          field: at.replace('serverAddress', 'clientCIDR'),
-        },
-        {
-          reason: 'FieldValueInvalid',
-          message:
-            'Invalid value: "<88 characters>": contains a private key, which every caller could read: send the CA certificates only',
-          field: 'spec.orchestratorApiEndpoints.caBundle',
-        },
-      ]);
-      const garbage = { orchestratorApiEndpoints: { caBundle: '%%%' } };
-      expect(
-        (await server.call('POST', of.path, { body: objectOf(of, { name: 'odd-2' }, { spec: garbage }) })).code,
-      ).toBe(422);
-    });
   });
 });
 

@@ -1,11 +1,9 @@
-import { mkdtemp, readFile, unlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
 import { ASK } from './support/objects.ts';
-import { CLUSTERS } from './support/paths.ts';
-import { logLines } from './support/run.ts';
 import { FAST_INTERVALS, type Server, startServer } from './support/server.ts';
 
 let server: Server;
@@ -53,18 +51,4 @@ it('a kubeconfig tells the plugin the word, and the plugin gets its token with i
   await person.ok(['login', '--server', server.url, '--token', server.adminToken]);
   const { logins } = JSON.parse(await readFile(person.loginsFile, 'utf8'));
   expect(logins[server.url]).toEqual({ token: server.adminToken, productName: 'kubernetes' });
-});
-
-it('a folder of manifests is read with the word that is served', async () => {
-  const problems = () => logLines(server.output.stderr).filter(({ msg }) => msg === 'a manifest was left out');
-  const problem = expect.stringContaining('unknown field "spec.orchestratorApiEndpoints"');
-  await expect.poll(problems).toMatchObject([{ file: 'a.yaml', document: 2, problem }]);
-  expect((await server.call('GET', `${CLUSTERS}/right`)).json.spec).toEqual({ kubernetesApiEndpoints: {} });
-});
-
-it('A40: an object stays when its manifest is removed, unless the server was asked to prune', async () => {
-  await unlink(join(folder, 'a.yaml'));
-  const stayed = 'objects that are no longer in the manifests stay: see --manifests-prune';
-  await expect.poll(() => logLines(server.output.stderr).filter(({ msg }) => msg === stayed)).toHaveLength(1);
-  expect((await server.call('GET', `${CLUSTERS}/right`)).code).toBe(200);
 });

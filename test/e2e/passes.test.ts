@@ -3,21 +3,11 @@ import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { decodeJwt } from 'jose';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type AuditEvent, allAuditBytes, auditLogOf, eventsOf, readAudit, securityLogOf } from './support/audit.ts';
 import { Person, type Running } from './support/cli.ts';
-import {
-  ASK,
-  asUser,
-  bind,
-  createAccount,
-  createCluster,
-  createNamespace,
-  createObjects,
-  post,
-} from './support/objects.ts';
+import { ASK, asUser, bind, createCluster, createObjects, post } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sharedServer } from './support/shared-server.ts';
 
@@ -209,60 +199,6 @@ describe('clusterpass exec', () => {
     expect(stderr).toContain('alpha: oops\n');
     expect(stderr).toMatch(/^error: empty: no token: .*not found\n1 of 2 clusters failed\n$/m);
     expect(code).toBe(1);
-  });
-
-  it('runs for a cluster with a name as long as names can be', async () => {
-    const name = `${'a'.repeat(63)}.`.repeat(4).slice(0, 253);
-    await createCluster(server, name);
-    await createNamespace(server, 'ci', name);
-    await createAccount(server, 'builder', 'ci', name);
-    const orchestratorApiEndpoints = { serverEndpoints: [{ serverAddress: 'https://long.example.com' }] };
-    const body = { metadata: { labels: { exec: 'long' } }, spec: { orchestratorApiEndpoints } };
-    expect((await server.call('PATCH', `${CLUSTERS}/${name}`, { body })).code).toBe(200);
-    const args = ['exec', '-l', 'exec=long', '--as', 'ci/builder', '--', 'sh', '-c', 'test -s "$KUBECONFIG" && echo x'];
-    expect(await jane.ok(args)).toBe(`${name}: x\n`);
-  });
-
-  it('uses passes for the user itself', async () => {
-    const args = ['exec', '-l', 'exec=yes', '--as-me', '--', 'sh', '-c', 'cat "$KUBECONFIG"; echo'];
-    const [line = ''] = (await jane.ok(args)).split('\n').filter((each) => each.startsWith('alpha: '));
-    const { users, contexts } = JSON.parse(line.slice('alpha: '.length));
-    expect([decodeJwt(users[0].user.token).sub, contexts[0].context.namespace]).toEqual(['jane', undefined]);
-    expect(await jane.fails(['exec', '--all', '--', 'true'])).toContain('set --as or --as-me');
-  });
-
-  it('requests a token again that expires before its command starts', async () => {
-    let requests = 0;
-    let maxRequests = Number.POSITIVE_INFINITY;
-    const short = createServer(async (request, response) => {
-      const serverEndpoints = [{ serverAddress: 'https://cluster.example.com' }];
-      const cluster = (name: string): object => ({
-        metadata: { name, uid: name },
-        spec: { orchestratorApiEndpoints: { serverEndpoints } },
-      });
-      const list = { metadata: { resourceVersion: '1' }, items: ['a', 'b'].map(cluster) };
-      const isList = request.method === 'GET';
-      if (!isList) requests += 1;
-      const { items = [] } = isList ? {} : (JSON.parse(await text(request)) as { items?: object[] });
-      const expirationTimestamp = new Date(Date.now() + 1_000).toISOString();
-      const passes = { items: items.map((item) => ({ ...item, token: `token-${requests}`, expirationTimestamp })) };
-      if (requests > maxRequests) response.statusCode = 403;
-      response.setHeader('Content-Type', 'application/json');
-      response.end(JSON.stringify(isList ? list : passes));
-    }).listen(0, '127.0.0.1');
-    await once(short, 'listening');
-    onTestFinished(() => void short.close());
-    const env = { CLUSTERPASS_SERVER: `http://127.0.0.1:${(short.address() as AddressInfo).port}` };
-    const script = 'grep -o "token-[0-9]*" "$KUBECONFIG"; sleep 1';
-    const args = ['exec', '--all', '--as', 'ci/builder', '--parallel', '1', '--', 'sh', '-c', script];
-    const [first = '', second = ''] = (await jane.ok(args, { env })).split('\n');
-    expect([first, second]).toEqual([expect.stringMatching(/^a: token-\d$/), expect.stringMatching(/^b: token-\d$/)]);
-    expect(second.slice('b: '.length)).not.toBe(first.slice('a: '.length));
-    maxRequests = requests + 1;
-    expect(await jane.run(args, { env })).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^error: b: no token: Error from server/m),
-    });
   });
 
   it('ends its token requests and starts no other when it is interrupted', async () => {

@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { decodeProtectedHeader } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { describeWithKubectl, kubectl, kubectlOk } from './support/kubectl.ts';
 import { codeFor, createObjects, issue } from './support/objects.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
-import { type Answer, tokenOf } from './support/server.ts';
+import type { Answer } from './support/server.ts';
 import { sharedTlsServer } from './support/shared-server.ts';
 import { keySetOf, signingKeyOf } from './support/signing-keys.ts';
 import { Watch } from './support/watch.ts';
@@ -129,37 +128,6 @@ it('revoking: C-D: the current key: its tokens end at once, also in open watches
   expect((await keySetOf(server)).map(({ kid }) => kid)).not.toContain(current);
   expect((await server.call('GET', `${KEYS}/${current}`)).code).toBe(404);
   expect((await revoke(current)).code).toBe(404);
-});
-
-it('watching: shows a rotation as it happens', async () => {
-  const version = (await server.call('GET', KEYS)).json.metadata.resourceVersion;
-  const watch = await Watch.open(server, `${KEYS}?watch=true&resourceVersion=${version}`, tokenOf('viewer'));
-  const next = await named('Next');
-  await rotate(FORCE);
-  const events = await watch.until(({ type }) => type === 'ADDED');
-  const seen = events.map(({ type, object }) => [type, object.metadata.name, object.status.state]);
-  expect(seen).toContainEqual(['MODIFIED', next, 'Current']);
-  watch.close();
-});
-
-describeWithKubectl('kubectl', () => {
-  it('lists, rotates and revokes', async () => {
-    const table = await kubectlOk(server, ['get', 'signingkeys']);
-    expect(table).toMatch(/^NAME +STATE +ALGORITHM +SIGNS FROM +EXPIRES +AGE\n/);
-    expect(table).toMatch(new RegExp(`^${await named('Current')} +Current +ES256 `, 'm'));
-    const current = await named('Current');
-    const stdin = JSON.stringify({ ...FORCE, metadata: { generateName: 'key-' } });
-    // X-13: keys are not patched, so kubectl checks their fields itself.
-    const misspelled = await kubectl(server, ['create', '-f', '-'], { stdin: stdin.replace('"force"', '"forced"') });
-    expect(misspelled.stderr).toContain('unknown field "forced"');
-    expect(await named('Current')).toBe(current);
-    expect(await kubectlOk(server, ['create', '-f', '-'], { stdin })).toMatch(
-      /^signingkey\.clusterpass\.dev\/\S+ created/,
-    );
-    expect(await named('Current')).not.toBe(current);
-    expect(await kubectlOk(server, ['delete', 'signingkey', current])).toContain('deleted');
-    expect((await kubectl(server, ['get', 'signingkey', current])).code).toBe(1);
-  });
 });
 
 it('A43: the command line: lists, rotates and revokes', async () => {

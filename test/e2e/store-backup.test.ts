@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { openSqliteStore } from '../../src/storage/sqlite/sqlite-store.ts';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { PROGRAM } from '../program.ts';
 import { addCluster } from './support/fleet.ts';
@@ -189,15 +188,6 @@ describe('B18: clusterpass store backup', () => {
     });
   });
 
-  it('opens no database at the target, which may be on a file system without locks and a write-ahead log', async () => {
-    const target = inFolder('remote.db');
-    // SQLite could not open the target as a database.
-    for (const suffix of ['-wal', '-shm', '-journal']) await mkdir(`${target}${suffix}`);
-    const made = await backup('--data-dir', server.dataDir, '-f', target);
-    expect(made, made.stderr).toMatchObject({ code: 0 });
-    await vi.waitUntil(async () => (await filesOfServer()).length === 0);
-  });
-
   it('that is killed leaves no file under the name of the backup', async () => {
     const dataDir = inFolder('hangs');
     await mkdir(dataDir, { mode: 0o700 });
@@ -216,26 +206,6 @@ describe('B18: clusterpass store backup', () => {
     expect(await written()).toEqual([expect.stringMatching(/^interrupted\.db\.[0-9a-f]+\.tmp$/)]);
     // Another attempt with the same name is not hindered.
     expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
-  });
-
-  it('an empty file is not called a backup, and is not made a database', async () => {
-    const file = inFolder('empty.db');
-    await writeFile(file, '', { mode: 0o600 });
-    for (const task of ['check', 'export']) {
-      const { code, stdout, stderr } = await runStore(task, '--store', `sqlite:${file}`);
-      expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining('empty.db is empty, as a failed copy')]);
-    }
-    expect((await stat(file)).size).toBe(0);
-  });
-
-  it('a store without keys is not called a backup', async () => {
-    const file = inFolder('no-keys.db');
-    await (await openSqliteStore({ file })).close();
-    expect(await runStore('check', '--store', `sqlite:${file}`)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `clusterpass: nothing is stored in ${file}: correct --data-dir / --store\n`,
-    });
   });
 
   it('does not overwrite a file', async () => {
@@ -272,14 +242,6 @@ describe('B18: clusterpass store backup', () => {
     expect(await readdir(folder)).not.toContain('second.db');
     socket.destroy();
     await vi.waitUntil(async () => (await filesOfServer()).length === 0);
-  });
-
-  it('a server that stops ends a backup', async () => {
-    const { socket } = await idleClient();
-    expect(await server.stop()).toBe(0);
-    socket.destroy();
-    expect(await filesOfServer()).toEqual([]);
-    expect(await readdir(server.dataDir)).not.toContain('clusterpass.db.sock');
   });
 
   it('without a server it opens the database itself', async () => {

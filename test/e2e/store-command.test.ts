@@ -1,14 +1,14 @@
 import { mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeWithEtcd, type Etcd, etcdCall, freePorts, startEtcd } from '../conformance/etcd-process.ts';
 import { addCluster } from './support/fleet.ts';
 import { createAccount, createNamespace, inNamespace, tokenPath } from './support/objects.ts';
 import { CLUSTERS, RBAC } from './support/paths.ts';
 import { run } from './support/run.ts';
 import { type CliResult, runStore } from './support/run-command.ts';
-import { type Server, startServer, TLS } from './support/server.ts';
+import { type Server, startServer } from './support/server.ts';
 import { Watch } from './support/watch.ts';
 
 /** In a separate process, as users run it. */
@@ -28,9 +28,6 @@ async function everything(server: Server): Promise<Map<string, { uid: string; ve
 
 /** The numbers of objects by kind that a check prints. */
 const kindsIn = ({ stdout }: CliResult): string[] => stdout.match(/^ *\d+ {2}\S+$/gm) ?? [];
-
-/** Nothing listens there, and no other test gets the port from the system. */
-const CLOSED = '127.0.0.1:1';
 
 describeWithEtcd('B18: clusterpass store', () => {
   let etcd: Etcd;
@@ -60,37 +57,6 @@ describeWithEtcd('B18: clusterpass store', () => {
     const { code, stderr } = await runStore(task, '--store', `sqlite:${file}`, ...target);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/typo\.db: no such file/)]);
     await expect(stat(file)).rejects.toThrow('ENOENT');
-  });
-
-  it('says why etcd cannot be reached', async () => {
-    const closed = ['--store', `etcd://${CLOSED}/fleet`];
-    const certificate = ['--cert-file', TLS.certFile, '--key-file', TLS.keyFile];
-    const clientCertificates = ['--client-cert-auth', '--trusted-ca-file', TLS.caFile];
-    const withTls = await startEtcd({ scheme: 'https', args: [...certificate, ...clientCertificates] });
-    onTestFinished(() => withTls.destroy());
-    const secure = ['--store', `etcd://${withTls.endpoints[0]}/fleet`];
-    const results = await Promise.all([
-      runStore('check', ...closed),
-      runStore('export', ...closed),
-      runStore('check', ...secure, '--etcd-cafile', TLS.caFile),
-    ]);
-    const failure = (address: string | undefined, problem: string): CliResult => ({
-      code: 1,
-      stdout: '',
-      stderr: `clusterpass: etcd could not be reached: ${address}: ${problem}\n`,
-    });
-    expect(results).toEqual([
-      failure(CLOSED, `connect ECONNREFUSED ${CLOSED}`),
-      failure(CLOSED, `connect ECONNREFUSED ${CLOSED}`),
-      {
-        ...failure(withTls.endpoints[0], ''),
-        // A refused connection ends the command at once.
-        stderr: expect.stringContaining(
-          'etcd could not be reached: ' +
-            `${withTls.endpoints[0]}: it does not accept the client certificate of --etcd-certfile: `,
-        ),
-      },
-    ]);
   });
 
   it.each(['check', 'export'])('%s refuses a prefix without keys, and writes none', async (task) => {
@@ -165,19 +131,7 @@ describeWithEtcd('B18: clusterpass store', () => {
     );
     expect(compared, compared.stderr).toMatchObject({ code: 0 });
     expect(compared.stdout).toMatch(/ [1-9]\d* objects compared .* 0 problems/);
-  });
-
-  // That a server of another store is refused: src/transfer/check-store.test.ts.
-  it('check refuses --server for SQLite', async () => {
-    const server = running.at(-1);
-    const flags = ['--server', server?.url ?? '', '--token-file', inFolder('data/admin.token')];
-    await server?.stop();
-    const sqlite = await runStore('check', '--store', `sqlite:${inFolder('data/clusterpass.db')}`, ...flags);
-    expect([sqlite.code, sqlite.stdout, sqlite.stderr]).toEqual([
-      2,
-      '',
-      'clusterpass: store check --server is for etcd: a server on SQLite must be stopped for the check\n',
-    ]);
+    await moved.stop();
   });
 
   // The versions after an import: test/conformance/import-promises.ts. A server on one: test/documents/backup.test.ts.
@@ -211,13 +165,5 @@ describeWithEtcd('B18: clusterpass store', () => {
     );
     expect(checked.stderr).toMatch(/serviceaccounts\/none\/ci\/x: has no uid/);
     expect(checked.stderr).toMatch(/its parent \/registry\/clusters\/none does not exist/);
-  });
-
-  it('invalid options are named in the error', async () => {
-    expect(await runStore('check', '--store', 'mysql://x')).toMatchObject({ code: 2 });
-    expect(await runStore('check', '--store', 'etcd://h:1/x')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--etcd-cafile'),
-    });
   });
 });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { open, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
@@ -102,47 +102,6 @@ describe('clusterpass sync export', () => {
     });
     expect([...new Set(needed)].filter((each) => !granted.has(each))).toEqual([]);
     expect(needed).toContain('delete clusterprofiles');
-  });
-
-  it('names what is wrong', async () => {
-    expect(await admin.fails(['sync', 'export', '--kubeconfig', 'hub.yaml'])).toContain('--namespace is required');
-    expect(await admin.fails([...once, '--manager', 'a b'])).toContain('--manager: "a b" is not a label value');
-    expect(await admin.fails([...once, '--endpoint-for', 'here'])).toContain('"here" is not an IP address');
-    expect(await admin.fails([...once, '--max-delete', '-1'])).toContain('--max-delete: "-1" is not a whole number');
-    expect(await admin.fails([...once, '--prune-window', '10'])).toContain('--prune-window: "10" is not a duration');
-    expect(await admin.fails([...once.slice(0, -1), '--dry-run', 'client'])).toContain('--dry-run needs --once');
-    expect(await admin.fails([...once, '-l', 'a==='])).toContain('BadRequest');
-    expect(await admin.fails([...once, '--context', 'none'])).toContain('has no context "none"');
-    await writeFile(join(admin.home, 'none.yaml'), hub.kubeconfig.replace(/"token":"[^"]*"/, '"exec":{}'));
-    expect(await admin.fails([...once, '--kubeconfig', 'none.yaml'])).toContain('exec plugins are not supported');
-    await writeFile(join(admin.home, 'plain.yaml'), hub.kubeconfig.replace('127.0.0.1', 'hub.example'));
-    expect(await admin.fails([...once, '--kubeconfig', 'plain.yaml'])).toContain('is plain HTTP');
-  });
-
-  it('names the context of a hub that cannot be reached, also while it retries', async () => {
-    // A port that no other test gets from the system.
-    const url = 'http://127.0.0.1:1';
-    const file = join(admin.home, 'down.yaml');
-    await writeFile(file, hub.kubeconfig.replace(hub.url, url));
-    const where = `(context "hub" of ${file})`;
-    expect(await admin.fails([...once, '--kubeconfig', 'down.yaml'])).toBe(
-      `Unable to connect to the server: ${url} cannot be reached: connection refused ${where}\n`,
-    );
-    const started = start('sync export', { kubeconfig: file, namespace: 'inv' });
-    await expect.poll(() => started.written.err).toContain('TargetConnected=False');
-    await started.stop();
-    expect(started.written.err).toContain(`${url} cannot be reached`);
-    expect(started.written.err).toContain(where);
-  });
-
-  it('ends with 1 when its output cannot be written', async () => {
-    const full = await open('/dev/full', 'w');
-    const { code, stderr } = await admin.start([...once.slice(0, -1), '-l', 'env=prod'], {}, full.fd).ended;
-    await full.close();
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringContaining('the output cannot be written: no space left on device'),
-    ]);
   });
 
   it('follows the fleet while the hub and the server restart', async () => {
@@ -298,20 +257,6 @@ describe('clusterpass sync import', () => {
     await take();
     await grant(server, { to: 'importer', rules: [rule(['update'])] });
     expect((await admin.run(once, { env })).stderr).not.toContain('team-1 ');
-  });
-
-  it('names what is wrong', async () => {
-    const fails = (...flags: string[]) => admin.fails(['sync', 'import', '--kubeconfig', 'hub.yaml', ...flags]);
-    expect(await fails()).toContain('--from is required');
-    expect(await fails('--from', 'eks')).toContain('--from: "eks" must be one of capi, ocm, clusterprofile');
-    expect(await fails('--from', 'capi')).toContain('set either --hub-namespace or -A');
-    expect(await fails('--from', 'ocm', '--hub-namespace', 'x')).toContain('have no namespace');
-    expect(await fails('--from', 'capi', '-A', '--name', 'x')).toContain('must contain {name}');
-    expect(await fails('--from', 'capi', '-A', '--set-label', 'x')).toContain('"x" is not key=value');
-    expect(await fails('--from', 'capi', '-A', '--hub-name', 'a/b')).toContain('--hub-name: "a/b" must consist of');
-    hub.groups[OCM_GROUP] = ['v9'];
-    expect(await fails('--from', 'ocm', '--once')).toContain(`does not serve ${OCM_GROUP} in v1`);
-    hub.groups[OCM_GROUP] = ['v1'];
   });
 
   it('CP-89: does not start in a Pod without --hub-name, whose default many hubs have', async () => {

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectStatus, expectUnauthorized } from './support/expect-status.ts';
+import { expectStatus } from './support/expect-status.ts';
 import {
   ASK,
   asUser,
@@ -15,13 +15,10 @@ import {
   issue,
   MAY_CREATE_TOKENS,
   post,
-  type Rule,
   remove,
   tokenPath,
 } from './support/objects.ts';
 import { openSocket } from './support/open-socket.ts';
-import { CLUSTERS } from './support/paths.ts';
-import { sendRaw } from './support/raw-http.ts';
 import { grant, may } from './support/rbac.ts';
 import { tokenOf } from './support/server.ts';
 import { sharedServer } from './support/shared-server.ts';
@@ -66,47 +63,6 @@ describe('credentials', () => {
     }
     expect(server.output.stderr).not.toContain('canary');
   });
-
-  describe('C-C, A-01, A-02, decision 8: no credentials are 401', () => {
-    const carl = tokenOf('carl');
-
-    it.each(['access_token', 'token', 'bearer_token'])('C-C: a token in ?%s= is not', async (name) => {
-      expectUnauthorized(await post(server, ASK, { path: `${tokenPath()}?${name}=${carl}`, token: null }));
-    });
-
-    it.each(['X-Remote-User', 'X-Forwarded-User', 'X-Forwarded-Access-Token', 'Cookie'])(
-      'C-C: nor is %s',
-      async (name) => {
-        expectUnauthorized(await send(undefined, { [name]: name === 'Cookie' ? `token=${carl}` : carl }));
-      },
-    );
-
-    it('C-C: X-Remote-User does not change who is calling', async () => {
-      const headers = { 'X-Remote-User': 'root', 'X-Remote-Group': 'system:masters' };
-      const { code, json } = await post(server, ASK, { ...asUser('nora'), headers });
-      expect([code, json.message]).toEqual([403, expect.stringContaining('User "nora" cannot create')]);
-    });
-
-    it('C-C: two Authorization headers authenticate no caller', async () => {
-      const answer = await sendRaw(
-        server,
-        `POST ${tokenPath()} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer nobody\r\nAuthorization: Bearer ${carl}\r\nContent-Length: 0\r\n\r\n`,
-      );
-      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-    });
-  });
-
-  it('section 5: a token as credentials for the next one: status.token is a bearer token', async () => {
-    await createAccount(server, 'renewer');
-    await bind(server, 'renewer', { kind: 'User', name: 'system:serviceaccount:ci:renewer' });
-    let token = await issue(server, tokenPath('renewer'));
-    for (let round = 0; round < 3; round++) {
-      const answer = await post(server, ASK, { token, path: tokenPath('renewer') });
-      expect(answer.code).toBe(201);
-      expect(answer.json.status.token).not.toBe(token);
-      token = answer.json.status.token;
-    }
-  });
 });
 
 describe('permissions and identity', () => {
@@ -149,22 +105,6 @@ describe('permissions and identity', () => {
       expectStatus(answer, refusal('nora'));
       expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
     });
-
-    it('names of inherited properties in JavaScript are plain names', async () => {
-      const [odd, path] = ['constructor', tokenPath('constructor', 'constructor', 'constructor')];
-      expect((await post(server, ASK, { path })).json.message).toBe(
-        'clusters.clusterregistry.k8s.io "constructor" not found',
-      );
-      await createCluster(server, odd);
-      expect((await post(server, ASK, { path })).json.message).toBe('namespaces "constructor" not found');
-      await createNamespace(server, odd, odd);
-      expect((await post(server, ASK, { path })).json.message).toBe('serviceaccounts "constructor" not found');
-      await createAccount(server, odd, odd, odd);
-      const { code, json } = await post(server, ASK, { path });
-      expect(code).toBe(201);
-      expect((await server.call('GET', '/auth/v1/clusters', { token: json.status.token })).code).toBe(200);
-      await remove(server, `${CLUSTERS}/${odd}`);
-    });
   });
 
   it('A6, A7, decision 12: a refusal says nothing about what exists: has the same headers', async () => {
@@ -173,40 +113,6 @@ describe('permissions and identity', () => {
     const comparable = (headers: Headers) => [...headers].filter(([name]) => name !== 'audit-id' && name !== 'date');
     expect(comparable(gone.headers)).toEqual(comparable(here.headers));
     expect(gone.text).toBe(here.text);
-  });
-
-  describe('the user of the bearer (K-30), with another name outside of its cluster', () => {
-    const HOME = 'system:serviceaccount:ci:builder';
-    const ABROAD = 'system:cluster:alpha:serviceaccount:ci:builder';
-    /** The user name of the bearer of a token from `alpha`. */
-    const nameIn = async (path: string): Promise<string> => {
-      const { code, json } = await post(server, ASK, { path, token: await issue(server) });
-      expect(code).toBe(403);
-      return /User "([^"]+)"/.exec(json.message)?.[1] ?? '';
-    };
-
-    it('has a name that depends on the cluster of the path', async () => {
-      expect(await nameIn(tokenPath('other'))).toBe(HOME);
-      expect(await nameIn(tokenPath('other', 'ci', 'beta'))).toBe(ABROAD);
-      expect(await nameIn(tokenPath('other', 'ci', 'gone'))).toBe(ABROAD);
-    });
-
-    const binding = (name: string) => ({ kind: 'User', name }) as const;
-    it('sees its own cluster by its local name, and others by its name in the fleet', async () => {
-      const view: Rule = { verbs: ['get', 'list'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] };
-      const token = await issue(server);
-      const seen = async (): Promise<string[]> =>
-        (await server.call('GET', '/auth/v1/clusters?labelSelector=env', { token })).json.items.map(
-          (item: { metadata: { name: string } }) => item.metadata.name,
-        );
-      expect(await seen()).toEqual([]);
-      await bind(server, 'view-home', binding(HOME), view);
-      expect(await seen()).toEqual(['alpha']);
-      expect((await server.call('GET', `${CLUSTERS}/alpha`, { token })).code).toBe(200);
-      expect((await server.call('GET', `${CLUSTERS}/beta`, { token })).code).toBe(403);
-      await bind(server, 'view-abroad', binding(ABROAD), view);
-      expect(await seen()).toEqual(['alpha', 'beta']);
-    });
   });
 });
 
@@ -257,8 +163,6 @@ describe('a body that comes late', () => {
 
 describe('an account that is deleted or changed', () => {
   /** Cached parts of a token request end with their object. The same request is sent repeatedly. */
-
-  const NAMESPACE = '/orchestrator/removed/api/v1/namespaces/ci';
   const ACCOUNT = `${inNamespace('serviceaccounts', 'ci', 'removed')}/builder`;
   const PATH = tokenPath('builder', 'ci', 'removed');
 
@@ -287,25 +191,5 @@ describe('an account that is deleted or changed', () => {
     const second = await issue(server, PATH);
     expect(uidIn(second)).toBe(metadata.uid);
     expect([await codeFor(server, first), await codeFor(server, second)]).toEqual([401, 200]);
-  });
-
-  it('an account in a deleted namespace or cluster gets no token', async () => {
-    const inCluster = tokenPath('builder', 'ci', 'removed-too');
-    const [token, other] = [await issue(server, PATH), await issue(server, inCluster)];
-    await remove(server, NAMESPACE);
-    expect(await post(server, ASK, { path: PATH })).toMatchObject({
-      code: 404,
-      json: { message: 'namespaces "ci" not found' },
-    });
-    expect(await codeFor(server, token)).toBe(401);
-    await createNamespace(server, 'ci', 'removed');
-    expect(await post(server, ASK, { path: PATH })).toMatchObject({
-      code: 404,
-      json: { message: 'serviceaccounts "builder" not found' },
-    });
-    await remove(server, `${CLUSTERS}/removed-too`);
-    const refused = await post(server, ASK, { path: inCluster });
-    expect(refused).toMatchObject({ code: 404, json: { details: { name: 'removed-too' } } });
-    expect(await codeFor(server, other)).toBe(401);
   });
 });

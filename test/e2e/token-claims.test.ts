@@ -1,12 +1,9 @@
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Person } from './support/cli.ts';
-import { expectUnauthorized } from './support/expect-status.ts';
 import { codeFor, createAccount, createObjects, inNamespace, issue, remove, tokenPath } from './support/objects.ts';
-import { CLUSTERS } from './support/paths.ts';
 import { sharedServer } from './support/shared-server.ts';
 import { KEY_SET, keySetOf, publicKeyOf } from './support/signing-keys.ts';
-import { Watch } from './support/watch.ts';
 
 /** Issued tokens: their claims, the documents of their issuer, and how long they are accepted. */
 
@@ -141,43 +138,7 @@ describe('the documents of an issuer', () => {
 });
 
 describe('how long a token is accepted', () => {
-  /** A token that is not accepted gets the same 401 at every path. */
-  async function expectRefused(token: string): Promise<void> {
-    expectUnauthorized(await server.call('GET', '/auth/v1/clusters', { token }));
-    expectUnauthorized(await server.call('GET', `${CLUSTERS}/alpha`, { token }));
-    expectUnauthorized(await server.call('POST', tokenPath(), { token, body: { spec: { audiences: [] } } }));
-    expectUnauthorized(await server.call('GET', '/no/such/path', { token }));
-  }
-
   const bound = (kind: string, name: string) => ({ audiences: [], boundObjectRef: { kind, name } });
-
-  describe('the objects that a token depends on', () => {
-    // Each object that a token depends on, and a node, which need not exist: src/tokens/dependencies.test.ts.
-    it('K-17: the deletion of the account ends the token at once, and a namesake does not revive it', async () => {
-      await createAccount(server, 'brief');
-      const token = await issue(server, tokenPath('brief'));
-      const other = await issue(server);
-      // Used before, so that it is in the cache of verified tokens (K-24).
-      expect(await codeFor(server, token)).toBe(200);
-      await remove(server, inNamespace('serviceaccounts/brief'));
-      await expectRefused(token);
-      await createAccount(server, 'brief');
-      await expectRefused(token);
-      expect(await codeFor(server, other), 'tokens of others are not touched').toBe(200);
-    });
-
-    it('decision 13: an open watch ends with a 401 when the account is deleted', async () => {
-      await createAccount(server, 'watcher');
-      const watch = await Watch.open(server, '/auth/v1/clusters?watch=true', await issue(server, tokenPath('watcher')));
-      expect(watch.code).toBe(200);
-      await remove(server, inNamespace('serviceaccounts/watcher'));
-      const events = await watch.rest();
-      expect(events.at(-1)).toMatchObject({
-        type: 'ERROR',
-        object: { kind: 'Status', code: 401, reason: 'Unauthorized' },
-      });
-    });
-  });
 
   it('A5: the server itself: after a crash, the keys are the same, tokens are valid, and revoked ones are revoked', async () => {
     const keySet = await keySetOf(server);

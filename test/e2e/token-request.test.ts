@@ -134,11 +134,6 @@ describe('what is refused, and in which order', () => {
       expectStatus(await post(server, ASK, { path: tokenPath('nobody') }), notFound('serviceaccounts', 'nobody'));
     });
 
-    it('M-01: an account with an invalid name is 404, too', async () => {
-      const answer = await post(server, ASK, { path: tokenPath('No_Body') });
-      expectStatus(answer, notFound('serviceaccounts', 'No_Body'));
-    });
-
     it('F-04: quotes in a name from the path are escaped', async () => {
       expectStatus(await post(server, ASK, { path: tokenPath('a%22%20b%C3%BC%E2%80%A8') }), {
         code: 404,

@@ -25,8 +25,6 @@ import { type Answer, type Server, startServer } from './support/server.ts';
 type AnyObject = any;
 
 const FORMS = ['', 'as=Table;v=v1;g=meta.k8s.io', 'as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'];
-const PROFILES = '/apis/multicluster.x-k8s.io/v1alpha1/clusterprofiles';
-
 /** Written by another program: two objects of each kind, one with wrong types in its metadata, one in its content. */
 const DAMAGE: Readonly<Record<string, (object: AnyObject) => void>> = {
   'wrong-metadata': (object) => {
@@ -138,27 +136,10 @@ describe('A18: objects in the store whose fields have wrong types', () => {
     expect((await server.call('GET', `${path}/good`)).code).toBe(200);
   });
 
-  it('in the bookkeeping of field managers: the object is served and can be changed', async () => {
-    const path = `${KINDS[0]?.path}/wrong-managers`;
-    expect((await server.call('GET', path)).json.metadata.managedFields).toEqual([]);
-    const patched = await server.call('PATCH', path, { body: { metadata: { labels: { a: 'b' } } } });
-    expect(patched.code, patched.text).toBe(200);
-  });
-
-  it('are left out of computed documents', async () => {
-    const { code, text } = await server.call('GET', PROFILES);
-    expect(code, text).toBe(200);
-  });
-
   it('grant nothing, and a revoked token stays revoked', async () => {
     const pods = await server.call('GET', '/orchestrator/alpha/api/v1/namespaces/ci/pods/good', asUser('jane'));
     expect(pods.code, pods.text).toBe(403);
     expect(await codeFor(server, revoked)).toBe(401);
-  });
-
-  it('are named, with the field, in the log', async () => {
-    const named = /"the value of \S+\/clusters\/wrong-metadata cannot be decoded: metadata\.managedFields is a number"/;
-    await expect.poll(() => server.output.stderr).toMatch(named);
   });
 });
 

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdtemp, writeFile } from 'node:fs/promises';
 import { get, type IncomingMessage, request as post } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -218,15 +217,5 @@ describe('workers on SQLite', () => {
     await expect.poll(reloaded, { timeout: 60_000, interval: 50 }).toBe(2);
     expect(await many()).toBe(1);
     expect(await served()).not.toBe(old);
-  });
-
-  it('that cannot start report it once', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    onTestFinished(() => void other.close());
-    const { port } = other.address() as AddressInfo;
-    const refused = await startServer({ args: WORKERS, port }).catch((error: Error) => error);
-    expect(refused).toBeInstanceOf(Error);
-    expect((refused as Error).message.match(/is in use by another program/g)).toHaveLength(1);
   });
 });

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { clustersOf } from '../../src/api/clusters-field.ts';
 import { FLEET_BINDINGS, fleetBinding } from './support/bindings.ts';
 import { addCluster, type ClusterParts, grantClusters, relabel, removeCluster } from './support/fleet.ts';
 import { asUser, createCluster } from './support/objects.ts';
 import { CLUSTERS, RBAC_GROUP } from './support/paths.ts';
 import { grant, may, REGISTRY_GROUP } from './support/rbac.ts';
-import { type Answer, TLS } from './support/server.ts';
+import { TLS } from './support/server.ts';
 import { sharedServer } from './support/shared-server.ts';
 
 /**
@@ -61,57 +60,6 @@ describe('A30: a binding that selects clusters', () => {
     ['a2', ['IT holds in no cluster now']],
   ])('%s', async (clusters, warnings) => {
     expect(await warningsOf(clusters)).toEqual(warnings);
-  });
-
-  it('is looked for in the clusters that its writer may list', async () => {
-    expect(await warningsOf('zone in (a,b)', 'binder')).toEqual([BY_OTHERS]);
-    expect(await warningsOf('zone=a', 'binder')).toEqual(['IT holds in no cluster that you may list now']);
-    expect(await warningsOf('a1', 'binder')).toEqual(['IT holds in no cluster that you may list now']);
-  });
-
-  it('is reported when its selector changes, by every kind of write and by dry runs, and not otherwise', async () => {
-    const body = bindingBody('zone=b');
-    const path = `${BINDINGS}/${body.metadata.name}`;
-    const selecting = (clusters: string) => ({ ...body.spec, clusters: clustersOf(clusters) });
-    const put = (clusters: string, labels: object = {}, metadata: object = {}) => ({
-      ...body,
-      metadata: { ...body.metadata, labels, ...metadata },
-      spec: selecting(clusters),
-    });
-    const patch = (change: object, query = ''): Promise<Answer> =>
-      server.call('PATCH', `${path}${query}`, {
-        body: change,
-      });
-    const apply = (clusters: string): Promise<Answer> =>
-      server.call('PATCH', `${path}?fieldManager=me&force=true`, {
-        body: put(clusters),
-        headers: { 'Content-Type': 'application/apply-patch+yaml' },
-      });
-    /** The leader may write the status between the two requests. */
-    const replace = async (clusters: string, labels: object): Promise<Answer> => {
-      for (;;) {
-        const { resourceVersion } = (await server.call('GET', path)).json.metadata;
-        const answer = await server.call('PUT', path, { body: put(clusters, labels, { resourceVersion }) });
-        if (answer.code !== 409) return answer;
-      }
-    };
-    const toC = { spec: { clusters: clustersOf('zone=c') } };
-    const answers = [
-      await server.call('POST', `${BINDINGS}?dryRun=All`, { body }),
-      await apply('zone=b'),
-      await apply('zone=c'),
-      await replace('zone=b', {}),
-      await patch(toC, '?dryRun=All'),
-      await patch(toC),
-      await patch({ metadata: { labels: { x: 'y' } } }),
-      await replace('zone=c', { x: 'z' }),
-    ];
-    const told = answers.map(({ code, text, warnings }) => {
-      expect(code, text).toBeLessThan(300);
-      return /selects labels|holds in no/.exec(warnings.join())?.[0];
-    });
-    const [some, none] = ['selects labels', 'holds in no'];
-    expect(told).toEqual([some, some, none, some, none, none, undefined, undefined]);
   });
 });
 
