@@ -21,7 +21,3 @@ it.each([
     'error: the annotation is ?]0;x??2K\n  next',
   );
 });
-
-it('an unknown error is a bug', () => {
-  expect(describeError(new Error('x'))).toBeUndefined();
-});

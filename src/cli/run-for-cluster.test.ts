@@ -79,10 +79,6 @@ describe('a command for a cluster', () => {
     expect(failure).toBe('no result within 0.5 s');
   });
 
-  it.each([2 ** 31, undefined])('is not ended by a timeout of %s ms', async (timeoutMs) => {
-    expect((await runScript('sleep 0.1', { timeoutMs })).failure).toBeUndefined();
-  });
-
   it('is ended with its children by an interrupt', async () => {
     const { failure, pid } = await runScript('sleep 600 & echo $! > "$PID"; wait', { stopAt: 'pid' });
     expect(failure).toBe('ended by SIGTERM');
@@ -101,33 +97,5 @@ describe('a command for a cluster', () => {
     const { failure, pid } = await runScript(script, { stopAt: 'pid' });
     expect(failure).toBe('ended by SIGTERM');
     await expect.poll(() => isAlive(pid)).toBe(false);
-  });
-
-  it('is not waited for if a child has left its process group', async () => {
-    const script = 'setsid sh -c \'echo $$ > "$PID"; exec sleep 600\' & wait';
-    const { failure, pid } = await runScript(script, { stopAt: 'pid' });
-    expect([failure, await isAlive(pid)]).toEqual(['killed', true]);
-    process.kill(pid ?? 0);
-  });
-
-  it('waits, and its time does not pass, while its output is not read', async () => {
-    const lines = 3_000;
-    const seen: string[] = [];
-    let reading: Promise<void> | undefined;
-    const read = (): Promise<void> => {
-      reading ??= new Promise((resolve) => setTimeout(resolve, 2_500)).then(async () => {
-        seen.push(await readFile(join(folder, 'pid'), 'utf8').catch(() => 'running'));
-      });
-      return reading;
-    };
-    const script = `seq -f '%01000.0f' ${lines}; echo done > "$PID"`;
-    const { failure, written } = await runScript(script, { timeoutMs: 2_000, read });
-    expect([failure, seen]).toEqual([undefined, ['running']]);
-    expect(written.out.split('\n').length - 1).toBe(lines);
-  });
-
-  it('is not started if the interrupt comes while its kubeconfig is written', async () => {
-    const { written } = await runScript('echo started', { stopAt: 'start' });
-    expect(written).toEqual({ out: '', err: '' });
   });
 });

@@ -1,9 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { createClient } from './create-client.ts';
-import { requestFailed, responseFailed } from './errors.ts';
-import { json, scriptServer } from './script-server.fixture.ts';
+import { requestFailed } from './errors.ts';
 
 const failed = (code: string, message: string): Error =>
   new TypeError('fetch failed', { cause: Object.assign(new Error(message), { code }) });
@@ -42,29 +38,3 @@ it.each(['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_
     expect(error.isUntrusted).toBe(true);
   },
 );
-
-it('gives no hint about the address if a response breaks off', () => {
-  expect(responseFailed('http://a', failed('UND_ERR_SOCKET', 'other side closed')).message).toBe(
-    'http://a cannot be reached: other side closed',
-  );
-});
-
-it('suggests http for an https request to a plain HTTP server', async () => {
-  const { url, close } = await scriptServer([json(200, {})]);
-  const https = url.replace('http:', 'https:');
-  await expect(createClient({ server: https }).request('GET', '/x')).rejects.toThrow(
-    `${https} does not speak TLS; did you mean ${url}?`,
-  );
-  await close();
-});
-
-it.each([
-  ['that closes the connection', Buffer.alloc(0), 'closed the connection; does it want https://?'],
-  ['that answers with a TLS alert', Buffer.from('15030100020246', 'hex'), 'does not answer in HTTP; does it want'],
-])('suggests https for an http request to a server %s', async (_, bytes, expected) => {
-  const server = createServer((socket) => socket.on('error', () => {}).end(bytes)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await expect(createClient({ server: url }).request('GET', '/x')).rejects.toThrow(`${url} ${expected}`);
-  server.close();
-});

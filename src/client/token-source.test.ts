@@ -28,16 +28,6 @@ function source({ skewMs = 0, lifetimeMs = 10 * MINUTE } = {}) {
 }
 
 describe('a token source', () => {
-  it('shares one request among concurrent calls', async () => {
-    const { tokens } = source();
-    expect(await Promise.all([tokens.token(), tokens.token(), tokens.token()])).toEqual([
-      'token-1',
-      'token-1',
-      'token-1',
-    ]);
-    expect(await tokens.token()).toBe('token-1');
-  });
-
   it('refreshes a token before it expires', async () => {
     const { tokens, timing } = source();
     await tokens.token();
@@ -45,15 +35,6 @@ describe('a token source', () => {
     expect(await tokens.token()).toBe('token-1');
     timing.time += 1;
     expect(await Promise.all([tokens.token(), tokens.token()])).toEqual(['token-2', 'token-2']);
-  });
-
-  it.each([-60 * MINUTE, 60 * MINUTE])('works if the clocks differ by %i ms', async (skewMs) => {
-    const { tokens, timing } = source({ skewMs });
-    await tokens.token();
-    timing.time += 7 * MINUTE;
-    expect(await tokens.token()).toBe('token-1');
-    timing.time += 2 * MINUTE;
-    expect(await tokens.token()).toBe('token-2');
   });
 
   it('retries a failed refresh after a delay and uses the old token until it expires', async () => {

@@ -53,18 +53,6 @@ async function follow(
 }
 
 describe('a watch', () => {
-  it('waits longer after each failure, and not so long again after a connection that lasted', async () => {
-    const timing = fakeTiming();
-    const down = status(503, 'ServiceUnavailable');
-    const lasting: Responder = (response, request) => {
-      timing.time += 10_000;
-      stream([bookmark(5, true)])(response, request);
-    };
-    const last = stream([added('a', 6)]);
-    const { events, delays } = await follow([down, down, down, lasting, last], 1, { timing });
-    expect([events, delays]).toEqual([['ADDED a@6'], [750, 1_500, 3_000, 375]]);
-  });
-
   it('starts with the initial events and resumes at the newest resourceVersion, of what it selects', async () => {
     const { events, requests } = await follow(
       [
@@ -141,20 +129,6 @@ describe('a watch', () => {
       { idleMs: 100 },
     );
     expect(events).toEqual(['ADDED a@3', 'MODIFIED a@9']);
-  });
-
-  it('increases the delay if connections fail or end at once', async () => {
-    const { delays } = await follow(
-      [
-        status(503, 'ServiceUnavailable'),
-        (response) => response.destroy(),
-        stream([]),
-        stream([]),
-        stream([added('a', 3), bookmark(7, true)], { stays: true }),
-      ],
-      1,
-    );
-    expect(delays).toEqual([750, 1500, 3000, 6000]);
   });
 });
 

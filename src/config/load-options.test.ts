@@ -1,9 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { UsageError } from '../cli/command.ts';
 import { parseArguments } from '../cli/command-line.ts';
 import { flagsOf } from '../cli/command-table/flags.ts';
 import { LOCAL_COMMANDS } from '../cli/command-table/local-commands.ts';
@@ -169,10 +167,6 @@ describe('loadServeOptions', () => {
     expect(load(['--demo', '--log-level', 'warn']).options).toMatchObject({ demo: true, logLevel: 'warn' });
   });
 
-  it('counts an empty variable as not set', () => {
-    expect(load([], { CLUSTERPASS_BASE_URL: '' }).options.baseUrl).toBe('http://127.0.0.1:8080');
-  });
-
   it('derives what depends on other options', () => {
     expect(load(['--data-dir', '/d']).options.store).toEqual({ engine: 'sqlite', path: '/d/clusterpass.db' });
     const tls = ['--tls-cert-file', 'tls.crt', '--tls-private-key-file', 'tls.key'];
@@ -306,18 +300,6 @@ describe('decision 14: plain HTTP only on loopback', () => {
     }
   });
 
-  it('a folder that is not there is not compared with, and a store is checked', () => {
-    expect(problems(['--manifests-prune'])).toEqual([
-      '--manifests-prune is set and --manifests is not: there is no folder to compare with',
-    ]);
-    expect(problems(['--demo', '--demo-prune'])).toEqual([
-      '--demo loads the demo fleet and --demo-prune deletes it: choose one',
-    ]);
-    expect(problems(['--store', 'etcd://etcd.example:2379'])).toEqual([
-      expect.stringMatching(/^--store: etcd\.example would be reached without TLS/),
-    ]);
-  });
-
   it('lifetimes in seconds are never longer than their options', () => {
     const { options } = load([
       ...['--service-account-max-token-expiration', '3600500ms', '--max-access-request-duration', '3600500ms'],
@@ -372,25 +354,6 @@ describe('a mistake is named with its source', () => {
   it('a file that is not there', () => {
     expect(problems(['--config', 'none.yaml'])).toEqual([
       '--config: "none.yaml" cannot be used: there is no such file',
-    ]);
-  });
-
-  it('an unknown flag, with the nearest known one', () => {
-    expect(() => load(['--lisen', 'x'])).toThrow(/unknown option '--lisen'[\s\S]*--listen/);
-    expect(() => load(['--demo', 'true', 'more'])).toThrow(UsageError);
-  });
-
-  it('an unknown variable is a warning, and those Kubernetes sets are none', () => {
-    const env = {
-      CLUSTERPASS_LISTN: 'x',
-      CLUSTERPASS_SERVICE_HOST: '10.0.0.1',
-      CLUSTERPASS_SERVICE_PORT_HTTPS: '443',
-      CLUSTERPASS_PORT: 'tcp://10.0.0.1:443',
-      CLUSTERPASS_PORT_443_TCP_ADDR: '10.0.0.1',
-      PATH: '/bin',
-    };
-    expect(load([], env).warnings).toEqual([
-      'CLUSTERPASS_LISTN: no option has this variable; did you mean CLUSTERPASS_LISTEN?',
     ]);
   });
 
@@ -474,24 +437,4 @@ describe('a file of options', () => {
   it('says all that is wrong at once', () => {
     expect(parse('a: 1\nb: 2').problems).toHaveLength(2);
   });
-});
-
-it('readConfigFile names a file that cannot be read', () => {
-  expect(readConfigFile('/nonexistent/c.yaml').problems).toEqual([
-    '/nonexistent/c.yaml: cannot be read: no such file or directory',
-  ]);
-});
-
-it('readConfigFile refuses a file that is not UTF-8: nothing in it is replaced', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-config-'));
-  const file = join(folder, 'c.yaml');
-  await writeFile(file, Buffer.from('base-url: https://a\xff\n', 'latin1'));
-  expect(readConfigFile(file).problems[0]).toMatch(/c\.yaml: cannot be read: .*utf-8/);
-});
-
-it('readConfigFile refuses a file of more than a megabyte', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'clusterpass-config-'));
-  const file = join(folder, 'c.yaml');
-  await writeFile(file, `demo: true\n${'#'.repeat(1024 * 1024)}`);
-  expect(readConfigFile(file)).toEqual({ values: new Map(), problems: [expect.stringMatching(/too large/)] });
 });

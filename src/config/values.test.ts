@@ -7,7 +7,6 @@ import {
   algorithmsByAudience,
   baseUrl,
   boolean,
-  defaultBaseUrl,
   duration,
   durationOrNever,
   existing,
@@ -98,12 +97,6 @@ describe('what an address means', () => {
 
   it.each(['127.0.0.1', '::1', 'example.com'])('%s names an address', (host) => {
     expect(isWildcard(host)).toBe(false);
-  });
-
-  it('is written in one way in the default base URL', () => {
-    expect(defaultBaseUrl({ host: '127.0.0.1', port: 8080 }, 'http')).toBe('http://127.0.0.1:8080');
-    expect(defaultBaseUrl({ host: '0:0::1', port: 8443 }, 'https')).toBe('https://[::1]:8443');
-    expect(defaultBaseUrl({ host: 'Example.com', port: 443 }, 'https')).toBe('https://example.com');
   });
 });
 

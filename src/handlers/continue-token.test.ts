@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ApiError } from '../api/status.ts';
 import { type ContinueState, createContinueTokens } from './continue-token.ts';
@@ -40,19 +39,6 @@ describe('a sealed token can be opened', () => {
     const sealed = tokens.seal({ ...state, rulesRevision: Number.POSITIVE_INFINITY }, SCOPE);
     expect(tokens.open(sealed, SCOPE)).toEqual(others);
   });
-
-  test('whatever the key of the last item', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: -1 }), fc.string({ unit: 'grapheme' }), fc.string(), (revision, after, scope) => {
-        expect(tokens.open(tokens.seal({ revision, after }, scope), scope)).toEqual({ revision, after });
-      }),
-    );
-  });
-
-  test('also by another process with the same key', () => {
-    const other = createContinueTokens({ key: Uint8Array.from(key) });
-    expect(other.open(tokens.seal(state, SCOPE), SCOPE)).toEqual(state);
-  });
 });
 
 describe('L-30: a token reveals nothing', () => {
@@ -65,12 +51,6 @@ describe('L-30: a token reveals nothing', () => {
     expect(new Set(made).size).toBe(3);
     for (const token of made) expect(token).toMatch(/^[A-Za-z0-9_-]+$/);
     expect(new Set(made.map((token) => token.length)).size).toBe(1);
-  });
-
-  test('the name of the last item is not in it', () => {
-    const bytes = Buffer.from(tokens.seal(state, SCOPE), 'base64url');
-    expect(bytes.includes('prod-eu')).toBe(false);
-    expect(bytes.includes('registry')).toBe(false);
   });
 });
 
@@ -86,13 +66,6 @@ describe('L-31: any other token is 400, always with the same message', () => {
         expect(refusal(changed.toString('base64url')), `byte ${at}`).toBe(REFUSED);
       }
     }
-  });
-
-  test('each length counts', () => {
-    for (let length = 0; length < bytes.length; length++) {
-      expect(refusal(bytes.subarray(0, length).toString('base64url')), `length ${length}`).toBe(REFUSED);
-    }
-    expect(refusal(Buffer.concat([bytes, Buffer.of(0)]).toString('base64url'))).toBe(REFUSED);
   });
 
   test('each character counts: there is one spelling of a token', () => {

@@ -60,9 +60,12 @@ describe('what is checked first', () => {
     expect(handled).toEqual([]);
   });
 
-  test('C-C: a token in the query is no credential', async () => {
+  test.each<[string, string, Record<string, string>]>([
+    ['the query', '?access_token=admin', {}],
+    ['another header', '', { 'X-Remote-User': 'admin', 'X-Forwarded-Access-Token': 'admin', Cookie: 'token=admin' }],
+  ])('C-C, A-02: a token in %s is no credential', async (_, query, headers) => {
     const { send } = await startFixture();
-    expect((await send({ path: `${CLUSTERS_PATH}?access_token=admin`, token: '' })).code).toBe(401);
+    expect((await send({ path: `${CLUSTERS_PATH}${query}`, token: '', headers })).code).toBe(401);
   });
 
   test('C-15, decision 12: without permission the answer is 403, whatever exists', async () => {

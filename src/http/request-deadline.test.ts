@@ -71,15 +71,6 @@ describe('the deadline of a request', () => {
     expect([timeouts(), ended.timeouts()]).toEqual([1, 0]);
   });
 
-  it('lets one answer begin', () => {
-    const { deadline, timeouts } = start();
-    deadline.shorten(10);
-    expect(deadline.respond({ isWatch: false })).toBe(true);
-    expect(deadline.respond({ isWatch: false })).toBe(false);
-    vi.advanceTimersByTime(1_000);
-    expect(timeouts()).toBe(0);
-  });
-
   it('V-17: is removed for a watch, and bounds what is left of it when it has ended', () => {
     const { deadline, res, socket, timeouts } = start();
     deadline.setUnbounded();
@@ -102,42 +93,5 @@ describe('the deadline of a request', () => {
     expect([deadline.respond({ isWatch: true }), deadline.state]).toEqual([true, 'unbounded']);
     vi.advanceTimersByTime(1_000);
     expect(timeouts()).toBe(0);
-  });
-
-  it('of a pipelined answer is started again until it is first in line, or its connection is gone', () => {
-    const { deadline, res, socket } = start({ pipelined: true });
-    deadline.respond({ isWatch: false });
-    vi.advanceTimersByTime(250);
-    expect(socket.timeout ?? 0).toBe(0);
-    res.assignSocket(socket);
-    vi.advanceTimersByTime(50);
-    expect(socket.timeout).toBe(50);
-
-    const gone = start({ pipelined: true });
-    gone.deadline.respond({ isWatch: false });
-    gone.socket.destroy();
-    vi.advanceTimersByTime(100);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it('is over with its connection', () => {
-    const { deadline, timeouts } = start();
-    deadline.shorten(10);
-    deadline.end();
-    vi.advanceTimersByTime(1_000);
-    expect([deadline.state, deadline.respond({ isWatch: false }), timeouts()]).toEqual(['done', false, 0]);
-  });
-
-  it.each([false, true])('is forgotten with its connection (pipelined: %s)', (pipelined) => {
-    const { deadline, res, socket } = start({ pipelined });
-    deadline.respond({ isWatch: true });
-    deadline.end();
-    res.emit('prefinish');
-    expect(deadline.state).toBe('done');
-    const answered = start({ pipelined });
-    answered.deadline.respond({ isWatch: false });
-    answered.deadline.end();
-    vi.advanceTimersByTime(100);
-    expect([socket.timeout ?? 0, answered.socket.timeout ?? 0, vi.getTimerCount()]).toEqual([0, 0, 0]);
   });
 });

@@ -41,30 +41,6 @@ test('each runs out at its own time, with one timer for all', () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('what was stopped does not run out, and the next one still does', () => {
-  const { expired, deadlines } = start();
-  deadlines.start('a');
-  vi.advanceTimersByTime(10);
-  deadlines.start('b');
-  deadlines.stop('a');
-  deadlines.stop('unknown');
-  vi.advanceTimersByTime(99);
-  expect(expired).toEqual([]);
-  vi.advanceTimersByTime(1);
-  expect(expired).toEqual(['b']);
-});
-
-test('it starts again after it was empty', () => {
-  const { expired, deadlines } = start();
-  deadlines.start('a');
-  deadlines.stop('a');
-  vi.advanceTimersByTime(100);
-  expect(vi.getTimerCount()).toBe(0);
-  deadlines.start('b');
-  vi.advanceTimersByTime(100);
-  expect(expired).toEqual(['b']);
-});
-
 test('in whatever order they are stopped, the others run out in the order in which they came', () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   for (const first of names) {
@@ -79,36 +55,4 @@ test('in whatever order they are stopped, the others run out in the order in whi
       expect(expired).toEqual([...names.filter((name) => name !== first && name !== second), 'f']);
     }
   }
-});
-
-test('what is started again has all its time again', () => {
-  const { expired, deadlines } = start();
-  deadlines.start('a');
-  vi.advanceTimersByTime(60);
-  deadlines.start('a');
-  vi.advanceTimersByTime(60);
-  expect(expired).toEqual([]);
-  vi.advanceTimersByTime(40);
-  expect(expired).toEqual(['a']);
-});
-
-test('a deadline that is started again when it expires needs no second timer', () => {
-  const expired: number[] = [];
-  const row = new Deadlines<Named>({
-    afterMs: 100,
-    now: () => Date.now(),
-    expire(item) {
-      expired.push(Date.now());
-      if (expired.length <= 20) row.start(item);
-    },
-  });
-  for (let count = 0; count < 20; count++) {
-    row.start({ name: `${count}` });
-    vi.advanceTimersByTime(3);
-  }
-  vi.advanceTimersByTime(90);
-  expect(vi.getTimerCount()).toBe(1);
-  vi.advanceTimersByTime(200);
-  expect(expired).toHaveLength(40);
-  expect(vi.getTimerCount()).toBe(0);
 });

@@ -14,27 +14,6 @@ test('what hands over comes before what takes long, and what waits for it is sta
   expect(order).toEqual(['hand over', 'handed over', 'long', 'longer']);
 });
 
-test('what is scheduled at the end of a tick runs in the next one, in the same order', async () => {
-  const order: string[] = [];
-  const again = (): void => {
-    order.push('long');
-    if (order.length < 6) work(again);
-  };
-  work(() => {
-    again();
-    // As what arrives in the next tick does.
-    handOver(() => order.push('hand over'));
-  });
-  handOver(() => handOver(() => order.push('second')));
-  await nextTick();
-  expect(order).toEqual(['long']);
-  await nextTick();
-  expect(order).toEqual(['long', 'second', 'hand over', 'long']);
-  await nextTick();
-  await nextTick();
-  expect(order).toEqual(['long', 'second', 'hand over', 'long', 'long', 'long']);
-});
-
 test('one that throws keeps none of the others from running', async () => {
   const order: string[] = [];
   const thrown: unknown[] = [];

@@ -111,16 +111,6 @@ test('A1: a file that becomes invalid is reported, and its previous content coun
   expect([followed.current(), followed.isGone()]).toEqual(['second', false]);
 });
 
-test('the last second of its previous content is one second', async () => {
-  const followed = await open();
-  await rm(file);
-  await followed.refresh();
-  await writeFile(file, 'second', { mode: 0o644 });
-  now = 59_500;
-  await followed.refresh();
-  expect(reports.at(-1)).toMatch(/; its previous content stays in force for 1 second$/);
-});
-
 test('A1: without a grace, invalid content ends the previous one when it is seen', async () => {
   const followed = await open(0);
   await writeFile(file, 'second');

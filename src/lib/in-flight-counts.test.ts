@@ -11,22 +11,6 @@ it('counts what has not been released, by key', () => {
   expect([counts.of('a'), counts.of('b')]).toEqual([1, 1]);
 });
 
-it('tells who waits for a release of its key', async () => {
-  const counts = new InFlightCounts();
-  const [releaseA, releaseB] = [counts.add('a'), counts.add('b')];
-  const told: string[] = [];
-  const waiting = [
-    counts.released('a').then(() => told.push('a, first')),
-    counts.released('a').then(() => told.push('a, second')),
-  ];
-  releaseB();
-  await Promise.resolve();
-  expect(told).toEqual([]);
-  releaseA();
-  await Promise.all(waiting);
-  expect(told).toEqual(['a, first', 'a, second']);
-});
-
 it('a release that is repeated does not release another one', () => {
   const counts = new InFlightCounts();
   const release = counts.add('a');

@@ -35,25 +35,6 @@ describe('a token bucket', () => {
     expect(takeAll('a')).toBe(3);
   });
 
-  it('gives tokens ahead of time, within a limit', () => {
-    const { buckets } = start(1_000);
-    const waits = Array.from({ length: 8 }, () => {
-      const wait = buckets.waitMs('a');
-      buckets.take('a');
-      return wait;
-    });
-    expect(waits).toEqual([0, 0, 0, 500, 1_000, 1_500, 1_500, 1_500]);
-  });
-
-  it('is forgotten when it is full', () => {
-    const { buckets, pass } = start();
-    for (let i = 0; i < 100; i += 1) buckets.take(`${i}`);
-    expect(buckets.size).toBe(100);
-    pass(1_000);
-    buckets.take('a');
-    expect(buckets.size).toBe(1);
-  });
-
   it('never gives more than its burst and its rate', () => {
     const step = fc.oneof(fc.constant('take' as const), fc.integer({ min: 0, max: 3_000 }));
     fc.assert(

@@ -91,22 +91,6 @@ describe('the work queue', () => {
     );
   });
 
-  it('charges many short jobs like one long one', async () => {
-    const loop = fakeLoop();
-    const long = loop.run(
-      'b',
-      Array.from({ length: 200 }, () => 1),
-    );
-    for (let jobs = 0; jobs < 40; jobs++) {
-      void loop.run('a', [3]);
-      await loop.nextTick();
-    }
-    const had = (flow: string): number => sum(loop.turns.filter((turn) => turn.flow === flow).map(({ cost }) => cost));
-    expect(Math.abs(had('a') - had('b'))).toBeLessThanOrEqual(4);
-    while (await loop.nextTick());
-    await long;
-  });
-
   it('keeps the debt of a flow that has nothing to do meanwhile, and forgets it with time', async () => {
     const returns = async (idleTicks: number): Promise<number> => {
       const loop = fakeLoop();
@@ -126,20 +110,6 @@ describe('the work queue', () => {
     expect(await returns(40)).toBeLessThanOrEqual(1);
   });
 
-  it('begins at once where nothing waits, until the tick has had its share', async () => {
-    const loop = fakeLoop();
-    const work = loop.queue.job('a');
-    expect(work.turn()).toBeUndefined();
-    expect(work.turn()).toBeUndefined();
-    expect(loop.queue.job('a').turn()).toBeInstanceOf(Promise);
-    await new Promise(process.nextTick);
-    await loop.run('a', [TICK_MS - 1]);
-    await new Promise(process.nextTick);
-    expect(loop.queue.job('b').turn()).toBeUndefined();
-    await loop.run('b', [1]);
-    expect(loop.queue.job('c').turn()).toBeInstanceOf(Promise);
-  });
-
   it('ends the wait of a job whose client has left, at no cost to its flow', async () => {
     const loop = fakeLoop();
     const client = new AbortController();
@@ -152,33 +122,11 @@ describe('the work queue', () => {
     expect(loop.turns.map(({ flow }) => flow)).toEqual(['a', 'b']);
   });
 
-  it('ends a job before the next one of its flow begins', async () => {
-    const loop = fakeLoop();
-    const ended: string[] = [];
-    const jobs = ['first', 'second', 'third'].map(async (name) => {
-      await loop.run('a', [2, 2, 2]);
-      ended.push(`${name} after ${loop.turns.length} turns`);
-    });
-    while (await loop.nextTick());
-    await Promise.all(jobs);
-    expect(ended).toEqual(['first after 3 turns', 'second after 6 turns', 'third after 9 turns']);
-  });
-
   it('shares the wait of loops that run side by side', async () => {
     const loop = fakeLoop();
     void loop.run('b', [6]);
     const work = loop.queue.job('a');
     expect(work.turn()).toBe(work.turn());
-  });
-
-  it('forgets flows that have nothing to do', async () => {
-    const loop = fakeLoop();
-    for (let flow = 0; flow < 100; flow++) void loop.run(`${flow}`, [1, 1]);
-    expect(loop.queue.size).toBe(100);
-    while (await loop.nextTick());
-    void loop.run('last', [1]);
-    await loop.nextTick(10);
-    expect(loop.queue.size).toBeLessThanOrEqual(1);
   });
 });
 

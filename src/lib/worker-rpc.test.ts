@@ -55,18 +55,6 @@ describe('calls of another thread', () => {
     expect(await caller.call('double', 4)).toBe(8);
   });
 
-  it('an error crosses as its message, also that of a method that is not there', async () => {
-    const { caller } = connect({
-      fail: () => {
-        throw new RangeError('no such thing');
-      },
-      failLater: async () => Promise.reject(new Error('too late')),
-    });
-    await expect(caller.call('fail', undefined)).rejects.toThrow('no such thing');
-    await expect(caller.call('failLater', undefined)).rejects.toThrow('too late');
-    await expect(caller.call('other', undefined)).rejects.toThrow('there is no method other');
-  });
-
   it('an aborted call rejects at once, and its method sees the signal', async () => {
     const seen = Promise.withResolvers<void>();
     const { caller } = connect({
@@ -101,15 +89,6 @@ describe('calls of another thread', () => {
     await expect(waiting).rejects.toThrow('wait: exit 1');
     await expect(caller.call('wait', undefined)).rejects.toThrow('a late call: exit 1');
     await stopped.promise;
-  });
-
-  it('settled waits for the calls until now, and not for later ones', async () => {
-    const { caller } = connect({ ask: () => nextTick(), never: () => new Promise(() => {}) });
-    const answer = caller.call('ask', undefined);
-    const settled = caller.settled();
-    caller.tell('never', undefined);
-    await settled;
-    await answer;
   });
 
   it('an answer that is there is posted before the next call of the same array begins', async () => {

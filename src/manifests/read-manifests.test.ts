@@ -146,16 +146,6 @@ it('renames fields that were written for another product name', async () => {
   expect(manifests[0]?.object.spec).toEqual({ authInfo: {}, kubernetesApiEndpoints: { caBundle: 'aGk=' } });
 });
 
-it('takes an object once, and reports where it was first', async () => {
-  await write('a.yaml', cluster('same'));
-  await write('b.yaml', `${cluster('other')}---\n${cluster('same')}`);
-  const read = await readManifests(folder, { catalog, work });
-  expect(namesIn(read)).toEqual(['same', 'other']);
-  expect(read.problems).toEqual([
-    { file: 'b.yaml', document: 2, line: 4, message: 'already defined in a.yaml, document 1' },
-  ]);
-});
-
 it('refuses large files and deep nesting', async () => {
   await write('large.yaml', `# ${'x'.repeat(16 * 1024 * 1024)}\n`);
   await write('deep.yaml', `${'['.repeat(100_000)}\n`);

@@ -176,14 +176,6 @@ describe('MC-79: answers of the server', () => {
 });
 
 describe('arguments that are not right', () => {
-  it.each(['pass_request', 'access_explain', 'access_request'])(
-    'says that %s takes namespace and name of an account separately',
-    async (name) => {
-      const { result } = await run(named(name), { cluster: 'a', namespace: 'ci', account: 'ci/builder' }, {});
-      expect(textOf(result)).toContain('account must be the name alone: its namespace is the argument namespace');
-    },
-  );
-
   const text = async (args: object) => textOf((await run(named('clusters_list'), args, {})).result);
 
   it('are named, but not if the name is a token', async () => {
@@ -193,12 +185,6 @@ describe('arguments that are not right', () => {
     expect(await text({ ...many, limit: 0 })).toMatch(
       /right: limit must be .{1,20}; unknown arguments: "name-0", .{30,60}\. The/,
     );
-  });
-
-  it('of pass_revoke: says which is unknown and which it has', async () => {
-    const { result } = await run(passRevoke, { name: HANDLE }, {});
-    const known = 'The arguments of pass_revoke are: handle.';
-    expect(textOf(result)).toBe(`The arguments are not right: required: handle; unknown argument: "name". ${known}`);
   });
 
   it('A19: may be nested to any depth', async () => {
@@ -253,23 +239,6 @@ describe('MC-70: clusters_list', () => {
     expect([bytes > maxResultBytes / 4, bytes <= maxResultBytes]).toEqual([true, true]);
     expect(Object.keys(shownBy(result).clusters[0].labels)).toHaveLength(64);
     expect(calls.length).toBeLessThanOrEqual(9);
-  });
-
-  it.each<[number, object, string]>([
-    [410, {}, 'without a cursor'],
-    [401, {}, 'sign in again'],
-    [429, { retryAfterSeconds: 7 }, 'Try again in 7 s'],
-    [400, {}, 'Correct the selector'],
-    [500, {}, 'Internal error'],
-  ])('a %s says what to do', async (code, details, text) => {
-    const { result } = await run(
-      named('clusters_list'),
-      {},
-      {
-        [LIST]: () => ({ code, body: status(code, 'Internal error', details) }),
-      },
-    );
-    expect([result.type, textOf(result)]).toEqual(['error', expect.stringContaining(text)]);
   });
 });
 
@@ -390,17 +359,6 @@ describe('MC-72: access_explain', () => {
     });
     const rule = 'RBAC: allowed by ClusterRoleBinding "reviewed"';
     expect(shownBy(result)).toEqual({ allowed: true, rule, grantedSeconds: 600, approval: 'review' });
-  });
-
-  it.each<[string, number, string]>([
-    ['no person is known', 403, 'a binding allows it only with an approval'],
-    ['too many wait', 429, ''],
-  ])('of a reviewed pass that is refused, says why: %s', async (message, code, reason) => {
-    const { result } = await run(named('access_explain'), EXPLAIN, {
-      [REVIEW_IN_A]: review(false, reason),
-      [PASSES]: () => ({ code, body: status(code, message) }),
-    });
-    expect(shownBy(result)).toEqual({ allowed: false, missing: expect.stringContaining(message) });
   });
 
   it('a pass that would be refused is not allowed, and says why', async () => {
@@ -601,22 +559,6 @@ describe('pass_list and pass_revoke', () => {
     expect(shownBy(result).passes).toEqual([shown, shown]);
     expect(JSON.stringify(result)).not.toContain(JWT);
     expect(calls[0]?.query).toEqual({ limit: 50, fieldSelector: 'spec.cluster=a' });
-  });
-
-  it.each(['Pending', 'Denied', 'Ended'])('show no use of a pass that is %s', async (phase) => {
-    const { spec, ...rest } = pass(phase);
-    const items = [{ ...rest, spec: { ...spec, requestedBy: { username: 'jane' } } }];
-    const { result } = await run(
-      passList,
-      {},
-      {
-        'GET /apis/clusterpass.dev/v1alpha1/passes': () => ({ body: { items, metadata: {} } }),
-        'POST /apis/authentication.k8s.io/v1/selfsubjectreviews': () => ({
-          body: { status: { userInfo: { username: 'jane' } } },
-        }),
-      },
-    );
-    expect(shownBy(result).passes).toEqual([expect.not.objectContaining({ use: expect.anything() })]);
   });
 
   it('MC-76, A44: revoke says how many tokens were revoked, and where tokens are accepted', async () => {

@@ -176,25 +176,4 @@ describe('a projection', () => {
     expect(before && moved?.showsSameAs(before, '10.1.2.3')).toBe(true);
     expect(before && moved?.showsSameAs(before, '192.0.2.1')).toBe(false);
   });
-
-  it('sends all events of one revision again to a client that may have got only some of them', () => {
-    const fleet = new Fleet();
-    fleet.put('c1', { labels: { env: 'dev' } });
-    fleet.put('c2', { labels: { env: 'other' } });
-    expect(fleet.cache.resumeAfter(1, PREFIX)).toBe(0);
-    expect(fleet.cache.resumeAfter(1, `${PREFIX}a/`)).toBe(1);
-    expect(fleet.cache.resumeAfter(2, PREFIX)).toBe(2);
-    expect(fleet.cache.resumeAfter(3, PREFIX)).toBe(3);
-  });
-
-  it('is found by selectors on its own labels without the index', () => {
-    const fleet = new Fleet();
-    fleet.put('c1', { labels: { 'x-k8s.io/cluster-manager': 'forged' } });
-    const state = fleet.cache.current;
-    expect([state.indexesLabel('env'), state.indexesLabel('x-k8s.io/cluster-manager')]).toEqual([true, false]);
-    expect(state.get(`${PREFIX}a/c1`)).toMatchObject({
-      labels: { 'x-k8s.io/cluster-manager': 'm' },
-      ruleLabels: { 'x-k8s.io/cluster-manager': 'forged' },
-    });
-  });
 });

@@ -76,16 +76,6 @@ describe('a log line', () => {
     expect(lines[0]).not.toContain('hunter2');
   });
 
-  test('levels', () => {
-    const { lines, logger } = collect('warn');
-    logger.debug({}, 'no');
-    logger.info({}, 'no');
-    logger.warn({}, 'yes');
-    expect(only(lines).msg).toBe('yes');
-    expect(logger.isLevelEnabled('info')).toBe(false);
-    expect(logger.isLevelEnabled('error')).toBe(true);
-  });
-
   test('values JSON cannot hold do not break it', () => {
     const { lines, logger } = collect();
     const circular: Record<string, unknown> = { big: 1n };
@@ -129,14 +119,6 @@ test('B20: lines wait for the reader up to a bound; more are dropped, and report
   expect(reports).toEqual([2]);
 });
 
-test('B20: lines that wait are written together, in order', () => {
-  const { output, read, take } = hangingReader(100);
-  for (const line of ['a\n', 'b\n', 'c\n']) output.write(line);
-  take();
-  take();
-  expect(read).toEqual(['a\n', 'b\nc\n']);
-});
-
 test('B20: lines that could not be written count as dropped, and the next are tried', () => {
   const { output, read, reports, take } = hangingReader();
   output.write('a\n');
@@ -145,16 +127,6 @@ test('B20: lines that could not be written count as dropped, and the next are tr
   output.write('b\n');
   take();
   expect([read, reports]).toEqual([['b\n'], [1]]);
-});
-
-test('B20: flushing waits for the reader, within limits', async () => {
-  const { output, take } = hangingReader();
-  expect(await output.flush(1)).toBe(true);
-  output.write('a\n');
-  expect(await output.flush(1)).toBe(false);
-  const flushed = output.flush(60_000);
-  take();
-  expect(await flushed).toBe(true);
 });
 
 test('B20: what waits at the exit of the process is written at once, if it can be', () => {

@@ -18,10 +18,3 @@ it.each([
   // The index of labels does not know the names.
   expect(namespace?.requiredLabel).toBeUndefined();
 });
-
-it('another label is looked up in the index', () => {
-  const namespace = namespaceFor('kubernetes.io/metadata.name=one,env=dev');
-  expect(namespace?.requiredLabel).toEqual({ key: 'env', value: 'dev' });
-  expect(namespace?.matches({ env: 'dev' }, 'one')).toBe(true);
-  expect(namespace?.matches({ env: 'dev' }, 'two')).toBe(false);
-});

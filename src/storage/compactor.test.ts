@@ -110,44 +110,4 @@ describe('B17: the compactor', () => {
     await clock.round();
     expect(await compactedRevision(store)).toBe(first - 1);
   });
-
-  it('compacts a store without changes once', async () => {
-    const compactions: number[] = [];
-    const counted = Object.assign(Object.create(store) as Store, {
-      compact: async (revision: number) => void compactions.push(revision),
-      revision: async () => 100,
-    });
-    compactor = startCompactor({ store: counted, clock, retainMs: 60_000, retainRevisions: 0, intervalMs: 60_000 });
-    for (let i = 0; i < 4; i++) await clock.round();
-    expect(compactions).toEqual([100]);
-  });
-
-  it('stops when a running compaction has ended', async () => {
-    const started = Promise.withResolvers<void>();
-    const ended = Promise.withResolvers<void>();
-    const slow = Object.assign(Object.create(store) as Store, {
-      revision: async () => 100,
-      compact: () => {
-        started.resolve();
-        return ended.promise;
-      },
-    });
-    const slowCompactor = startCompactor({ store: slow, clock, retainMs: 0, retainRevisions: 0, intervalMs: 60_000 });
-    await started.promise;
-    let isStopped = false;
-    const stopped = slowCompactor.stop().then(() => {
-      isStopped = true;
-    });
-    await new Promise(setImmediate);
-    expect(isStopped).toBe(false);
-    ended.resolve();
-    await stopped;
-  });
-
-  it('stops at once, also while it sleeps', async () => {
-    compactor = startCompactor({ store, clock, retainMs: 60_000, retainRevisions: 0, intervalMs: 60_000 });
-    await clock.round();
-    await compactor.stop();
-    await store.close();
-  });
 });

@@ -128,17 +128,6 @@ describe('B7: a check of the caches', () => {
     await write(`${APPLES}z`, 'later');
     expect(contents()).toEqual([...expected, 'z=later']);
   });
-
-  it('reports an error of the store, and leaves the caches alone', async () => {
-    await write(`${APPLES}a`, '1');
-    const past = reflector.revision;
-    await write(`${PEARS}p`, '1');
-    await store.compact(await store.revision());
-    let over = false;
-    await check({ revision: past, ready: true, startOver: () => (over = true) });
-    expect(seen.map(([, status]) => status)).toEqual(['error', 'error']);
-    expect(over).toBe(false);
-  });
 });
 
 const APPLE_KIND = { resource: 'apples' };
@@ -191,23 +180,5 @@ describe('B7: the checks at an interval', () => {
     ]);
     expect(checks.reloads()).toBe(1);
     await checks.stop();
-  });
-
-  it('run one at a time, and are silent once stopped', async () => {
-    let lists = 0;
-    let answer = (): void => {};
-    const checks = start(() => {
-      lists += 1;
-      return new Promise((_, reject) => {
-        answer = () => reject(new Error('closed'));
-      });
-    });
-    checks.tick();
-    checks.tick();
-    expect(lists).toBe(1);
-    const ended = checks.stop();
-    answer();
-    await ended;
-    expect([checks.isStopped(), checks.counts, checks.lines]).toEqual([true, [], []]);
   });
 });

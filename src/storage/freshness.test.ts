@@ -347,17 +347,6 @@ describe('B30: decisions from memory', () => {
     expect([freshness.proveCurrent(), freshness.isUnreachable]).toEqual([false, false]);
   });
 
-  it('do not wait because the wall clock is slewed', async () => {
-    const { state, freshness, pass } = open();
-    await pass(1_000);
-    for (let i = 0; i < 1_000; i++) {
-      // 10 %: adjtime(3) of Linux slews by 0.05 %.
-      state.sleptMs += 10;
-      await pass(100);
-      expect(freshness.proveCurrent()).toBe(true);
-    }
-  });
-
   it('wait for caches that are refilled, also when the store is found unreachable', async () => {
     const { state, caches, freshness, decided, pass } = open();
     await pass(1_000);
@@ -389,16 +378,6 @@ describe('B30: decisions from memory', () => {
     expect([await Promise.all(all), freshness.waiting]).toEqual([Array(10).fill(false), 0]);
   });
 
-  it('ask a store that answers nothing at most sixteen questions at once', async () => {
-    const { state, freshness, pass } = open();
-    state.answers = false;
-    for (let i = 0; i < 100; i++) {
-      void freshness.whenCurrent(10);
-      await pass(100);
-    }
-    expect(state.asked - state.answered).toBe(16);
-  });
-
   it('of a store whose revision is known wait for the parts, and for nothing else', async () => {
     let known: number | undefined = 11;
     const { state, caches, keys, freshness, pass } = open({ answerMs: NEVER, known: () => known });
@@ -416,13 +395,6 @@ describe('B30: decisions from memory', () => {
     keys.moveTo(12);
     await pass(300);
     expect([freshness.proveCurrent(), freshness.isUnreachable]).toEqual([true, false]);
-  });
-
-  it('of a store whose revision is known ask nothing', async () => {
-    const { state, freshness } = open({ known: () => 10 });
-    state.answers = false;
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect([freshness.isUnreachable, freshness.proveCurrent()]).toEqual([false, true]);
   });
 });
 

@@ -181,60 +181,6 @@ describe('Reflector', () => {
     expect(contents(apples)).toEqual(['a=v9']);
   });
 
-  it('loads all objects over several ticks', async () => {
-    await Promise.all(
-      Array.from({ length: 2_500 }, (_, i) =>
-        store.write({ key: `${APPLES}${i}`, value: bytes(`${i}`), expect: { absent: true } }),
-      ),
-    );
-    let ticks = 0;
-    let counting = true;
-    const tick = (): void => {
-      ticks++;
-      if (counting) setImmediate(tick);
-    };
-    setImmediate(tick);
-    const decodedInTicks = new Set<number>();
-    const apples = new WatchCache<Thing>({
-      prefix: APPLES,
-      project: (stored) => {
-        decodedInTicks.add(ticks);
-        return project(stored);
-      },
-    });
-    const { reflector } = newReflector({ caches: [apples], historyRevisions: 0 });
-    await reflector.start();
-    counting = false;
-    expect(apples.current.size).toBe(2_500);
-    expect(apples.windowStart).toBe(await store.revision());
-    expect(decodedInTicks.size).toBeGreaterThan(3);
-  });
-
-  it('calls the listeners in their order, with every event in order', async () => {
-    const { reflector, apples } = newReflector();
-    const shared: string[] = [];
-    const one = new Recorder('one', shared);
-    const two = new Recorder('two', shared);
-    reflector.listen(one);
-    reflector.listen(two);
-    await reflector.start();
-    const from = reflector.revision;
-    const writes = ['a', 'b', 'c', 'd'].map((name) =>
-      store.write({ key: `${APPLES}${name}`, value: bytes(name), expect: { absent: true } }),
-    );
-    // A kind without a cache: no event, but progress.
-    const other = store.write({ key: '/registry/plums/x', value: bytes('x'), expect: { absent: true } });
-    const last = Math.max(...(await Promise.all([...writes, other])).map(({ revision }) => revision));
-    expect(await reflector.waitFor(last)).toBe(true);
-
-    expect(one.lines).toEqual(two.lines);
-    expect(one.events).toEqual(['a', 'b', 'c', 'd'].map((name, index) => `event ${from + 1 + index} - > ${name}`));
-    expect(one.lines.at(-1)).toBe(`progress ${last}`);
-    expect(shared.filter((_, index) => index % 2 === 0).every((line) => line.startsWith('one: '))).toBe(true);
-    expect(shared.filter((_, index) => index % 2 === 1).every((line) => line.startsWith('two: '))).toBe(true);
-    expect(apples.lastEventRevision).toBe(from + 4);
-  });
-
   it('catches up with every write that was acknowledged before', async () => {
     const { reflector, apples } = newReflector();
     await reflector.start();
@@ -258,25 +204,6 @@ describe('Reflector', () => {
     await reflector.stop();
     expect(await never).toBe(false);
     expect(await reflector.waitFor(next + 1)).toBe(false);
-  });
-
-  it('each waiter has its own timeout, in any order of calls', async () => {
-    const { reflector } = newReflector();
-    await reflector.start();
-    const next = reflector.revision + 1;
-    const patient = [reflector.waitFor(next, 600_000), reflector.waitFor(next)];
-    const impatient = [50, 1, 100, 20].map((ms) => reflector.waitFor(next, ms));
-    expect(await Promise.all(impatient)).toEqual([false, false, false, false]);
-    const again = reflector.waitFor(next, 5);
-    expect(await again).toBe(false);
-    await put(`${APPLES}a`, 'x');
-    expect(await Promise.all(patient)).toEqual([true, true]);
-  });
-
-  it('does not start on a store that is closed', async () => {
-    const { reflector } = newReflector();
-    await store.close();
-    await expect(reflector.start()).rejects.toMatchObject({ code: 'closed' });
   });
 
   it('resumes after the connection was lost: no event is missed or repeated', async () => {

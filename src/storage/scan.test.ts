@@ -42,23 +42,4 @@ describe('scan', () => {
     await collect(store);
     expect(new Set(store.requests.map(({ revision }) => revision))).toEqual(new Set([7]));
   });
-
-  it('reads small items in large pages: etcd counts all keys of the range for each', async () => {
-    const store = storeOf(100_000, () => 500);
-    await collect(store);
-    expect(store.requests.length).toBeLessThan(35);
-    expect(Math.max(...store.requests.map(({ limit = 0 }) => limit))).toBe(4_000);
-  });
-
-  it('reads large items in pages of some megabytes', async () => {
-    const store = storeOf(5_000, () => 4_000);
-    await collect(store);
-    expect(Math.max(...store.sizes)).toBeLessThanOrEqual(4 * 1024 * 1024);
-  });
-
-  it('reads smaller pages after items have become larger', async () => {
-    const store = storeOf(12_000, (index) => (index < 6_000 ? 100 : 20_000));
-    await collect(store);
-    expect(store.requests.at(-1)?.limit).toBe(209);
-  });
 });

@@ -150,10 +150,4 @@ describe('CacheState', () => {
     expect(carriers('app', '')).toEqual([]);
     expect(carriers('ap', 'p')).toEqual(['x']);
   });
-
-  it('withLabel throws without an index', () => {
-    const snapshot = CacheState.empty<CacheEntry>({ indexLabels: false });
-    expect(snapshot.indexed).toBe(false);
-    expect(() => [...snapshot.withLabel('a', '1')]).toThrow('no label index');
-  });
 });

@@ -229,21 +229,6 @@ describe('an export into a hub', () => {
     ]);
   });
 
-  it('tells a refusal once, and again for a later object of the same name', async () => {
-    const { source, reconcile, lines } = newExport();
-    hub.fault = (method) => (method === 'PATCH' ? { code: 422 } : undefined);
-    const told = (): number => lines.filter((line) => line.startsWith('inventory/a: cannot create: ')).length;
-    source.put(cluster('a'));
-    await reconcile();
-    await reconcile();
-    expect(told()).toBe(1);
-    source.delete(cluster('a'));
-    await reconcile();
-    source.put(cluster('a'));
-    await reconcile();
-    expect(told()).toBe(2);
-  });
-
   it('CP-87: gives a profile its annotation back', async () => {
     const { source, reconcile } = newExport();
     source.put(cluster('a'));
@@ -252,19 +237,6 @@ describe('an export into a hub', () => {
     hub.put(PROFILES, { ...found, metadata: { ...found.metadata, annotations: {} } });
     await reconcile();
     expect(profile('a')?.metadata.annotations).toEqual({ [EXPORTED_ANNOTATION]: SETTINGS.server });
-  });
-
-  it('shows the address for the network of its clients', async () => {
-    const { source, reconcile } = newExport({ settings: { ...SETTINGS, endpointFor: '10.1.2.3' } });
-    const serverEndpoints = [
-      { clientCIDR: '192.168.0.0/16', serverAddress: 'https://192.168.0.1:6443' },
-      { clientCIDR: '10.0.0.0/8', serverAddress: 'https://10.0.0.1:6443' },
-    ];
-    source.put({ ...cluster('a'), spec: { orchestratorApiEndpoints: { serverEndpoints } } });
-    await reconcile();
-    expect(profile('a')?.status).toMatchObject({
-      accessProviders: [{ name: 'clusterpass', cluster: { server: 'https://10.0.0.1:6443' } }],
-    });
   });
 
   it.each(['SourceConnected', 'TargetConnected'] as const)(
@@ -437,19 +409,6 @@ describe('an export into a hub', () => {
     expect(await reconcile()).toMatchObject({ failed: 0, plan: { creates: { length: 1 } } });
     expect(hub.writes).toEqual([]);
     expect(lines).toContain('profile/inventory/a created');
-  });
-
-  it('sends no more requests to a hub that is down, and counts what it did not write', async () => {
-    const { source, reconcile } = newExport();
-    for (let index = 0; index < 40; index++) source.put(cluster(`c-${index}`));
-    const sent: string[] = [];
-    hub.fault = (_, path) => {
-      if (!path.includes('/c-')) return undefined;
-      sent.push(path);
-      return 'disconnect';
-    };
-    expect(await reconcile()).toMatchObject({ failed: 40 });
-    expect(sent).toHaveLength(16);
   });
 
   describe('runs', () => {

@@ -39,7 +39,3 @@ it('ends a wait with its signal, before and after it has begun', async () => {
   expect(await isOver(wait)).toBe(true);
   expect(await isOver(wakeup.wait(HOUR_MS, stop.signal))).toBe(true);
 });
-
-it('ends a wait after its time', async () => {
-  await new Wakeup().wait(1, new AbortController().signal);
-});

@@ -86,10 +86,6 @@ test('of a client with several addresses any may decide, and the order of the en
   expect(of()).toBe('https://0');
 });
 
-test('without endpoints the result is undefined', () => {
-  expect(choose([], '10.1.2.3')).toBeUndefined();
-});
-
 test.each([
   ['10.1.2.3', 'https://internal'],
   ['192.0.2.1', 'https://external'],

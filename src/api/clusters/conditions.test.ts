@@ -21,10 +21,6 @@ describe('the table of conditions', () => {
     for (const type of Object.keys(CLUSTER_CONDITIONS)) expect(text).toContain(`condition \`${type}\``);
   });
 
-  it('the reasons of Ready show who wrote it', () => {
-    for (const reason of Object.keys(CLUSTER_CONDITIONS.Ready.reasons)) expect(reason).toMatch(/^(?:Probe|Connector)/);
-  });
-
   it('a reason decides about the status, and the type about which status is bad', () => {
     expect(conclude('Ready', 'ProbeMissing', 'm')).toEqual({ status: 'Unknown', reason: 'ProbeMissing', message: 'm' });
     expect(isBadCondition({ type: 'Ready', status: 'False' })).toBe(true);

@@ -1,15 +1,11 @@
 import fc from 'fast-check';
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { anyCharacter } from '../../lib/any-character.fixture.ts';
-import { propertyRuns } from '../../lib/property-runs.fixture.ts';
 import { encodeValue, toJson } from './encode.ts';
 import { compareBytes, sortByBytes } from './go-text/go-json-text.ts';
-import { parseYaml } from './parse-yaml.ts';
 import { bodySchema } from './shape.ts';
 import { toYaml } from './to-yaml.ts';
-import { toPlain } from './tree.ts';
 
 const { shape } = bodySchema(
   Type.Object({
@@ -157,63 +153,6 @@ describe('F-13: forms', () => {
   test('YAML has sorted keys and lists at the level of their key', () => {
     expect(toYaml({ kind: 'K', apiVersion: 'v1', items: [{ b: 1, a: 'x' }], none: null, empty: {} })).toBe(
       'apiVersion: v1\nempty: {}\nitems:\n- a: x\n  b: 1\nkind: K\nnone: null\n',
-    );
-  });
-
-  test.each([
-    'yes',
-    'No',
-    'on',
-    'y',
-    'null',
-    '~',
-    '',
-    '1',
-    '1_000',
-    '0o17',
-    '0x1',
-    '1:30',
-    '.5',
-    '-',
-    '2020-01-01',
-    '<<',
-    '=',
-  ])('YAML quotes the text %j', (text) => {
-    for (const version of ['1.1', '1.2'] as const) {
-      expect(parse(toYaml({ [text]: text }), { version, schema: version === '1.1' ? 'yaml-1.1' : 'core' })).toEqual({
-        [text]: text,
-      });
-    }
-  });
-
-  test('YAML parses to the input', () => {
-    const text = fc.oneof(
-      fc.string(),
-      fc.string({ unit: anyCharacter }),
-      fc.stringMatching(/^[-+.:0-9a-fox_ \n#'"|>&*!%@`]{0,8}$/),
-    );
-    const leaf = fc.oneof(
-      text,
-      fc.integer(),
-      fc.boolean(),
-      fc.constant(null),
-      fc.double({ noNaN: true, noDefaultInfinity: true }),
-    );
-    const tree = fc.letrec((tie) => ({
-      node: fc.oneof(
-        { depthSize: 'small' },
-        leaf,
-        fc.array(tie('node'), { maxLength: 3 }),
-        fc.dictionary(text, tie('node'), { maxKeys: 3 }),
-      ),
-    })).node;
-    fc.assert(
-      fc.property(tree, (value) => {
-        const expected = JSON.parse(toJson(value));
-        expect(JSON.parse(toJson(toPlain(parseYaml(toYaml(value)).root)))).toEqual(expected);
-      }),
-      // Trees of several texts each, a third of which are made of YAML's indicators.
-      propertyRuns(500, 2_000),
     );
   });
 });

@@ -6,9 +6,7 @@ import { clusterRoleKind } from '../kinds/rbac.ts';
 import { refusal } from '../refusal.fixture.ts';
 import { decode } from './decode.fixture.ts';
 import { decodeValue } from './decode.ts';
-import { droppedText, keepPart } from './keep-part.ts';
-import { parseJson } from './parse-json.ts';
-import { toPlain } from './tree.ts';
+import { droppedText } from './keep-part.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const strict = (object: object, kind = podKind) => decodeValue(object as JsonValue, kind, 'Strict');
@@ -91,25 +89,6 @@ describe('S-10: fields that a kind does not keep', () => {
     for (const text of ['data: aHVudGVyMg==', '["aHVudGVyMg=="]', `${'['.repeat(100)}`]) {
       expect(stored(text)).toEqual([{ other: 'x' }, [`metadata.annotations[${LAST_APPLIED}]`]]);
     }
-  });
-
-  test('in a strategic merge patch, directives about them go too', () => {
-    const patch = {
-      metadata: { '$deleteFromPrimitiveList/finalizers': ['x/a'] },
-      spec: {
-        $patch: 'merge',
-        $retainKeys: ['nodeName'],
-        '$setElementOrder/containers': [{ name: 'a' }],
-        containers: [{ $patch: 'delete', name: 'b' }],
-        nodeName: 'n',
-      },
-    };
-    const { root, dropped } = keepPart(parseJson(Buffer.from(JSON.stringify(patch))), podKind.shape, { isPatch: true });
-    expect(toPlain(root)).toEqual({
-      metadata: patch.metadata,
-      spec: { $patch: 'merge', $retainKeys: ['nodeName'], nodeName: 'n' },
-    });
-    expect(dropped).toEqual(['spec.containers']);
   });
 
   test('one warning names them, however many', () => {

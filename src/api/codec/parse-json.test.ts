@@ -64,23 +64,6 @@ describe('D-02: the messages are those of encoding/json', () => {
   });
 });
 
-describe('long strings', () => {
-  const long = 'x'.repeat(10_000);
-
-  test.each([
-    [`"${long}\nb"`, "invalid character '\\n' in string literal"],
-    [`"${long}`, 'unexpected end of JSON input'],
-    [`{"${long}" 1}`, "invalid character '1' after object key"],
-    [`"${long}\\x"`, "invalid character 'x' in string escape code"],
-  ])('are refused like short ones (%#)', (text, message) => {
-    expect(faultOf(bytes(text))).toBe(message);
-  });
-
-  test.each([long, `${long}"${long}`, `${long}\\`, `${long}\n${long}`, `${long}\u2028é€😀`])('%#', (text) => {
-    expect(parseJson(bytes(JSON.stringify([text, 'end'])))).toEqual([text, 'end']);
-  });
-});
-
 describe('the tree has', () => {
   test('members in document order, duplicates and __proto__ included', () => {
     const root = parseJson('{"b":1,"__proto__":2,"b":3,"10":4,"9":5}');

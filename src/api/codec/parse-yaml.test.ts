@@ -92,10 +92,6 @@ describe('refused YAML', () => {
     expect(cpuTimeOf(() => expect(() => parseYaml(text)).toThrow(/yaml: line 1: /))).toBeLessThan(TEST_LIMIT_MS);
   });
 
-  test('a bracket may close at the indentation of its key', () => {
-    expect(read('a: {\n  b: [\n    1\n  ]\n}\n')).toEqual({ a: { b: [1] } });
-  });
-
   test.each(['"\\ud800"', 'a: {b: [x, "\\udc00"]}'])('C-B: half a surrogate pair in %s', (text) => {
     expect(() => parseYaml(text)).toThrow('half of a surrogate pair');
   });

@@ -30,18 +30,6 @@ describe('expressions', () => {
       expect(() => evaluate(`claims.${name}`, {})).toThrow(ExpressionFailed);
     }
   });
-
-  it('lowerAscii changes ASCII letters only: the Kelvin sign is no k', () => {
-    expect(evaluate('claims.sub.lowerAscii()', { sub: '\u212aATE' })).toBe('\u212aate');
-    expect(evaluate('claims.sub.upperAscii()', { sub: '\u00dfa' })).toBe('\u00dfA');
-  });
-
-  it('reports the claims that it uses', () => {
-    const { mentions } = compileClaimsExpression(
-      'claims.?email_verified.orValue(false) && claims.groups.all(g, g != claims.x)',
-    );
-    expect(['email_verified', 'groups', 'x', 'email'].map(mentions)).toEqual([true, true, true, false]);
-  });
 });
 
 describe('A12: hostile claims cannot block the event loop', () => {
@@ -64,12 +52,6 @@ describe('A12: hostile claims cannot block the event loop', () => {
     const claims = { entries: Array(9_000).fill(new Map()), text: 'a' };
     const time = cpuTimeOf(() => expect(() => evaluate(source, claims)).toThrow(/too many steps/));
     expect(time).toBeLessThan(TEST_LIMIT_MS);
-  });
-
-  it('an entry without the member fails alone, and one that has it counts', () => {
-    const entries = [...Array(300).fill(new Map()), new Map([['name', 'admin']])];
-    expect(evaluate('claims.entries.exists(x, x.name == "admin")', { entries })).toBe(true);
-    expect(() => evaluate('claims.entries.exists(x, x.name == "b")', { entries })).toThrow('No such key: name');
   });
 
   it('the budget is that of one evaluation: the next one has all of it', () => {

@@ -80,16 +80,6 @@ describe('the keys of an issuer', () => {
     expect(fetched).toEqual([DISCOVERY, JWKS]);
   });
 
-  it('closing aborts a fetch in progress, and reports no problem', async () => {
-    meanwhile = () => {
-      keys.close();
-      throw new Error('aborted');
-    };
-    await keys.refresh();
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-    expect(reports).toEqual([]);
-  });
-
   it('stay when they cannot be fetched again, and that is reported once', async () => {
     await keys.refresh();
     const [before] = await keys.find('one');
@@ -128,51 +118,6 @@ describe('the keys of an issuer', () => {
     documents[JWKS] = document;
     await keys.refresh();
     expect([keys.known('one').length, keys.isFailing()]).toEqual([1, true]);
-  });
-
-  it('a problem that lasts is reported once an hour, and its end once', async () => {
-    const working = documents;
-    documents = {};
-    for (let minute = 0; minute <= 120; minute += 5) {
-      await keys.refresh();
-      now += 5 * 60_000;
-    }
-    expect(reports).toEqual(Array(3).fill(`${DISCOVERY}: answered with 503`));
-    reports.length = 0;
-    documents = working;
-    await keys.refresh();
-    await keys.refresh();
-    expect(reports).toEqual([undefined]);
-    expect(keys.isFailing()).toBe(false);
-  });
-
-  it('a problem whose text differs each time is reported once a minute', async () => {
-    for (let second = 0; second <= 120; second += 10) {
-      documents[DISCOVERY] = { issuer: `https://${second}.example.com` };
-      await keys.refresh();
-      now += 10_000;
-    }
-    const another = (second: number): string =>
-      `its discovery document is of another issuer, "https://${second}.example.com"`;
-    expect(reports).toEqual([0, 60, 120].map(another));
-  });
-
-  it('a clock that is set back postpones neither a report nor the next fetch', async () => {
-    documents = {};
-    await keys.refresh();
-    now -= 60 * 60_000 - 1;
-    await keys.refresh();
-    expect(reports).toHaveLength(1);
-    now -= 1;
-    await keys.refresh();
-    expect(reports).toHaveLength(2);
-    fetched.length = 0;
-    now -= 9_999;
-    await kids('one');
-    expect(fetched).toEqual([]);
-    now -= 1;
-    await kids('one');
-    expect(fetched).toEqual([DISCOVERY]);
   });
 
   it('a key that is withdrawn is gone, also when another one is published under its id', async () => {

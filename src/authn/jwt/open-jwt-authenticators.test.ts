@@ -165,17 +165,4 @@ describe('the authentication configuration', () => {
     expect(authenticators.failingIssuers()).toEqual({ [issuer('one')]: false, [issuer('two')]: true });
     expect(reports).toEqual([]);
   });
-
-  it('keys are fetched again from time to time, and closing ends it all', async () => {
-    await write(['one']);
-    const authenticators = await open();
-    await nameOf(authenticators, 'one');
-    fetched.length = 0;
-    for (const task of timers) task();
-    expect(await nameOf(authenticators, 'one')).toBe('one:jane');
-    expect(fetched[0]).toBe(`${issuer('one')}/.well-known/openid-configuration`);
-    const caller = await authenticators.authenticateToken(await tokenOf('one'));
-    authenticators.close();
-    expect([timers.size, caller?.isLive()]).toEqual([0, false]);
-  });
 });

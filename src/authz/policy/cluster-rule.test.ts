@@ -12,18 +12,6 @@ const grant = (names: string[] | undefined, selector?: string): RuleGrant => ({
 });
 
 describe('cluster rules', () => {
-  it.each<[string, RuleGrant[], RuleGrant[]]>([
-    ['order', [grant(['a']), grant(['b'], 'x=1')], [grant(['b'], 'x=1'), grant(['a'])]],
-    ['repeats', [grant(['a', 'b'])], [grant(['b']), grant(['a']), grant(['a'])]],
-    ['the words of a selector', [grant(undefined, 'a=b,c')], [grant(undefined, 'c,a in (b)')]],
-    ['names by resourceNames or by selector', [grant(['x'])], [grant(undefined, 'kubernetes.io/metadata.name=x')]],
-    ['names that a selector excludes', [grant(['x'])], [grant(['x', 'y'], 'kubernetes.io/metadata.name!=y')]],
-    ['clauses that admit nothing', [grant(['x'])], [grant(['x']), grant(['y'], 'kubernetes.io/metadata.name=z,a=b')]],
-    ['a wider clause of the same selector', [grant(undefined, 'a=b')], [grant(['x'], 'a=b'), grant(undefined, 'a=b')]],
-  ])('have one fingerprint whatever the %s', (_, one, other) => {
-    expect(clusterRule({ elsewhere: one }).fingerprint).toBe(clusterRule({ elsewhere: other }).fingerprint);
-  });
-
   it('differ when they admit different clusters', () => {
     const different = [
       [grant(['a'])],
@@ -51,27 +39,6 @@ describe('cluster rules', () => {
       true,
       undefined,
     ]);
-  });
-
-  it('name candidates', () => {
-    const of = (...elsewhere: RuleGrant[]) => clusterRule({ elsewhere }).candidates;
-    expect(of(grant(['b', 'a']), grant(['c'], 'x=1'))).toEqual({ names: ['a', 'b', 'c'], labels: [] });
-    expect(of(grant(undefined, 'x in (1,2),y=3'))).toEqual({ names: [], labels: [{ key: 'y', value: '3' }] });
-    expect(of(grant(undefined, 'x=1'), grant(undefined, 'x!=1'))).toBeUndefined();
-    expect(of(grant(undefined, 'x'))).toBeUndefined();
-  });
-
-  it('say when every candidate is admitted', () => {
-    const of = (...elsewhere: RuleGrant[]) => clusterRule({ elsewhere }).admitsCandidates;
-    expect(of(grant(['a', 'b']))).toBe(true);
-    expect(of(grant(['a']), grant(undefined, 'x=1'), grant(undefined, 'y in (1,2)'))).toBe(true);
-    // Another requirement, names beside it, or no candidates.
-    expect(of(grant(undefined, 'x=1,y'))).toBe(false);
-    expect(of(grant(undefined, 'x=1,x=2'))).toBe(false);
-    expect(of(grant(['a'], 'x=1'))).toBe(false);
-    expect(of(grant(undefined, 'x!=1'))).toBe(false);
-    const home = { cluster: 'h', grants: [] };
-    expect(clusterRule({ elsewhere: [grant(undefined, 'x=1')], home }).admitsCandidates).toBe(false);
   });
 
   it('say where two of them differ, and leave out no cluster on which they do', () => {
@@ -109,12 +76,6 @@ describe('cluster rules', () => {
         }
       }),
     );
-  });
-
-  it('take a cluster without labels for one that exists', () => {
-    const rule = clusterRule({ elsewhere: [grant(undefined, 'env!=prod')] });
-    expect(rule.admits('a', undefined)).toBe(true);
-    expect(rule.admits('a', { env: 'prod' })).toBe(false);
   });
 
   it('of a caller change when one of its subjects does', () => {

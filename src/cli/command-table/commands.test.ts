@@ -57,17 +57,6 @@ describe('the table of commands', () => {
     expect(context.written.err).toMatch(new RegExp(`\nSee '${`clusterpass ${name}`.trim()} --help' for usage.\n$`));
   });
 
-  it('makes help that fits into 80 columns', async () => {
-    const groups = Object.keys(GROUPS).map((group) => [group]);
-    for (const path of [[], ...groups, ...[...COMMANDS, ...LOCAL_COMMANDS].map((command) => command.path)]) {
-      const context = fakeContext({});
-      expect(await runProgram([...path, '--help'], context, fail)).toBe(0);
-      const lines = context.written.out.split(/\nExamples:\n/, 1)[0]?.split('\n') ?? [];
-      // A usage is one line, with the aliases of its command.
-      expect(lines.filter((text) => text.length > 80 && !text.startsWith('Usage:'))).toEqual([]);
-    }
-  });
-
   it('lists all commands in sections, and connection flags once', async () => {
     const helpOf = async (...path: string[]): Promise<string> => {
       const context = fakeContext({});

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
-import { connectAll } from './all-servers.ts';
 import { resolveConnection, serverUrl } from './connection.ts';
 import { changeLogins, type Logins } from './logins.ts';
 
@@ -24,7 +23,7 @@ describe('the address of a server', () => {
 });
 
 describe('a connection', () => {
-  const [A, B] = ['https://a.example', 'https://b.example'];
+  const A = 'https://a.example';
   let home: string;
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'clusterpass-connection-'));
@@ -88,26 +87,5 @@ describe('a connection', () => {
   it.each(['', ' ', 'two words', 'line\nbreak', 'ü'])('does not send %j as a token, nor repeat it', async (text) => {
     const { token } = await resolveConnection(await contextWith(), new Invocation([], { server: A, token: text }));
     expect(() => token?.()).toThrow('--token is empty or not a bearer token');
-  });
-
-  it('is to the servers of all logins only if neither a server nor a token is given', async () => {
-    const logins = { [A]: { token: 'x' }, [B]: { token: 'y' } };
-    const serversOf = async (options: Record<string, unknown>, env: Record<string, string> = {}) => {
-      const connections = await connectAll(await contextWith(env, logins), new Invocation([], options));
-      return connections.map(({ connection }) => connection.server);
-    };
-    expect(await serversOf({})).toEqual([A, B]);
-    expect(await serversOf({ server: B })).toEqual([B]);
-    expect(await serversOf({}, { CLUSTERPASS_SERVER: B })).toEqual([B]);
-    for (const [options, env] of [
-      [{ token: 'z' }, {}],
-      [{ tokenFile: '-' }, {}],
-      [{}, { CLUSTERPASS_TOKEN: 'z' }],
-      [{}, { CLUSTERPASS_TOKEN_FILE: '/z' }],
-    ] as const) {
-      await expect(serversOf(options, env)).rejects.toThrow(
-        'no current login: choose one with clusterpass servers use, or set --server',
-      );
-    }
   });
 });

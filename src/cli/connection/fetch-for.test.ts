@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer as createProxy, type Server } from 'node:http';
 import { createServer } from 'node:https';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
 import { fetchFor, proxyOf } from './fetch-for.ts';
@@ -78,52 +78,8 @@ it('ends with its signal while the body is read', async () => {
   }
 });
 
-it('ends with its signal, before and while it waits', async () => {
-  const fetch = fetchFor(trust, {});
-  const address = `https://127.0.0.1:${portOf(server)}/silent`;
-  const stop = new AbortController();
-  const waiting = fetch(address, { signal: stop.signal });
-  await silent.promise;
-  stop.abort(new Error('enough'));
-  await expect(waiting).rejects.toThrow('enough');
-  await expect(fetch(address, { signal: stop.signal })).rejects.toThrow('enough');
-});
-
-it('ends with its signal while the proxy, or the server behind it, does not answer', async () => {
-  for (const answer of ['', 'HTTP/1.1 200 OK\r\n\r\n']) {
-    const asked = Promise.withResolvers<Socket>();
-    const stuck = createProxy().on('connect', (_, socket: Socket) => {
-      socket.on('error', () => undefined).write(answer);
-      asked.resolve(socket);
-    });
-    stuck.listen(0, '127.0.0.1');
-    await once(stuck, 'listening');
-    const stop = new AbortController();
-    const fetch = fetchFor(trust, { HTTPS_PROXY: `http://127.0.0.1:${portOf(stuck)}` });
-    const waiting = fetch('https://server.example/x', { signal: stop.signal });
-    const socket = await asked.promise;
-    stop.abort(new Error('enough'));
-    await expect(waiting).rejects.toThrow('enough');
-    socket.destroy();
-    stuck.close();
-  }
-});
-
 const isProxied = (address: string, noProxy = ''): boolean | undefined =>
   proxyOf({ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: noProxy })?.isFor(new URL(address));
-
-it('is none without HTTPS_PROXY', () => {
-  expect(proxyOf({})).toBeUndefined();
-  expect(proxyOf({ HTTPS_PROXY: '', NO_PROXY: '*' })).toBeUndefined();
-});
-
-it('reads upper case first, as Go does', () => {
-  const lower = { https_proxy: 'http://a', no_proxy: 'c.example' };
-  expect(proxyOf(lower)).toMatchObject({ url: 'http://a/', name: 'a of https_proxy' });
-  const both = proxyOf({ ...lower, HTTPS_PROXY: 'http://b', NO_PROXY: 'd.example' });
-  expect(both).toMatchObject({ url: 'http://b/', name: 'b of HTTPS_PROXY' });
-  expect(['c', 'd'].map((name) => both?.isFor(new URL(`https://${name}.example`)))).toEqual([true, false]);
-});
 
 it.each(['proxy:3128', 'http://proxy:3128', 'user:secret@proxy:3128'])(
   '%s is the address of a proxy',

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -8,8 +7,6 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
-import { CliError } from '../command.ts';
-import { withLock } from '../files/file-lock.ts';
 import type { Session } from '../oidc/oidc-session.ts';
 import { changeLogins, readLogins } from './logins.ts';
 import { sessionToken } from './session-token.ts';
@@ -93,45 +90,6 @@ describe('the token of a session', () => {
     await expect(provider()).rejects.toThrow('no longer logged in to https://pass.example.com');
   });
 
-  it('is not waited for longer than its signal says, and the provider is named', { timeout: 5_000 }, async () => {
-    const deadline = new AbortController();
-    // A request without an answer.
-    const provider = createServer(() => deadline.abort(new DOMException('late', 'TimeoutError')));
-    provider.listen(0, '127.0.0.1');
-    await once(provider, 'listening');
-    const { port } = provider.address() as AddressInfo;
-    try {
-      await store('old', { issuerUrl: `http://127.0.0.1:${port}`, refreshAt: 0, expiresAt: 0 });
-      const late = Promise.resolve(sessionToken(context, SERVER)(undefined, deadline.signal));
-      await expect(late).rejects.toThrow(`127.0.0.1:${port}: no answer in time`);
-      await expect(late).rejects.toThrow(CliError);
-    } finally {
-      provider.closeAllConnections();
-      provider.close();
-    }
-  });
-
-  it('is not waited for longer than its signal says while another process refreshes it', {
-    timeout: 5_000,
-  }, async () => {
-    await store('old', { refreshAt: 0, expiresAt: 0 });
-    const deadline = new AbortController();
-    const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>();
-    const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
-    const name = createHash('sha256').update(SERVER).digest('hex').slice(0, 16);
-    const file = join(home, `.config/clusterpass/refresh-${name}`);
-    const other = withLock(file, { waitMs: 0, err: context.err }, async () => {
-      locked();
-      await isOver;
-    });
-    await isLocked;
-    const late = Promise.resolve(sessionToken(context, SERVER)(undefined, deadline.signal));
-    deadline.abort(new DOMException('late', 'TimeoutError'));
-    await expect(late).rejects.toThrow('is locked by another process');
-    end();
-    await other;
-  });
-
   interface ProviderOptions {
     readonly subject?: string;
     /** Members of the answer besides the ID token. */
@@ -200,15 +158,5 @@ describe('the token of a session', () => {
     await store('old', { issuerUrl: issuer, refreshAt: 0, expiresAt: 0 });
     await expect(token()).rejects.toThrow('the identity provider answered for another user');
     expect(await storedLogin()).toMatchObject({ token: 'old', session: { refreshToken: 'refresh' } });
-  });
-
-  it('is refreshed with the same refresh token again if the provider gives no other', async () => {
-    const { issuer, forms } = await startProvider({});
-    await store('old', { issuerUrl: issuer, refreshAt: 0 });
-    const first = await token();
-    expect(first).toMatch(/^eyJ/);
-    expect(await storedLogin()).toMatchObject({ token: first, session: { id: 'one', refreshToken: 'refresh' } });
-    await token(first);
-    expect(forms).toEqual(['/token refresh', '/token refresh']);
   });
 });

@@ -56,11 +56,6 @@ describe('the command for kubectl', () => {
       expect(await command(folder, other)).toBe('clusterpass');
     });
 
-    it('ignores files that are not executable', async () => {
-      const other = join(await program('other/clusterpass', 0o644), '..');
-      expect(await command(other, await installed('usr/bin'))).toBe('clusterpass');
-    });
-
     it('is never a launcher of an archive that is two folders above', async () => {
       await program('bin/clusterpass');
       await program('lib/node');

@@ -65,11 +65,6 @@ describe('names of contexts of several servers', () => {
     // With one server, the context is back.
     expect(names(mergeKubeconfig(text, [other, eu], { prune }).text)).toEqual(['b', 'a']);
   });
-
-  it('still collide with those of other programs', () => {
-    const before = 'contexts: [{name: a, context: {}}]';
-    expect(mergeKubeconfig(before, [qualified('a', 'https://eu')]).collisions).toHaveLength(1);
-  });
 });
 
 describe('merging', () => {
@@ -168,16 +163,6 @@ describe('merging', () => {
     expect(names(mergeKubeconfig(renamed.text, [wanted('a'), wanted('b')]).text)).toEqual(['work', 'b']);
   });
 
-  it('allows another entry to take the old name of a renamed context', () => {
-    const { text } = mergeKubeconfig(undefined, [wanted('a')]);
-    const config = read(text);
-    config.contexts[0].name = 'work';
-    config.contexts.push({ name: 'a', context: { cluster: 'mine', user: 'me' } });
-    const { collisions, text: after } = mergeKubeconfig(JSON.stringify(config), [wanted('a')]);
-    expect(collisions).toEqual([]);
-    expect(names(after)).toEqual(['work', 'a']);
-  });
-
   it.each(['contexts', 'clusters', 'users'])(
     'reports a name that is in use in %s and writes the other contexts',
     (section) => {
@@ -233,34 +218,6 @@ describe('merging', () => {
       expect(mergeKubeconfig(text, [], { ...current, prune }).lost).toBe('a');
       expect(mergeKubeconfig(text, [wanted('a', 'new-a')], current).lost).toBe('a');
     });
-
-    it.each(['current-context: mine', 'current-context: ""', 'contexts: [{name: x, context: {}}]'])(
-      'leaves the current context to %s',
-      (text) => {
-        expect(mergeKubeconfig(undefined, [wanted('b')], beside(text)).selected).toBeUndefined();
-      },
-    );
-
-    it('selects a context if no file has one', () => {
-      const others = [{ path: '/absent', text: undefined }];
-      expect(mergeKubeconfig(undefined, [wanted('b')], { others }).selected).toBe('b');
-    });
-  });
-
-  it('keeps the numbers of other programs as they were written', () => {
-    const clusters =
-      '- {name: x, cluster: {extensions: [{name: y, extension: {id: 12345678901234567890, zip: 0123}}]}}';
-    const { text } = mergeKubeconfig(`clusters:\n${clusters}\n`, [wanted('a')]);
-    expect(text).toContain('id: 12345678901234567890, zip: 0123');
-  });
-
-  it('leaves a file in JSON in JSON', () => {
-    const before =
-      '{"kind":"Config","clusters":[],"contexts":[],"users":[],"preferences":{"n":1.50,"on":true,"s":"by\\n\\u0007\\nhttps://x"}}';
-    const { text } = mergeKubeconfig(before, [wanted('a')]);
-    expect(JSON.parse(text).contexts).toMatchObject([{ name: 'a', context: { namespace: 'ci' } }]);
-    expect(text).toContain('"n": 1.50');
-    expect(mergeKubeconfig(text, [wanted('a')]).changed).toBe(false);
   });
 
   it('names the file that it cannot use', () => {
@@ -269,21 +226,6 @@ describe('merging', () => {
     expect(merge('[]')).toThrow('/k is not a kubeconfig, and is not changed');
     expect(merge('kind: Pod')).toThrow('/k is not a kubeconfig, and is not changed: kind is "Pod", not Config');
     expect(merge('contexts: {}')).toThrow('/k is not a kubeconfig, and is not changed: contexts is not a list');
-  });
-
-  it.each([
-    ['kind: Config\ncontexts: [{name: x, context: {}}]\n', '---\nanother: {document: 1}\n'],
-    ['kind: Config # c\n...\n', '# a comment\n---\n{{{ no YAML\n'],
-    ['{"kind": "Config"}\n', '--- # the end\n'],
-    ['kind: Config\n...\n# a comment\n', ''],
-  ])('changes the first document, as kubectl reads it, and keeps the text after it: %j, %j', (first, rest) => {
-    const { text } = mergeKubeconfig(`${first}${rest}`, [wanted('a')]);
-    expect(text).toBe(`${mergeKubeconfig(first, [wanted('a')]).text}${rest}`);
-    expect(text.match(/# a comment/g)?.length ?? 0).toBe(`${first}${rest}`.match(/# a comment/g)?.length ?? 0);
-  });
-
-  it('keeps the comments of a file without entries', () => {
-    expect(mergeKubeconfig('# mine\n', [wanted('a')]).text).toMatch(/^# mine\n/);
   });
 
   it('does not overwrite the context of another server', () => {
@@ -392,22 +334,5 @@ describe('pruning', () => {
     const result = mergeKubeconfig(current, [wanted('a')], { prune: pruning(PASS, new Set(['a'])) });
     expect(read(result.text)['current-context']).toBe('b');
     expect([result.lost, result.selected]).toEqual(['b', undefined]);
-  });
-});
-
-describe('files of every shape', () => {
-  it.each(['', '\n', '{}', 'contexts: null\nusers:\n', 'apiVersion: v1\nkind: Config\nclusters: []\n'])(
-    '%j',
-    (before) => {
-      expect(names(mergeKubeconfig(before, [wanted('a')]).text)).toEqual(['a']);
-    },
-  );
-
-  it('reports the position of a syntax error and no excerpt', () => {
-    expect(() => mergeKubeconfig('a: [', [])).toThrow(/not changed: .* at line 1, column \d+$/);
-  });
-
-  it.each(['[1]', 'text', 'a: [', 'a: 1\na: 2\n', 'apiVersion: v9'])('%j is refused', (before) => {
-    expect(() => mergeKubeconfig(before, [wanted('a')])).toThrow(/not changed/);
   });
 });

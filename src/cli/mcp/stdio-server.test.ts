@@ -79,11 +79,6 @@ describe('MC-10: stdio', () => {
     ]);
   });
 
-  it('notifications are not answered', async () => {
-    const notification = '{"jsonrpc":"2.0","method":"notifications/initialized"}\n';
-    expect((await serve(chunksOf(notification))).messages).toEqual([]);
-  });
-
   it('MC-17: a cancelled call is aborted and not answered', async () => {
     const aborted: boolean[] = [];
     const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}\n';

@@ -23,15 +23,6 @@ async function asked(named: unknown, { logins = { logins: {} } as Logins, flags 
   return { context, settings, server };
 }
 
-it('the client ID is that of the flag, and what was found is printed', async () => {
-  const { context, settings, server } = await asked(
-    { issuer: ISSUER, clientId: 'console' },
-    { flags: { clientId: 'another' } },
-  );
-  expect(await settings()).toMatchObject({ issuerUrl: ISSUER, clientId: 'another' });
-  expect(context.written.err).toBe(`${server.url} names the identity provider ${ISSUER}/ and the client ID another.\n`);
-});
-
 describe('A46: a provider that a login at another server has is not used', () => {
   it.each([
     ['as the login has it', ISSUER],

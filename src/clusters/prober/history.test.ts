@@ -49,12 +49,6 @@ describe('the condition Ready', () => {
     ]);
   });
 
-  it('takes the newest message of the same reason', () => {
-    let history = UP;
-    for (const message of ['a', 'b', 'c', 'd']) history = afterProbe(history, down('unready', message), 0);
-    expect(history.verdict?.message).toBe('d');
-  });
-
   it('starts from the stored verdict: a cluster that was ready needs three failures', () => {
     const stored = { status: 'False', reason: 'ProbeTLSFailed', message: '' } as const;
     expect(verdicts(beginHistory(stored, 0), down('network'))).toEqual(['False ProbeTLSFailed']);

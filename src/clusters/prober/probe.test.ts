@@ -104,19 +104,6 @@ describe('a probe of a cluster', () => {
     expect(server.requests).toEqual([]);
   });
 
-  it.each([
-    ['no JSON', 'hello'],
-    ['null', 'null'],
-    ['another type', '{"gitVersion":5}'],
-    ['markup', '{"gitVersion":"<img src=x>"}'],
-    ['a line break', '{"gitVersion":"v1\\nv2"}'],
-    ['too long', JSON.stringify({ gitVersion: 'v'.repeat(65) })],
-    ['too large', JSON.stringify({ gitVersion: 'v1', more: 'x'.repeat(20_000) })],
-  ])('ignores a /version that is %s', async (_, body) => {
-    server.answer = ({ path }) => ({ status: 200, body: path === '/version' ? body : 'ok' });
-    expect(await probe()).toEqual({ ready: true, version: undefined });
-  });
-
   it('sends the credential of the cluster only if it is confirmed', async () => {
     const credentials: Credentials = { read: async () => ({ type: 'token', token: new Secret('canary') }) };
     const controller = { namespace: 'fleet', name: 'a' };

@@ -4,10 +4,8 @@ import type { ClusterCondition, ClusterStatus } from '../../api/kinds/cluster-sp
 import {
   changesStatus,
   DISABLED,
-  firstHeartbeat,
   isProbed,
   needsDisabledVerdict,
-  nextHeartbeat,
   probeIdentity,
   storedVerdict,
   withObservation,
@@ -157,44 +155,5 @@ describe('the stored verdict', () => {
       false,
       false,
     ]);
-  });
-});
-
-const MINUTE = 60_000;
-const WALL = Date.parse('2026-01-01T00:10:00Z');
-const CLOCK = { now: () => 1_000, wall: () => WALL };
-
-const first = (lastHeartbeatTime: string | undefined, random = 0.5): number =>
-  firstHeartbeat(
-    {
-      apiVersion: '',
-      kind: '',
-      metadata: {},
-      status: { conditions: [{ type: 'Ready', status: 'True', reason: 'ProbeSucceeded', lastHeartbeatTime }] },
-    },
-    CLOCK,
-    () => random,
-  );
-
-describe('the heartbeat', () => {
-  it('of another process is five minutes old before the next one is due', () => {
-    expect(first('2026-01-01T00:08:00Z')).toBe(1_000 + 3 * MINUTE);
-    expect(first('2026-01-01T00:10:00Z')).toBe(1_000 + 5 * MINUTE);
-  });
-
-  it('that is overdue is due within five minutes', () => {
-    expect(first('2026-01-01T00:00:00Z', 0)).toBe(1_000);
-    expect(first('2026-01-01T00:00:00Z', 0.5)).toBe(1_000 + 2.5 * MINUTE);
-    expect(first(undefined, 0.5)).toBe(1_000 + 2.5 * MINUTE);
-    expect(first('nonsense', 0.5)).toBe(1_000 + 2.5 * MINUTE);
-  });
-
-  it('from a clock that is ahead does not delay the next one', () => {
-    expect(first('2099-01-01T00:00:00Z')).toBe(1_000 + 5 * MINUTE);
-  });
-
-  it('comes no sooner than five minutes after a write', () => {
-    expect(nextHeartbeat(0, () => 0)).toBe(5 * MINUTE);
-    expect(nextHeartbeat(0, () => 0.999_999)).toBeLessThanOrEqual(5.5 * MINUTE);
   });
 });

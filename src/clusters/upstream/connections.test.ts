@@ -61,25 +61,11 @@ const GET: UpstreamRequest = { method: 'GET', path: '/readyz', credential: false
 const POST: UpstreamRequest = { ...GET, method: 'POST', path: '/x', body: Buffer.from('{}') };
 
 describe('an idle connection', () => {
-  it('serves the next request', async () => {
-    const upstream = open();
-    for (let count = 0; count < 3; count++) await upstream.request(cluster(), GET);
-    expect([server.requests.length, server.connections]).toEqual([3, 1]);
-  });
-
   it('is closed when the limit is reached, and closes no other one', async () => {
     const upstream = open({ idle: 1 });
     for (const name of ['alpha', 'beta', 'beta', 'alpha']) await upstream.request(cluster(name), GET);
     expect(server.connections).toBe(3);
     await expect.poll(() => server.open).toBe(1);
-  });
-
-  it('counts no longer when it is dropped', async () => {
-    const upstream = open({ idle: 1 });
-    await upstream.request(cluster('alpha'), GET);
-    upstream.forget(cluster('alpha'));
-    for (let count = 0; count < 2; count++) await upstream.request(cluster('beta'), GET);
-    expect(server.connections).toBe(2);
   });
 
   it('A14: belongs to one generation of one cluster', async () => {
@@ -114,14 +100,6 @@ describe('an idle connection', () => {
     expect(server.connections).toBe(2);
   });
 
-  it('is closed when no request uses it any more', async () => {
-    const upstream = open({ idleMs: 1_000 });
-    await upstream.request(cluster('alpha'), GET);
-    time = HOUR_MS / 2;
-    await upstream.request(cluster('beta'), GET);
-    await expect.poll(() => server.open).toBe(1);
-  });
-
   /** Closes the connection when a request arrives, and answers the one after that. */
   const hangUpOnce = (): void => {
     server.answer = (_, socket) => {
@@ -145,16 +123,5 @@ describe('an idle connection', () => {
     hangUpOnce();
     await expect(upstream.request(cluster(), POST)).rejects.toMatchObject({ reason: 'network' });
     expect(server.requests).toHaveLength(2);
-  });
-
-  it('a GET that fails over a new connection is not sent again', async () => {
-    const upstream = open();
-    await upstream.request(cluster(), GET);
-    server.answer = (_, socket) => {
-      socket.destroy();
-      return undefined;
-    };
-    await expect(upstream.request(cluster(), GET)).rejects.toMatchObject({ reason: 'network' });
-    expect(server.requests).toHaveLength(3);
   });
 });

@@ -59,18 +59,6 @@ describe('the broadcaster', () => {
     expect(clients.every(({ events }) => events.join() === 'ADDED a 1')).toBe(true);
   });
 
-  it('writes all events since the last slot of a watcher in one write', () => {
-    harness = new TickHarness();
-    const clients = watchers(12);
-    harness.batch(() => harness.write('a'));
-    harness.tick();
-    harness.batch(() => harness.writeAll(['b', 'c']));
-    harness.batch(() => harness.write('d'));
-    while (harness.tick());
-    expect(new Set(clients.map(({ writes }) => writes))).toEqual(new Set([1, 2]));
-    for (const { events } of clients) expect(events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3', 'ADDED d 4']);
-  });
-
   it('writes waiting events before a policy change, the end of a credential and the end of a watch', () => {
     harness = new TickHarness();
     const [first, second] = watchers(2);
@@ -101,36 +89,6 @@ describe('the broadcaster', () => {
     harness.batch(() => harness.allow(NOTHING));
     while (harness.tick());
     expect(client?.events).toEqual(['ADDED a 2', 'DELETED a 2']);
-  });
-
-  it('writes large amounts in pieces, with other watchers in between', () => {
-    harness = new TickHarness();
-    const [first, second] = watchers(2);
-    harness.batch(() => harness.writeAll(['a', 'b', 'c'], 'x'.repeat(80_000)));
-    harness.tick();
-    expect([first, second].map((client) => client?.events)).toEqual([['ADDED a 1'], ['ADDED a 1']]);
-    while (harness.tick());
-    for (const client of [first, second]) {
-      expect(client?.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3']);
-      expect(client?.writes).toBe(3);
-    }
-  });
-
-  it('waits until a piece is accepted, and joins the small batches that follow', () => {
-    harness = new TickHarness();
-    const [client] = watchers(1);
-    if (client === undefined) throw new Error('no watcher');
-    client.reads = false;
-    harness.batch(() => harness.write('a', 'x'.repeat(60_000)));
-    while (harness.tick());
-    for (const name of ['b', 'c', 'd']) harness.batch(() => harness.write(name));
-    while (harness.tick());
-    expect(client.writes).toBe(1);
-    client.reads = true;
-    client.read();
-    while (harness.tick());
-    expect(client.writes).toBe(2);
-    expect(client.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3', 'ADDED d 4']);
   });
 
   it('does not disconnect a client because the server is late, until its buffer is too large', () => {

@@ -57,16 +57,4 @@ describe('the join cache', () => {
       { numRuns: 50 },
     );
   });
-
-  it('shares the joined bytes between writers of the same batches', () => {
-    const nextId = counter();
-    const frameOf = (text: string) => new SharedFrames(nextId(), Buffer.from(text));
-    const [frame, other] = [frameOf('frame'), frameOf('other')];
-    const [one, two, both] = [[frame], [other], [frame, other]].map((frames) => batchOf(nextId(), frames));
-    if (one === undefined || two === undefined || both === undefined) throw new Error('no batches');
-    const join = createJoinCache(nextId);
-    expect(join([one, two])).toBe(join([{ ...one }, { ...two }]));
-    expect(join([both])).toBe(join([{ ...both }]));
-    expect(join([one])).toBe(frame);
-  });
 });

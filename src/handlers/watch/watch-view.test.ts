@@ -52,12 +52,6 @@ describe('the group of a watch', () => {
     expect(new Set(all).size).toBe(all.length);
   });
 
-  it('is its own for a table, whose first event names the columns', () => {
-    expect(groupOf(policy(), 'watch=1', 'table')).not.toBe(groupOf(policy(), 'watch=1', 'table'));
-    const views = viewsOf(policy(), 'watch=1', 'table');
-    expect(views.current().groupId).toBe(views.current().groupId);
-  });
-
   it('changes with the rules of the caller, and only with them', () => {
     const changing = policy();
     const views = viewsOf(changing);

@@ -5,13 +5,6 @@ import { createFlowControl, type FlowControl, isLargeBody, RejectionLimiter } fr
 /** A released seat is free when the tick of the event loop is over. */
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** How many rejections are sent at once before one is delayed. */
-function sentAtOnce(delay: () => boolean | Promise<boolean>): number {
-  let sent = 0;
-  while (sent < 1_000 && delay() === true) sent += 1;
-  return sent;
-}
-
 const start = (now = 0): FlowControl => createFlowControl(AMPLE, () => now);
 
 describe('B15: requests whose body is to be received', () => {
@@ -62,14 +55,6 @@ describe('B15: a level', () => {
 });
 
 describe('B15: rejections', () => {
-  it('of one flow at one level delay neither those of other levels nor those of other flows', () => {
-    const flowControl = start();
-    expect(sentAtOnce(() => flowControl.delayRejection('reads', 'a'))).toBe(20);
-    expect(sentAtOnce(() => flowControl.delayRejection('writes', 'a'))).toBe(20);
-    expect(sentAtOnce(() => flowControl.delayRejection('reads', 'b'))).toBe(20);
-    expect(sentAtOnce(() => flowControl.delayUnauthorized('a'))).toBe(20);
-  });
-
   it('are delayed up to a number for each flow', () => {
     const flowControl = start();
     const all = Array.from({ length: 5_020 }, () => flowControl.delayRejection('reads', 'a'));
@@ -138,55 +123,5 @@ describe('B15: rejections', () => {
     expect(delays.at(-1)).toBe(500);
     wake.at(-1)?.();
     await settled();
-  });
-
-  it('that have been sent make room for as many others', async () => {
-    const { limiter, ask, wake, settled } = startLimiter(2);
-    while (limiter.wait('a') !== false) if (wake.length > 9) throw new Error('it has no limit');
-    expect(wake).toHaveLength(2);
-    wake[0]?.();
-    await settled();
-    void ask('a');
-    expect(wake).toHaveLength(3);
-    expect(limiter.wait('a')).toBe(false);
-    for (const resume of wake) resume();
-    await settled();
-  });
-
-  it('are sent one after the other, and never many at the same moment', async () => {
-    const { ask, delays, wake, later } = startLimiter(20);
-    const leftAt: number[] = [];
-    for (let time = 0; time < 3_000; time += 100) {
-      const before = delays.length;
-      void ask('a');
-      if (delays.length > before) leftAt.push(time + (delays.at(-1) ?? 0));
-      if (leftAt.length === 4) break;
-      later(100);
-    }
-    expect(leftAt).toEqual([500, 1_000, 1_500, 2_000]);
-    for (const resume of wake) resume();
-  });
-
-  it('that were delayed leave nothing in memory', async () => {
-    const { limiter, ask, wake, settled, later } = startLimiter(20);
-    for (let i = 0; i < 5; i += 1) for (let j = 0; j < 4; j += 1) void ask(`${i}`);
-    expect(limiter.size).toBe(10);
-    for (const resume of wake) resume();
-    await settled();
-    later(60_000);
-    void ask('a');
-    expect(limiter.size).toBe(1);
-  });
-
-  it('are sent at once again after a pause, and an idle flow has no bucket', async () => {
-    const { limiter, ask, log, later, settled } = startLimiter();
-    for (let i = 0; i < 2; i += 1) void ask('a');
-    for (let i = 0; i < 5; i += 1) void ask(`once-${i}`);
-    expect(limiter.size).toBe(6);
-    later(1_000);
-    for (let i = 0; i < 2; i += 1) void ask('a');
-    await settled();
-    expect(log).toHaveLength(9);
-    expect(limiter.size).toBe(1);
   });
 });

@@ -57,18 +57,6 @@ describe('B15: large bodies', () => {
     expect(memory.usage.refused).toEqual({ caller: 1, server: 0 });
   });
 
-  it('of a length that is not said count as they arrive', async () => {
-    const { begin, holding, send } = await startWith(CHUNKED);
-    for (let i = 0; i < SHARE; i += 1) begin();
-    await holding(SHARE);
-    const [answer] = (await once(begin(), 'data')) as [string];
-    expect(answer).toMatch(/^HTTP\/1\.1 429 [\s\S]*\(memory of the caller\)/);
-    expect(
-      (await send({ ...large('other'), headers: { ...CREATE.headers, 'transfer-encoding': 'chunked' } })).code,
-    ).toBe(200);
-    await holding(SHARE);
-  });
-
   it('of few callers do not keep out the others when the process is full', async () => {
     const { begin, holding, send } = await startWith(LENGTH, {}, SHARE * HELD);
     for (let i = 0; i < SHARE; i += 1) begin();

@@ -111,62 +111,6 @@ describe('B15: a level', () => {
     expect(log.at(-1)).toBe('a waits');
   });
 
-  it('counts the seat of a request that has waited for its flow', async () => {
-    const level = open({ seats: 3, seatsPerFlow: 1, queueLengthPerFlow: 10 });
-    const log: string[] = [];
-    const others = ['b', 'c', 'd'].map((who) => enter(level, who));
-    enter(level, 'a', log, 'a1');
-    others[0]?.release();
-    await settled();
-    enter(level, 'a', log, 'a2');
-    others[1]?.release();
-    await settled();
-    expect(log).toEqual(['a1']);
-  });
-
-  it('drops requests that are released while they wait', async () => {
-    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 1 });
-    const log: string[] = [];
-    const first = enter(level, 'a', log);
-    const gone = enter(level, 'a', log, 'gone');
-    gone.release();
-    gone.release();
-    enter(level, 'a', log, 'a2');
-    first.release();
-    first.release();
-    await settled();
-    expect(log).toEqual(['a', 'a2']);
-    expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
-  });
-
-  it('gets a seat back once, however often a request that has waited releases it', async () => {
-    const level = open({ seats: 2, seatsPerFlow: 2, queueLengthPerFlow: 2 });
-    const [first, , waited] = [enter(level, 'a'), enter(level, 'a'), enter(level, 'a')];
-    first?.release();
-    await waited?.queued;
-    expect(level.usage.executing).toBe(2);
-    for (let i = 0; i < 3; i += 1) waited?.release();
-    expect(level.usage.executing).toBe(1);
-  });
-
-  it('forgets a flow when its last request is done, or leaves the queue', async () => {
-    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 });
-    const first = enter(level, 'executes');
-    const gone = [enter(level, 'leaves'), enter(level, 'leaves')];
-    const waiting = enter(level, 'waits');
-    expect(level.takeSeat('executes')?.release()).toBeUndefined();
-    expect(level.size).toBe(3);
-    gone[0]?.release();
-    expect(level.size).toBe(3);
-    gone[1]?.release();
-    expect(level.size).toBe(2);
-    first.release();
-    await waiting.queued;
-    expect(level.size).toBe(1);
-    waiting.release();
-    expect(level.size).toBe(0);
-  });
-
   it('lets no request overtake those of its flow that wait', async () => {
     const limits = fc.record({
       seats: fc.integer({ min: 1, max: 6 }),
@@ -225,20 +169,6 @@ describe('B15: a level', () => {
     expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
   });
 
-  it('gets the seat of a request back that was dispatched in time and takes long', async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 5 }, 1_000);
-    const first = mustTakeSeat(level, 'a');
-    const waited = mustTakeSeat(level, 'b');
-    first.release();
-    await waited.queued;
-    await vi.advanceTimersByTimeAsync(2_000);
-    expect(level.usage).toMatchObject({ executing: 1, rejected: { 'time-out': 0 } });
-    waited.release();
-    expect(level.usage.executing).toBe(0);
-  });
-
   it('frees a seat when the tick is over, however fast the work is', async () => {
     const ticks: (() => void)[] = [];
     const level = open({ seats: 3, seatsPerFlow: 2, queueLengthPerFlow: 5 }, 1_000, {
@@ -264,33 +194,6 @@ describe('B15: a level', () => {
     }
     expect(served).toEqual([5, 7, 8, 8]);
     expect(level.usage).toMatchObject({ executing: 0, inQueue: 0, dispatched: 8 });
-  });
-
-  it('dispatches no more in a tick than it may, and takes no seat away for that', async () => {
-    const ticks: (() => void)[] = [];
-    const limits = { seats: 8, seatsPerFlow: 5, queueLengthPerFlow: 1, dispatchesPerTick: 2 };
-    const level = open(limits, 1_000, { afterTick: (act) => ticks.push(act) });
-    const log: string[] = [];
-    for (let i = 0; i < 6; i += 1) enter(level, 'greedy', log);
-    // Five have a seat, of which three wait for a tick, and one waits for a seat.
-    expect(level.takeSeat('greedy')).toBeUndefined();
-    enter(level, 'other', log);
-    expect(log.splice(0)).toEqual(['greedy', 'greedy']);
-    const served: string[][] = [];
-    while (ticks.length > 0) {
-      ticks.shift()?.();
-      await settled();
-      served.push(log.splice(0));
-    }
-    expect(served).toEqual([['greedy', 'other'], ['greedy', 'greedy'], []]);
-    expect(level.usage).toMatchObject({ executing: 6, inQueue: 1, dispatched: 6 });
-  });
-
-  it('counts rejections by reason', async () => {
-    const none = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 0 });
-    enter(none, 'a');
-    expect(none.takeSeat('b')).toBeUndefined();
-    expect(none.usage.rejected).toEqual({ 'queue-full': 0, 'concurrency-limit': 1, 'time-out': 0 });
   });
 
   it('never executes more than it may, never leaves a seat free while a request waits, and never loses one', () => {

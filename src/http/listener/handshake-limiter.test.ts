@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { Server } from 'node:https';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,28 +78,6 @@ describe('A20: handshakes for one address', () => {
     expect(begun).toEqual(['a', 'b', 'waits']);
   });
 
-  it('need one timer while connections wait, and none otherwise', async () => {
-    const { arrive, pass, timers, begun } = await startLimiter();
-    for (const name of ['a', 'b']) await arrive(name);
-    expect(timers).toHaveLength(0);
-    for (const name of ['c', 'd']) await arrive(name);
-    for (const name of ['e', 'f', 'g']) await arrive(name, '127.0.0.3');
-    expect(timers).toHaveLength(1);
-    pass(1_000);
-    expect(timers).toHaveLength(1);
-    pass(1_000);
-    expect([timers.length, begun.length]).toEqual([0, 7]);
-  });
-
-  it('do not begin on a connection that is closed already, which takes no token either', async () => {
-    const { arrive, begun, limiter } = await startLimiter();
-    const { socket } = await arrive('a');
-    socket.destroy();
-    limiter.accept(socket, () => begun.push('closed'));
-    await arrive('b');
-    expect(begun).toEqual(['a', 'b']);
-  });
-
   it('do not count when a caller authenticates on the connection', async () => {
     const { arrive, begun, limiter } = await startLimiter();
     const { socket: first } = await arrive('a');
@@ -120,20 +97,6 @@ describe('A20: handshakes for one address', () => {
     expect(begun.slice(5)).toEqual(['a', 'b']);
   });
 
-  it('do not begin where the connection was closed meanwhile', async () => {
-    const { arrive, pass, begun } = await startLimiter();
-    await arrive('a');
-    await arrive('b');
-    const { socket } = await arrive('gone');
-    await arrive('c');
-    const closed = closeOf(socket);
-    // An error that nothing listened for would end the process.
-    socket.destroy(new Error('reset by the client'));
-    await closed;
-    pass(1_000);
-    expect(begun).toEqual(['a', 'b', 'c']);
-  });
-
   it('are rejected when more wait than can begin in ten seconds', async () => {
     const { arrive, pass, begun, limiter, rejectedFor } = await startLimiter();
     for (let i = 0; i < 12; i += 1) await arrive(`${i}`);
@@ -143,30 +106,6 @@ describe('A20: handshakes for one address', () => {
     expect(rejectedFor).toEqual(['127.0.0.2']);
     for (let i = 0; i < 10; i += 1) pass(1_000);
     expect(begun).toHaveLength(12);
-  });
-
-  it('of an address that is idle for long enough need no bucket', async () => {
-    const { arrive, pass, begun, limiter } = await startLimiter();
-    for (let i = 3; i < 10; i += 1) await arrive('x', `127.0.0.${i}`);
-    expect(limiter.size).toBe(7);
-    for (let i = 0; i < 3; i += 1) {
-      pass(2_000);
-      await arrive('a');
-    }
-    expect(limiter.size).toBeLessThanOrEqual(2);
-    expect(begun).toHaveLength(10);
-  });
-
-  it('that wait are closed with the server', async () => {
-    const { arrive, begun, limiter } = await startLimiter();
-    await arrive('a');
-    await arrive('b');
-    const { client } = await arrive('c');
-    limiter.close();
-    await closeOf(client);
-    const { client: late } = await arrive('accepted just before');
-    await closeOf(late);
-    expect(begun).toEqual(['a', 'b']);
   });
 });
 
@@ -264,19 +203,5 @@ describe('A20: a server for TLS', () => {
     expect(admitted.toSpliced(1, 1).map(({ socket }) => socket.bytesRead)).toEqual([0, 0, 0]);
     for (const { socket } of admitted) socket.destroy();
     server.close();
-  });
-
-  it('keeps the listeners of Node', () => {
-    const names = (server: Server): string[] => server.listeners('connection').map(({ name }) => name);
-    expect(names(new DeferredHandshakeServer({}, () => {}))).toEqual(names(new Server()));
-    expect(names(new Server())).toHaveLength(1);
-  });
-
-  it('closes what waits when it stops', async () => {
-    const { port, server } = await startFixture(undefined, { tls, handshakesPerAddress: 1 });
-    const sockets = Array.from({ length: 3 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-    await expect.poll(() => server.handshakes().delayed).toBe(1);
-    for (const socket of sockets.slice(0, 2)) socket.destroy();
-    await Promise.all([server.close(), ...sockets.map(closeOf)]);
   });
 });

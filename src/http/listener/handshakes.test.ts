@@ -99,51 +99,6 @@ describe('A20: handshakes', () => {
     expect(connection.socket.read()).toEqual(hello);
   });
 
-  it.each([
-    ['no TLS', Buffer.from('G')],
-    ['a record that is too long', Buffer.from([22, 3, 1, 0x40, 1])],
-  ])('begin at once with %s: TLS rejects it', async (_name, bytes) => {
-    const { arrive, send, tick, begun } = await startQueue();
-    await send(await arrive('rejected'), bytes);
-    tick();
-    expect(begun).toEqual(['rejected']);
-  });
-
-  it('read little of a client that sends more than its ClientHello', async () => {
-    const { arrive, send } = await startQueue();
-    const connection = await arrive();
-    await send(connection, Buffer.concat([record('hello'), Buffer.alloc(16)]));
-    connection.client.write(Buffer.alloc(16 * 1024 * 1024));
-    // Another connection is read meanwhile, several times.
-    const other = await arrive();
-    for (let i = 0; i < 20; i += 1) await send(other, Buffer.from([22]));
-    expect(connection.socket.bytesRead).toBeLessThan(256 * 1024);
-  });
-
-  it.each<[string, (client: Socket) => void]>([
-    ['closed', (client) => client.end()],
-    ['reset', (client) => client.resetAndDestroy()],
-  ])('do not begin where the client has %s the connection meanwhile', async (_name, leave) => {
-    const { queue, arrive, send, tick, begun } = await startQueue();
-    const [silent, gone, next] = [await arrive('silent'), await arrive('gone'), await arrive('next')];
-    for (const each of [gone, next]) await send(each, record('hello'));
-    expect([queue.silent, queue.size]).toEqual([1, 2]);
-    for (const { client } of [silent, gone]) leave(client);
-    await Promise.all([silent, gone].map(({ socket }) => closeOf(socket)));
-    expect([queue.silent, queue.size]).toEqual([0, 1]);
-    tick();
-    expect(begun).toEqual(['next']);
-  });
-
-  it('do not begin on a connection that is being destroyed', async () => {
-    const { arrive, send, tick, begun } = await startQueue();
-    const [gone, next] = [await arrive('gone'), await arrive('next')];
-    for (const each of [gone, next]) await send(each, record('hello'));
-    gone.socket.destroy();
-    tick();
-    expect(begun).toEqual(['next']);
-  });
-
   it('of a client that does not send its ClientHello in time are not waited for, however it trickles', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
     const { arrive, send, tick, begun } = await startQueue();
@@ -157,30 +112,6 @@ describe('A20: handshakes', () => {
     expect([silent, slow, prompt].map(({ socket }) => socket.destroyed)).toEqual([true, true, false]);
     tick();
     expect(begun).toEqual(['prompt']);
-  });
-
-  it('that have not begun are closed with the server', async () => {
-    const { queue, arrive, send, tick, begun } = await startQueue();
-    const [silent, waiting] = [await arrive('silent'), await arrive('waiting')];
-    await send(waiting, record('hello'));
-    queue.close();
-    const late = await arrive('late');
-    // Now, and not when their time for a ClientHello is over.
-    expect([silent, waiting, late].map(({ socket }) => socket.destroyed)).toEqual([true, true, true]);
-    await Promise.all([silent, waiting, late].map(({ client }) => closeOf(client)));
-    tick();
-    expect([begun, queue.size]).toEqual([[], 0]);
-  });
-
-  it('leave no listener of the queue behind', async () => {
-    const { arrive, send, tick } = await startQueue();
-    const connection = await arrive();
-    const names = ['data', 'end', 'error', 'close'];
-    const before = names.map((name) => connection.socket.listenerCount(name));
-    await send(connection, record('hello'));
-    tick();
-    const after = names.map((name) => connection.socket.listenerCount(name));
-    expect(before).toEqual(after.map((count) => count + 1));
   });
 });
 
@@ -236,17 +167,6 @@ describe('A20: a server for TLS', () => {
     });
     await Promise.all(clients.map(closeOf));
     await server.close();
-  });
-
-  it('stops at once, though clients are silent', async () => {
-    const { port, server } = await startFixture(undefined, { tls });
-    const clients = Array.from({ length: 3 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-    await Promise.all(clients.map((client) => once(client, 'connect')));
-    // Accepted after them.
-    const last = open(port);
-    await once(last, 'secureConnect');
-    last.destroy();
-    await Promise.all([server.drain(), ...clients.map(closeOf)]);
   });
 });
 

@@ -1,7 +1,6 @@
-import { X509Certificate } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { appendFileSync, chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -68,16 +67,6 @@ describe('B16: drain', () => {
     expect((await send({ path: CLUSTERS_PATH })).code).toBe(200);
     delay.resolve();
     await drained;
-  });
-
-  test('idle keep-alive connections are closed at once', async () => {
-    const { server, port, records } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 3_600_000 } });
-    const socket = connect(port, '127.0.0.1');
-    const closed = closeOf(socket);
-    socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
-    await expect.poll(() => records.length).toBe(1);
-    await server.drain();
-    await closed;
   });
 
   test('a request that has arrived but is not read yet is answered', async () => {
@@ -165,30 +154,6 @@ test('A21: connections beyond the limit are refused, and served again when one i
       ),
     )
     .toBe(200);
-});
-
-test('an idle keep-alive connection is closed after a while', async () => {
-  const { port } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 1 } });
-  const socket = connect(port, '127.0.0.1');
-  const closed = closeOf(socket);
-  socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
-  await closed;
-});
-
-test('a connection with a request stays open for longer than one without', async () => {
-  const { port } = await startFixture(undefined, {
-    limits: { keepAliveTimeoutMs: 3_600_000, headersTimeoutMs: 1_000, checkIntervalMs: 100 },
-  });
-  const used = connect(port, '127.0.0.1').setEncoding('latin1');
-  const ask = async (): Promise<string> => {
-    used.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
-    const [answer] = await Promise.race([once(used, 'data'), once(used, 'close')]);
-    return String(answer);
-  };
-  expect(await ask()).toContain('200 OK');
-  await closeOf(connect(port, '127.0.0.1'));
-  expect(await ask()).toContain('200 OK');
-  used.destroy();
 });
 
 /** The open sockets of the server, by a diagnostics channel of Node. */
@@ -436,14 +401,6 @@ describe('TLS', () => {
     expect(lines.filter((line) => line.includes('clients refuse the TLS certificate'))).toHaveLength(2);
   });
 
-  test('a renewed certificate is taken up without a call', async () => {
-    install('old');
-    const { port } = await startFixture(undefined, { tls: { certFile, keyFile }, limits: { certificateCheckMs: 10 } });
-    expect(await servedName(port)).toBe('old');
-    install('new');
-    await expect.poll(() => servedName(port)).toBe('new');
-  });
-
   test('A21: a client that stops in the middle of its handshake is closed', async () => {
     install('old');
     const { port } = await startFixture(undefined, { tls: { certFile, keyFile }, limits: { handshakeTimeoutMs: 100 } });
@@ -454,23 +411,6 @@ describe('TLS', () => {
     await expect.poll(sockets.open).toBe(0);
     sockets.stop();
     socket.destroy();
-  });
-
-  test('the expiry is that of the certificate in use, which is the first one of its file', async () => {
-    const expiry = (name: string): number => new X509Certificate(pairs[name]?.cert ?? '').validToDate.getTime();
-    expect(expiry('short')).toBeLessThan(expiry('old'));
-    install('old');
-    const { server } = await startFixture(undefined, { tls: { certFile, keyFile } });
-    expect(server.certificateExpiry()).toBe(expiry('old'));
-    install('short');
-    appendFileSync(certFile, pairs.old?.cert ?? '');
-    await server.reloadCertificate();
-    expect(server.certificateExpiry()).toBe(expiry('short'));
-  });
-
-  test('a certificate that cannot serve is an error of listen()', async () => {
-    install('new', 'old');
-    await expect(startFixture(undefined, { tls: { certFile, keyFile } })).rejects.toThrow(/do not belong together/);
   });
 
   test('A1: a key that others can read is an error of listen(), and is not taken up while running', async () => {

@@ -142,17 +142,6 @@ describe('A21: a long list', () => {
     expect(isCutLater(res)).toBe(false);
   });
 
-  it('is sent in few buffers, which are used again, and leaves no timer', async () => {
-    fakeTimers();
-    const { client, res } = await openSlow();
-    const bytes = new Ready(HUGE);
-    client.resume();
-    await writeReady(res, bytes, pool());
-    expect(bytes.filled.length).toBeGreaterThan(100);
-    expect(new Set(bytes.filled).size).toBeLessThan(10);
-    expect(isCutLater(res)).toBe(false);
-  });
-
   it('that fails in the middle is an error of its writer', async () => {
     const { client, res } = await openSlow();
     client.resume();

@@ -2,7 +2,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type ClientRequest, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import type { WatchSink } from '../../api/request.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
@@ -60,33 +59,6 @@ describe('a watch', () => {
     expect(sink.write(Buffer.from('late'))).toBe(false);
   });
 
-  test('frames to a client of HTTP/1.0, which knows no chunks, arrive as written', async () => {
-    const started = Promise.withResolvers<WatchSink>();
-    const fixture = await startFixture(() => ({ type: 'watch', start: started.resolve }));
-    const socket = connect(fixture.port, '127.0.0.1');
-    const received = text(socket);
-    socket.write(`GET ${CLUSTERS_PATH}?watch=1 HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer admin\r\n\r\n`);
-    const sink = await started.promise;
-    sink.write(Buffer.from('{"type":"ADDED"}\n'));
-    sink.end();
-    expect((await received).split('\r\n\r\n')[1]).toBe('{"type":"ADDED"}\n');
-  });
-
-  test('frames of one client alone arrive whole, whatever their length', async () => {
-    const { sink, received } = await openWatch();
-    const texts = [
-      ...Array.from({ length: 200 }, (_, index) => `${index} `.repeat(1 + 37 * index)),
-      'x'.repeat(500_000),
-    ];
-    // Buffers are used again while the client has yet to read what was in them.
-    for (const text of texts) sink.writeOwn([Buffer.from('<'), Buffer.from(text), Buffer.from('>\n')]);
-    sink.writeOwn([]);
-    sink.write(Buffer.from('the end\n'));
-    sink.end();
-    expect(await received).toBe(`${texts.map((text) => `<${text}>\n`).join('')}the end\n`);
-    expect(sink.writeOwn([Buffer.from('late')])).toBe(false);
-  });
-
   test('frames to a client that reads late are not overwritten by later ones', async () => {
     const { sink, response, received } = await openWatch();
     response.pause();
@@ -125,15 +97,6 @@ describe('a watch', () => {
     expect(received).toMatch(/\r\n\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
     expect(serverSockets[0]?.listenerCount('drain')).toBeLessThanOrEqual(listeners);
     unsubscribe('net.server.socket', note);
-  });
-
-  test('nothing is not the end', async () => {
-    const { sink, received } = await openWatch();
-    sink.write(Buffer.alloc(0));
-    sink.writeShared(new SharedFrames(1, Buffer.alloc(0)));
-    sink.write(Buffer.from('{"type":"ADDED"}\n'));
-    sink.end();
-    expect(await received).toBe('{"type":"ADDED"}\n');
   });
 
   test('onClose is called once when the client goes away', async () => {

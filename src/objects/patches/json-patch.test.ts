@@ -4,7 +4,7 @@ import { fromPlain } from '../../api/codec/tree.ts';
 import { ApiError } from '../../api/status.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { propertyRuns } from '../../lib/property-runs.fixture.ts';
-import { applyJsonPatch, MAX_JSON_PATCH_OPERATIONS, parseJsonPointer } from './json-patch.ts';
+import { applyJsonPatch, MAX_JSON_PATCH_OPERATIONS } from './json-patch.ts';
 
 const text = (value: JsonValue): string => JSON.stringify(value);
 const apply = (document: string, patch: string): string =>
@@ -277,13 +277,6 @@ describe('limits', () => {
     });
   });
 
-  it('256 KiB of copies are fine', () => {
-    const document = { a: 'x'.repeat(64 * 1024 - 2), b: [] };
-    const copies = new Array(4).fill({ op: 'copy', from: '/a', path: '/b/-' });
-    expect(() => applyJsonPatch(document, copies)).not.toThrow();
-    expect(refusal(document, [...copies, { op: 'copy', from: '/b/0', path: '/b/-' }]).code).toBe(413);
-  });
-
   it('empty objects count for more than their two bytes', () => {
     const document = { a: Array.from({ length: 1_000 }, () => ({})), b: [] };
     const copies = (count: number) => new Array(count).fill({ op: 'copy', from: '/a', path: '/b/-' });
@@ -300,12 +293,6 @@ describe('limits', () => {
     expect(() => applyJsonPatch(document, front)).not.toThrow();
     const patch = Array.from({ length: 200 }, (_, index) => front[index % 2]);
     expect(refusal(document, patch)).toMatchObject({ code: 413, message: expect.stringContaining('array items') });
-  });
-
-  it('appending to a long array costs nothing', () => {
-    const document = { list: new Array(100_000).fill(0) as number[] };
-    const patch = new Array(5000).fill({ op: 'add', path: '/list/-', value: 1 });
-    expect(applyJsonPatch(document, patch)).toMatchObject({ list: { length: 105_000 } });
   });
 
   it('nesting by moving is refused, without exhausting the stack', () => {
@@ -365,26 +352,6 @@ describe('properties', () => {
         expect(Object.hasOwn(added, key)).toBe(true);
         expect(text(applyJsonPatch(target, [add, { op: 'remove', path }]))).toBe(text(target));
       }),
-    );
-  });
-
-  it('every document equals itself', () => {
-    fc.assert(
-      fc.property(json, (value) => {
-        expect(text(applyJsonPatch(value, [{ op: 'test', path: '', value }]))).toBe(text(value));
-      }),
-    );
-  });
-
-  it('pointers read back their tokens', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.string({ unit: fc.constantFrom('~', '/', '0', '1', 'a', '\u00e9', '\u{1f600}', '\ud800') })),
-        (tokens) => {
-          const escaped = tokens.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-          expect(parseJsonPointer(escaped)).toEqual(tokens);
-        },
-      ),
     );
   });
 });

@@ -42,27 +42,11 @@ describe('applyMergePatch', () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 
-  it('can remove __proto__', () => {
-    expect(text(applyMergePatch(JSON.parse('{"__proto__":1,"a":2}'), JSON.parse('{"__proto__":null}')))).toBe(
-      '{"a":2}',
-    );
-  });
-
   it('applying twice is applying once', () => {
     fc.assert(
       fc.property(json, json, (target, patch) => {
         const once = applyMergePatch(target, patch);
         expect(text(applyMergePatch(once, patch))).toBe(text(once));
-      }),
-    );
-  });
-
-  it('an empty patch changes no object, and a patch of nulls empties it', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), json), (target) => {
-        expect(text(applyMergePatch(target, {}))).toBe(text(target));
-        const nulls = Object.fromEntries(Object.keys(target).map((key) => [key, null]));
-        expect(text(applyMergePatch(target, nulls))).toBe('{}');
       }),
     );
   });

@@ -1,18 +1,6 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import {
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  stat,
-  symlink,
-  unlink,
-  writeFile,
-} from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, readlink, stat, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -140,57 +128,6 @@ describe('putting aside', () => {
     await file.close();
     expect(await backups()).toEqual([]);
   });
-
-  test('a rotation that fails is tried again after a minute, and not with every line', async () => {
-    // Too long for the name of a backup.
-    const long = join(dir, `${'x'.repeat(240)}.log`);
-    const file = fileWith({ path: long });
-    for (let count = 0; count < 5; count++) await file.append(line('a'.repeat(90)));
-    expect(problems).toMatchObject([{ code: 'ENAMETOOLONG' }]);
-    passed += 60_000;
-    // The clock is set back.
-    now -= DAY;
-    for (let count = 0; count < 5; count++) await file.append(line('a'.repeat(90)));
-    expect(problems).toHaveLength(2);
-    await file.close();
-    expect((await stat(long)).size).toBe(10 * 91);
-  });
-
-  test('by the age of the file, and not of the process', async () => {
-    await writeFile(path, 'yesterday\n');
-    now += DAY + 60_000;
-    const file = fileWith({ maxBytes: 1e6, maxAgeMs: 3 * DAY });
-    await file.append(line('today'));
-    await file.close();
-    expect([await backups(), await contentOf('audit.log')]).toMatchObject([{ length: 1 }, 'today\n']);
-  });
-
-  test('never an empty file: it would push out one with lines', async () => {
-    const file = fileWith();
-    await file.append(line('a'.repeat(200)));
-    await file.close();
-    expect(await backups()).toEqual([]);
-  });
-
-  test('leaves no descriptor open', async () => {
-    const file = fileWith();
-    for (let count = 0; count < 5; count++) await file.append(line('a'.repeat(90)));
-    expect(await backups()).toHaveLength(4);
-    expect(await descriptors()).toHaveLength(1);
-    await file.close();
-    expect(await descriptors()).toEqual([]);
-  });
-
-  test('next to the target, when the path is a link', async () => {
-    await mkdir(join(dir, 'disk'));
-    await symlink(join(dir, 'disk', 'real.log'), path);
-    const file = fileWith();
-    await file.append(line('a'.repeat(90)));
-    await file.append(line('b'.repeat(90)));
-    await file.close();
-    expect(await readdir(join(dir, 'disk'))).toHaveLength(2);
-    expect(await readFile(path, 'utf8')).toBe(`${'b'.repeat(90)}\n`);
-  });
 });
 
 describe('sharing', () => {
@@ -210,31 +147,6 @@ describe('sharing', () => {
     expect(texts.length).toBeGreaterThan(2);
   });
 
-  test('a file that one process has rotated is not rotated again by the others', async () => {
-    const sharing = Array.from({ length: 4 }, () => fileWith({ maxAgeMs: 3 * DAY }));
-    now -= DAY;
-    for (const file of sharing) await file.open();
-    for (const file of sharing) await file.append(line('one day'));
-    now += DAY;
-    for (const file of sharing) await file.append(line('the next'));
-    expect([await backups(), await contentOf('audit.log')]).toEqual([[expect.anything()], 'the next\n'.repeat(4)]);
-    for (const file of sharing) await file.close();
-  });
-
-  test('nor if it is full as they know it', async () => {
-    const [one, two] = [fileWith(), fileWith()];
-    await one.append(line('a'.repeat(79)));
-    passed += 1000;
-    await two.append(line('b'.repeat(9)));
-    await one.append(line('c'.repeat(29)));
-    // As the second process knows it, the file has 90 bytes.
-    await two.append(line('d'.repeat(19)));
-    expect(await backups()).toHaveLength(1);
-    expect(await contentOf('audit.log')).toBe(`${'c'.repeat(29)}\n${'d'.repeat(19)}\n`);
-    await one.close();
-    await two.close();
-  });
-
   test('processes that rotate a file at the same moment have no problem, and lose no line', async () => {
     for (let round = 0; round < 20; round++) {
       const sharing = Array.from({ length: 4 }, () => fileWith());
@@ -245,28 +157,6 @@ describe('sharing', () => {
     expect(problems).toEqual([]);
     const texts = await Promise.all((await readdir(dir)).map(contentOf));
     expect(texts.join('').split('\n').filter(Boolean)).toHaveLength(20 * 8);
-  });
-
-  test('a file that another program moved away is followed by a new one', async () => {
-    const file = fileWith();
-    await file.append(line('before'));
-    await unlink(path);
-    passed += 1000;
-    // The clock is set back.
-    now -= DAY;
-    await file.append(line('after'));
-    await file.close();
-    expect(await readFile(path, 'utf8')).toBe('after\n');
-  });
-
-  test('also one that is full', async () => {
-    const file = fileWith();
-    await file.append(line('a'.repeat(90)));
-    await rename(path, join(dir, 'moved'));
-    await file.append(line('b'.repeat(90)));
-    await file.close();
-    expect([problems, await backups()]).toEqual([[], ['moved']]);
-    expect(await contentOf('audit.log')).toBe(`${'b'.repeat(90)}\n`);
   });
 });
 
@@ -349,13 +239,6 @@ test('A9: a pipe that is read late gets the whole line', async () => {
   expect(received).toBe(`${first}${second}`);
   await file.close();
   await reader.close();
-});
-
-test('devices and pipes take lines as well', async () => {
-  const file = fileWith({ path: '/dev/null' });
-  await file.open();
-  await file.append(line('x'.repeat(500)));
-  await file.close();
 });
 
 test('B31: removes no file by its age while the clock may be wrong', async () => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { endOfTick } from '../../lib/event-loop.ts';
 import { createLogger } from '../logger.ts';
 import { AuditLog } from './audit-log.ts';
 
@@ -55,33 +54,11 @@ test('lines without a commit are collected', async () => {
   await expect.poll(() => appended).toEqual([['a', 'b']]);
 });
 
-test('lines without a commit share one timer, and there is none after closing', async () => {
-  const { log, appended, timers, tick } = setUp();
-  for (let count = 0; count < 10; count++) log.write('a');
-  expect(timers).toHaveLength(1);
-  tick();
-  await expect.poll(() => appended.flat()).toHaveLength(10);
-  await log.close();
-  log.write('late');
-  expect(timers).toHaveLength(0);
-});
-
 test('A9: a commit right after another one is written without waiting for a timer', async () => {
   const { log, appended, timers } = setUp();
   await log.commit('1');
   await log.commit('2');
   expect([appended, timers]).toEqual([[['1'], ['2']], []]);
-});
-
-test('A9: lines that are written take no memory: neither commits nor lines are lost, however many there are', async () => {
-  const { log, appended, tick } = setUp(100);
-  for (let count = 1; count <= 50; count++) {
-    log.write('x'.repeat(40));
-    await log.commit('y'.repeat(40));
-    tick();
-  }
-  expect(appended.flat()).toHaveLength(100);
-  expect(log.counts).toEqual({ written: 100, lost: 0, failing: false });
 });
 
 test('A9: commits at the same time share one write to the disk, and lines keep their order', async () => {
@@ -94,37 +71,6 @@ test('A9: commits at the same time share one write to the disk, and lines keep t
   await Promise.all([first, ...others]);
   expect(appended.length).toBeLessThanOrEqual(2);
   expect(appended.flat()).toEqual(['1', '2', '3', '4', '5']);
-});
-
-/** One commit waits while a line is written; the client of that line sends its next request once it is answered. */
-async function askAgain({ log, appended, hold, letGo }: ReturnType<typeof setUp>): Promise<string[][]> {
-  hold();
-  const again = log.commit('1').then(async () => {
-    // The answer is sent in one tick of the event loop, and the next request arrives in the one after.
-    await new Promise(setImmediate);
-    return log.commit('3');
-  });
-  // Now the first is being written.
-  await new Promise(setImmediate);
-  await new Promise(setImmediate);
-  const waiting = log.commit('2');
-  letGo();
-  await Promise.all([again, waiting]);
-  return appended;
-}
-
-test('A9: the next requests of clients that were answered share the next write with the commits that waited for it', async () => {
-  expect(await askAgain(setUp())).toEqual([['1'], ['2', '3']]);
-});
-
-test('a write does not wait for a second tick while every tick ends with other work', async () => {
-  let isBusy = true;
-  const work = (): void => {
-    if (isBusy) endOfTick.work(work);
-  };
-  work();
-  expect(await askAgain(setUp())).toEqual([['1'], ['2'], ['3']]);
-  isBusy = false;
 });
 
 test('A20: lines that come during a write are collected, and the next commit does not find a write of them begun', async () => {
@@ -196,25 +142,6 @@ test('A9: a write that does not return rejects commits, later ones at once, and 
   expect(log.counts).toEqual({ written: 5, lost: 0, failing: false });
 });
 
-test('A9: closing does not wait for a write that does not return', async () => {
-  const { log, messages, hold } = setUp(undefined, 20);
-  hold();
-  log.write('read');
-  await log.close();
-  expect(messages.at(-1)).toBe('audit events were lost');
-});
-
-test('A9: commits that were rejected take no memory', async () => {
-  const { log, break: setBroken } = setUp(100);
-  setBroken(true);
-  for (let count = 0; count < 20; count++) {
-    await expect(log.commit('x'.repeat(40))).rejects.toMatchObject({ code: 'ENOSPC' });
-  }
-  setBroken(false);
-  await log.commit('x'.repeat(40));
-  expect(log.counts).toEqual({ written: 1, lost: 0, failing: false });
-});
-
 test('while it cannot be written, its memory is bounded', async () => {
   const { log, break: setBroken } = setUp(100);
   setBroken(true);
@@ -224,14 +151,6 @@ test('while it cannot be written, its memory is bounded', async () => {
   setBroken(false);
   await log.close();
   expect(log.counts).toEqual({ written: 10, lost: 40, failing: false });
-});
-
-test.each([1, 1_500])('closing writes the %i lines that are left', async (count) => {
-  const { log, appended, messages } = setUp();
-  for (let written = 0; written < count; written++) log.write('a');
-  await log.close();
-  expect([appended.flat().length, messages]).toEqual([count, []]);
-  for (const lines of appended) expect(lines.length).toBeLessThanOrEqual(1_000);
 });
 
 test('B20: time in which the event loop is blocked does not count for the disk', async () => {

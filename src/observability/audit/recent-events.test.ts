@@ -46,21 +46,6 @@ it('A9: forgets the oldest lines, and rejected requests do not push out security
   expect(linesOf(events)).toHaveLength(kept);
 });
 
-it('a reader who pauses sees no line twice, and no line that was added meanwhile', () => {
-  const events = new RecentEvents(PROCESS);
-  const line = 'x'.repeat(60_000);
-  for (let index = 0; index < 10; index++) events.add(`${index} ${line}`, 'requests');
-  const seen: number[] = [];
-  for (const found of events.find([], 0)) {
-    if (found !== undefined) seen.push(found.sequence);
-    // Overwrites slabs that the reader has not reached.
-    for (let index = 0; index < 2; index++) events.add(line, 'requests');
-  }
-  expect(seen).toEqual(seen.toSorted((a, b) => b - a));
-  expect(new Set(seen).size).toBe(seen.length);
-  expect(Math.max(...seen)).toBe(10);
-});
-
 it('A9: reaches back to its start, and to the oldest line of either log that forgets lines', () => {
   let now = 1_000;
   const events = new RecentEvents({ instance: 'a', now: () => now });

@@ -98,23 +98,3 @@ describe('B17: a database that is locked', () => {
     expect(rows()).toBe(1);
   });
 });
-
-describe('B17: a database whose revisions continue after those of another store', () => {
-  it('is swept in as many steps as it has rows for', () => {
-    db.exec("UPDATE sqlite_sequence SET seq = 1000000000 WHERE name = 'log'");
-    sweeper.begin(1_000_000_000, 1_000_000_000);
-    let steps = 1;
-    while (sweeper.sweep() && steps < 10) steps += 1;
-    expect([steps, rows()]).toEqual([1, 1]);
-  });
-
-  it('in one step per thousand rows, and every row that no read can reach is removed', () => {
-    for (let i = 0; i < 2_000; i += 1) {
-      log.append([{ key: '/a/x', size: 1, expect: { modRevision: log.revision } }], new Uint8Array(1));
-    }
-    sweeper.begin(log.revision, log.revision);
-    let steps = 1;
-    while (sweeper.sweep() && steps < 10) steps += 1;
-    expect([steps, rows()]).toEqual([3, 1]);
-  });
-});

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../api/status.ts';
-import { leaderGuards, leadsWhile, StorageError, soleLeadership, TIME_KEY } from '../../storage/contract.ts';
+import { leaderGuards, leadsWhile, soleLeadership, TIME_KEY } from '../../storage/contract.ts';
 import type { TimeReading } from '../../storage/scan.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { type OpenClockGuardOptions, openClockGuard } from './open-clock-guard.ts';
@@ -143,12 +143,6 @@ describe('B13: with SQLite', () => {
     await writes('2026-01-01T00:00:00.000Z');
   });
 
-  it('a store that does not take the time is no reason not to start', async () => {
-    const write = () => Promise.reject(new StorageError('unavailable', 'the disk is full'));
-    const guard = await open({ leadership: soleLeadership, store: { get: (key) => store.get(key), write } });
-    expect(guard.latest()).toBe(START);
-  });
-
   it('a clock that went back while the process was stopped is detected, and right again when it is set', async () => {
     await open({ leadership: soleLeadership });
     await writes('2026-01-01T00:00:00.000Z');
@@ -221,11 +215,6 @@ describe('B13: with etcd', () => {
     clock.monotonic = 12_100;
     guard.isRight();
     await expect.poll(() => guard.isRight()).toBe(true);
-  });
-
-  it('a warning is logged when no member reports its time', async () => {
-    expect((await open({ time: timeOf({}) })).isRight()).toBe(true);
-    expect(logged).toEqual(['no member of etcd reports its time over HTTP: the clock of this server is not checked']);
   });
 });
 

@@ -149,97 +149,10 @@ describe('an honest signer', () => {
     expect(external.find('key-2')).toBeUndefined();
   });
 
-  test('that signs with an unpublished key is asked for its keys once in ten seconds', async () => {
-    const header = { alg: 'ES256', kid: 'key-2' };
-    signer.respond = (request) => honest(request.op === 'keys' ? KEY : OTHER, header)(request);
-    signer.requests.length = 0;
-    for (const pause of [0, 1, 9_998, 1]) {
-      clock.now += pause;
-      await expect(external.sign(CLAIMS)).rejects.toThrow('a key that it does not publish');
-    }
-    expect(signer.requests.filter(({ op }) => op === 'keys')).toHaveLength(2);
-  });
-
-  test('that replaces a key under the same id is believed from then on', async () => {
-    const replaced = { ...OTHER, kid: 'key-1', published: { ...OTHER.published, kid: 'key-1' } };
-    let changes = 0;
-    external.onChange(() => changes++);
-    signer.respond = honest(replaced);
-    await external.refresh();
-    expect(changes).toBe(1);
-    expect(external.keys().map(publicJwk)).toMatchObject([{ kid: 'key-1', ...OTHER.published.jwk }]);
-    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
-    signer.respond = honest(KEY);
-    await external.refresh();
-  });
-
   test('B10: gives no token whose claims the verifier could not read', async () => {
     await expect(external.sign({ ...CLAIMS, exp: Number.NaN })).rejects.toThrow(
       'the token does not say what was granted',
     );
-  });
-
-  test('that publishes a key again after a while has it since then', async () => {
-    const publishing = async (...keys: object[]): Promise<number> => {
-      clock.now += 60_000;
-      signer.respond = ({ id }) => ({ id, keys });
-      await external.refresh();
-      return clock.now;
-    };
-    const since = external.since('key-1');
-    const first = await publishing(KEY.published, OTHER.published);
-    await publishing(OTHER.published, KEY.published);
-    expect([external.since('key-1'), external.since('key-2')]).toEqual([since, first]);
-    await publishing(KEY.published);
-    const again = await publishing(KEY.published, OTHER.published);
-    expect([external.since('key-1'), external.since('key-2')]).toEqual([since, again]);
-    await publishing(KEY.published);
-  });
-
-  test('that fails again and again is reported once, and its keys stay', async () => {
-    const reports: string[] = [];
-    let refresh = () => {};
-    const other = await open(5_000, signer.path, {
-      every: (_, task) => {
-        refresh = task;
-        return () => {};
-      },
-      logger: { info: () => {}, error: (_, message) => reports.push(message) },
-    });
-    let asked = 0;
-    signer.respond = ({ id }) => ({ id, error: asked++ < 2 ? 'the device is locked' : 'it is broken' });
-    for (const expected of [1, 1, 2]) {
-      refresh();
-      await other.refresh().catch(() => {});
-      expect(reports).toHaveLength(expected);
-    }
-    expect(other.keys().map(({ kid }) => kid)).toEqual(['key-1']);
-    signer.respond = honest(KEY);
-    other.close();
-  });
-
-  test('that closes the connection is connected to again, at most once a second', async () => {
-    signer.respond = () => {
-      signer.disconnect();
-      return undefined;
-    };
-    await expect(external.sign(CLAIMS)).rejects.toThrow('closed the connection');
-    signer.respond = honest(KEY);
-    await expect(external.sign(CLAIMS)).rejects.toThrow('closed the connection');
-    clock.now += 1_000;
-    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
-  });
-
-  test('that closes the connection is connected to again also when the clock has gone back', async () => {
-    signer.respond = () => {
-      signer.disconnect();
-      return undefined;
-    };
-    await expect(external.sign(CLAIMS)).rejects.toThrow('closed the connection');
-    signer.respond = honest(KEY);
-    clock.now -= 3_600_000;
-    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
-    clock.now += 3_600_000;
   });
 
   test('that does not respond has at most 1,000 requests pending, which all end when the server stops', async () => {
@@ -347,15 +260,6 @@ describe('A1: a malformed response gives no token', () => {
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   });
 
-  test('a second response with the same id changes nothing', async () => {
-    signer.respond = (request) => {
-      const right = JSON.stringify(honest(KEY)(request));
-      return `${right}\n${JSON.stringify({ ...JSON.parse(right), signature: 'AAAA' })}\n${right}\n`;
-    };
-    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
-    expect(await external.sign(CLAIMS)).toMatch(/^ey/);
-  });
-
   test('half of a response fails its request in time', async () => {
     const impatient = await open(50);
     onTestFinished(() => impatient.close());
@@ -398,31 +302,6 @@ describe('malformed keys', () => {
     await expect(external.refresh()).rejects.toThrow(SignerFailed);
     expect(external.keys().map(({ kid }) => kid)).toEqual(['key-1']);
     await expect(open()).rejects.toThrow(SignerFailed);
-  });
-
-  test('an RSA key of 8,192 bits is not too long', async () => {
-    signer.respond = ({ id }) => ({ id, keys: [{ kid: 'k', alg: 'RS256', jwk: rsaJwk(1_024) }] });
-    const other = await open();
-    expect(other.keys().map(({ kid }) => kid)).toEqual(['k']);
-    other.close();
-  });
-
-  test('a refusal, with its reason', async () => {
-    signer.respond = ({ id }) => ({ id, error: 'the device is locked' });
-    for (const asking of [external.sign(CLAIMS), external.refresh()]) {
-      await expect(asking).rejects.toThrow('the signer refused: the device is locked');
-    }
-  });
-
-  test('the connection is closed: a program that ran on would keep the server from exiting', async () => {
-    signer.respond = ({ id }) => ({ id, keys: [] });
-    const connections = signer.connections();
-    await expect(open()).rejects.toThrow('the signer must have 1 to 32 keys');
-    await expect.poll(() => signer.connections()).toBe(connections);
-  });
-
-  test('no signer', async () => {
-    await expect(open(5_000, `${signer.path}.none`)).rejects.toThrow(/the signer cannot be reached: .*ENOENT/);
   });
 });
 

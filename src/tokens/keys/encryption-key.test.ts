@@ -63,19 +63,6 @@ describe('the file', () => {
     expect(await readdir(keys)).toEqual([]);
   });
 
-  test('holds bytes or base64, which are the same key; a link to it is followed', async () => {
-    const bytes = Buffer.alloc(32, 9);
-    await writeFile(join(dir, 'raw'), bytes, { mode: 0o600 });
-    await writeFile(join(dir, 'text'), `${bytes.toString('base64')}\n`, { mode: 0o600 });
-    await symlink(join(dir, 'text'), join(dir, 'link'));
-    const ids = await Promise.all(
-      ['raw', 'text', 'link'].map(
-        async (name) => (await loadEncryptionKey({ file: join(dir, name), dir, ...NEW_STORE })).id,
-      ),
-    );
-    expect(new Set(ids).size).toBe(1);
-  });
-
   test.each([
     ['too short', Buffer.alloc(31)],
     ['empty', Buffer.alloc(0)],

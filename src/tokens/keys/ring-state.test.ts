@@ -266,11 +266,4 @@ describe('revoking', () => {
       expect(state.revocations).toEqual(ring.revocations);
     }
   });
-
-  test('A43: of many revocations the newest are remembered', async () => {
-    const changes = rules();
-    let ring = await changes.advance(EMPTY, T0);
-    for (let at = 1; at <= 40; at++) ring = await changes.revoke(ring, at, currentOf(ring, 'ES256')?.kid ?? '');
-    expect(ring.revocations?.map(({ at }) => at)).toEqual(Array.from({ length: 32 }, (_, index) => index + 9));
-  });
 });

@@ -94,58 +94,6 @@ describe('signing threads', () => {
     expect(verified).toEqual(inputs.map(() => true));
   });
 
-  it('starts no thread before something is signed', () => {
-    const { threads, endTick } = fakes();
-    endTick();
-    expect(threads).toHaveLength(0);
-  });
-
-  it('hands over the inputs of a tick in one message', async () => {
-    const { signing, threads, endTick } = fakes();
-    const signatures = Promise.all(['a', 'b', 'c'].map((input) => signing.sign(input)));
-    endTick();
-    expect(threads.map(({ received }) => received)).toEqual([[['a', 'b', 'c']]]);
-    threads[0]?.reply();
-    expect(await signatures).toEqual(['signature-of-a', 'signature-of-b', 'signature-of-c']);
-  });
-
-  it('keeps two ticks apart', async () => {
-    const { signing, threads, endTick } = fakes();
-    const first = signing.sign('a');
-    endTick();
-    const second = signing.sign('b');
-    endTick();
-    expect(threads[0]?.received).toEqual([['a'], ['b']]);
-    threads[0]?.reply();
-    threads[0]?.reply();
-    expect(await Promise.all([first, second])).toEqual(['signature-of-a', 'signature-of-b']);
-  });
-
-  it.each([
-    ['ES256', 32, 1],
-    ['ES256', 33, 2],
-    ['RS256', 2, 2],
-    ['RS256', 9, 3],
-  ] as const)('%s: %d inputs at once occupy %d of three threads', (algorithm, count, used) => {
-    const { signing, threads, endTick } = fakes(3, algorithm);
-    for (const input of numbered(count)) void signing.sign(input);
-    endTick();
-    expect(threads).toHaveLength(used);
-    expect(threads.flatMap(({ received }) => received.flat()).toSorted()).toEqual(numbered(count).toSorted());
-  });
-
-  it('gives an input to the thread that has the fewest', async () => {
-    const { signing, threads, endTick } = fakes(2, 'RS256');
-    const [a, , c] = ['a', 'b', 'c'].map((input) => signing.sign(input));
-    endTick();
-    threads[0]?.reply();
-    threads[0]?.reply();
-    await Promise.all([a, c]);
-    void signing.sign('d');
-    endTick();
-    expect(threads.map(({ received }) => received)).toEqual([[['d']], [['b']]]);
-  });
-
   it('rejects the inputs of a thread that ended, and starts another for the next', async () => {
     const { signing, threads, endTick } = fakes();
     const lost = signing.sign('a');
@@ -164,16 +112,6 @@ describe('signing threads', () => {
     endTick();
     threads[0]?.reply(['only-one']);
     for (const one of both) await expect(one).rejects.toThrow('returned 1 signatures for 2');
-  });
-
-  it('keeps the process alive only while a signature is awaited', async () => {
-    const { signing, threads, endTick } = fakes();
-    const signature = signing.sign('a');
-    endTick();
-    expect(threads[0]?.isReferenced).toBe(true);
-    threads[0]?.reply();
-    await signature;
-    expect(threads[0]?.isReferenced).toBe(false);
   });
 
   it('signs what it was given before it was closed, then ends its threads', async () => {

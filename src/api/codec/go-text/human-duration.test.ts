@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { exactDuration, humanAge } from './human-duration.ts';
+import { humanAge } from './human-duration.ts';
 
 const NOW = Date.parse('2026-09-01T12:00:00Z');
 const [S, M, H, D] = [1, 60, 3_600, 86_400];
@@ -35,14 +35,4 @@ describe('B-03: ages as kubectl prints them', () => {
     expect(humanAge(null, NOW)).toBe('<unknown>');
     expect(humanAge('yesterday', NOW)).toBe('<invalid>');
   });
-});
-
-it.each([
-  [0, '0s'],
-  [90, '1m30s'],
-  [1_800, '30m'],
-  [36_001, '10h1s'],
-  [86_400, '24h'],
-])('%i seconds are exactly %s', (seconds, text) => {
-  expect(exactDuration(seconds)).toBe(text);
 });
