@@ -172,6 +172,11 @@ export const OPTIONS = {
     default: '1000',
     doc: 'Of those, how many one caller may have, or the service accounts of one cluster together.',
   }),
+  maxWatchesWithoutPermission: option({
+    parse: integer(0, 1_000_000),
+    default: '20',
+    doc: 'How many a caller may have that may see no cluster. All such callers together have a tenth of `--max-watches`, besides it.',
+  }),
   maxRequestMemory: option({
     value: 'MEGABYTES',
     parse: integer(1, 1_000_000),

@@ -39,7 +39,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     queueLengthPerFlow: 1_000,
     watchSeats: values.maxWatches,
     watchSeatsPerFlow: values.maxWatchesPerCaller,
-    watchSeatsWithoutPermission: 20,
+    watchSeatsWithoutPermission: values.maxWatchesWithoutPermission,
   };
   return {
     listen,
