@@ -258,7 +258,7 @@ describe('A14: an edited endpoint', () => {
         guesses.map(() => [403, answers[0]?.text, []]),
       );
       expect(answers[0]?.json.message).toContain(
-        `spec.${FIELD}, which waits for confirmation, is hidden from user "patcher"`,
+        'user "patcher" cannot set spec without permission to update the cluster',
       );
     });
 
@@ -269,11 +269,13 @@ describe('A14: an edited endpoint', () => {
         expect(answer.code, answer.text).toBe(200);
       }
       // The prober may write the status between the read and the write. Clients then repeat both.
-      const replace = async (): Promise<Answer> => {
+      const replace = async (change: object): Promise<Answer> => {
         const [shown] = (await server.call('GET', `${PUBLIC_LIST}?fieldSelector=metadata.name=zeta`)).json.items;
-        return server.call('PUT', `${CLUSTERS}/zeta`, { body: shown });
+        return server.call('PUT', `${CLUSTERS}/zeta`, { body: { ...shown, ...change } });
       };
-      await expect.poll(async () => (await replace()).code).toBe(200);
+      await expect.poll(async () => (await replace({})).code).toBe(200);
+      const message = async () => (await replace({ spec: { [FIELD]: endpoints(0) } })).json.message;
+      await expect.poll(message).toContain('was made from the public view: read the whole cluster to set spec');
       expect((await get('zeta', tokenOf('editor'))).spec[FIELD]).toEqual(endpoints(evil.port, thief));
     });
 

@@ -29,7 +29,7 @@ import { schemaErrors } from '../../objects/patches/apply/schema-errors.ts';
 import { checkPreconditions } from '../../objects/preconditions.ts';
 import { pauseAfter } from '../../objects/write-queue.ts';
 import { type ApplyOptions, parseApplyOptions } from '../options/write-options.ts';
-import { checkHiddenFields, preserveUnseenFields } from './hidden-fields.ts';
+import { keepHidden, requireShown } from './hidden-fields.ts';
 import { checkNamespace, checkSameObject, preconditionsIn, warnOfDropped } from './read-body.ts';
 import {
   admitWrite,
@@ -204,7 +204,7 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
   if (isPublic) {
     // A configuration need not have metadata: the name is in the path.
     const sent = { ...configuration.config, metadata: configuration.config.metadata ?? {} } as unknown as ApiObject;
-    checkHiddenFields(parts, request, kind, { sent, current }, 'apply');
+    requireShown(parts, request, kind, { sent, current }, 'apply');
   }
   const live = current === undefined ? undefined : plainObject(current);
   const { object, managers, conflicts } = applyConfig(fieldRules(kind, partOf(request)), {
@@ -219,15 +219,14 @@ function merged(apply: Apply, current: ApiObject | undefined): { object: ApiObje
   if (conflicts.length > 0) throw applyConflict(conflicts);
   reportDuplicates(apply);
   const read = decodeValue(object as JsonValue, kind, 'Ignore', live === undefined ? {} : { known: live }).value;
-  // A manager that no longer applies a field removes it, but not one that the caller does not see.
-  const decoded = isPublic ? preserveUnseenFields(parts, kind, read, current) : read;
-  checkUid(kind, objectKey.name, decoded, current);
-  checkNamespace(decoded, kind, objectKey.namespace);
-  checkSameObject(decoded, kind, objectKey);
-  const { resourceVersion } = preconditionsIn(decoded);
+  checkUid(kind, objectKey.name, read, current);
+  checkNamespace(read, kind, objectKey.namespace);
+  checkSameObject(read, kind, objectKey);
+  const { resourceVersion } = preconditionsIn(read);
   if (current !== undefined && resourceVersion !== undefined) checkPreconditions(kind, current, { resourceVersion });
   checkManagedFieldsSize(kind, objectKey.name, managers);
-  return { object: decoded, managers };
+  // A manager that no longer applies a field removes it, but not one that the caller does not see.
+  return { object: isPublic ? keepHidden(parts, read, current) : read, managers };
 }
 
 /** AP-18. Each warning is sent once, however often the merge runs. */

@@ -14,7 +14,7 @@ import { applyStrategicMergePatch } from '../../objects/patches/strategic-merge-
 import { checkPreconditions } from '../../objects/preconditions.ts';
 import { parsePatchOptions, type WriteOptions } from '../options/write-options.ts';
 import { APPLY_TYPES, applyObject } from './apply.ts';
-import { checkHiddenFields, preserveUnseenFields, withoutLastApplied } from './hidden-fields.ts';
+import { keepHidden, requireShown } from './hidden-fields.ts';
 import { checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
 import { managerOf, partOf, seesWhole, updateStored, type WriteParts } from './write-parts.ts';
 
@@ -82,11 +82,9 @@ export function readPatch(
     checkSameObject(result, kind, objectKeyOf(request, kind));
     checkPreconditions(kind, current, preconditionsIn(result));
     if (isWhole) return result;
-    if (partOf(request) === 'object') checkHiddenFields(parts, request, kind, { sent: result, current }, 'patch');
-    // A caller who may not see managedFields may not write them.
-    const { managedFields: _, ...metadata } = result.metadata;
-    const sent = { ...result, metadata: withoutLastApplied(metadata) };
-    return preserveUnseenFields(parts, kind, sent, current);
+    if (partOf(request) === 'status') return { ...current, status: result.status };
+    requireShown(parts, request, kind, { sent: result, current }, 'patch');
+    return keepHidden(parts, result, current);
   };
   return { options, patched };
 }

@@ -1,8 +1,8 @@
 import { type ApiObject, type Kind, objectKeyOf } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse } from '../../api/request.ts';
-import { invalid, invalidValue } from '../../api/status.ts';
+import { conflict, invalid, invalidValue } from '../../api/status.ts';
 import { parseCreateOptions, parseUpdateOptions } from '../options/write-options.ts';
-import { looksPublic, preserveHiddenFields } from './hidden-fields.ts';
+import { hiddenIn, isMadeFromView, keepHidden, withHiddenSpec } from './hidden-fields.ts';
 import { checkNamespace, checkSameObject, preconditionsIn, readObject } from './read-body.ts';
 import { createStored, managerOf, updateStored, type WriteParts } from './write-parts.ts';
 
@@ -29,11 +29,16 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
   const preconditions = preconditionsIn(sent);
   const change = (current: ApiObject): ApiObject => {
     if (preconditions.resourceVersion === undefined) checkUnconditionalUpdate(kind, objectKey.name);
-    return preserveHiddenFields(parts, kind, sent, current, looksPublic);
+    if (!isMadeFromView(parts, kind, sent, current)) return withHiddenSpec(parts, kind, sent, current);
+    const hidden = hiddenIn(parts, { sent, current }, 'update');
+    if (hidden !== undefined) throw conflict(kind, objectKey.name, `${MADE_FROM_VIEW} to set ${hidden}`);
+    return keepHidden(parts, sent, current);
   };
   const manager = managerOf(request, options);
   return updateStored(parts, request, kind, change, { dryRun: options.dryRun, manager, warn, preconditions });
 }
+
+const MADE_FROM_VIEW = 'the body was made from the public view: read the whole cluster';
 
 /** Z-05: an update of a custom resource needs a resourceVersion. Here `details.kind` is the resource. */
 function checkUnconditionalUpdate(kind: Kind, name: string): void {
