@@ -66,8 +66,8 @@ export async function applyManifests(
   source: string,
   read: Manifests,
   signal?: AbortSignal,
-  done = { applied: 0 },
 ): Promise<ApplyReport> {
+  let applied = 0;
   const unwritten: ManifestProblem[] = [];
   const conflicts: ManifestProblem[] = [];
   const created: ApplyReport['created'][number][] = [];
@@ -79,7 +79,7 @@ export async function applyManifests(
       if (signal?.aborted) return;
       try {
         const { isCreated, takenOver } = await applyOne(parts, source, manifest);
-        done.applied++;
+        applied++;
         if (isCreated) created.push({ ...positionOf(manifest), name: manifest.objectKey.name });
         if (takenOver !== undefined) conflicts.push({ ...positionOf(manifest), message: takenOver });
       } catch (error) {
@@ -87,7 +87,7 @@ export async function applyManifests(
       }
     });
   }
-  return { applied: done.applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts, created };
+  return { applied, unread: read.problems, warnings: read.warnings, unwritten, conflicts, created };
 }
 
 /** `takenOver`: the fields that the folder took over from other managers; undefined if there are none. */

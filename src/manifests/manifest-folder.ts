@@ -1,10 +1,8 @@
-import type { Catalog } from '../api/catalog.ts';
 import { backoff } from '../lib/backoff.ts';
 import { stampOf } from '../lib/follow-files.ts';
-import { every } from '../lib/rounds.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type ApplyParts, type ApplyReport, applyManifests } from './apply-manifests.ts';
-import { countSurplus, type PruneReport, pruneManifests } from './prune-manifests.ts';
+import { type PruneReport, pruneManifests } from './prune-manifests.ts';
 import { findManifestFiles, type ManifestProblem, type Manifests, messageOf, readManifests } from './read-manifests.ts';
 
 export interface ManifestFolderOptions {
@@ -13,41 +11,32 @@ export interface ManifestFolderOptions {
   readonly source: string;
   readonly path: string;
   /** See ReadOptions. */
-  readonly writtenFor?: Catalog;
+  readonly edit?: (text: string) => string;
   /** Delete objects that are no longer in the folder, up to this percentage. Default: delete nothing. */
   readonly prune?: { readonly maxPercent: number } | undefined;
   readonly logger: Logger;
-  /** Called with the number of objects whose fields were taken over from other managers. */
-  readonly countConflicts: (count: number) => void;
   readonly pollMs: number;
   /** The leader applies a folder that has not changed after so many polls. Default: never. */
   readonly reapplyPolls?: number;
 }
 
-const SAY_EVERY_MS = 10_000;
 const SKIPPED_POLLS = { first: 1, most: 60 };
 
 /** When a state of the folder is tried again, in polls. Another state is tried at once. */
 class Retry {
   #state: string | undefined;
-  #retries = 0;
+  #failures = 0;
   #polls = 0;
 
   skips(state: string): boolean {
     return state === this.#state && --this.#polls > 0;
   }
 
-  /** Nothing is left to do for this state. It is checked now and then, because the store may change. */
-  succeeded(state: string): void {
+  /** A state with which nothing is left to do is tried now and then, too: the store may change. */
+  ended(state: string, isDone: boolean): void {
+    this.#failures = state === this.#state && !isDone ? this.#failures + 1 : 0;
     this.#state = state;
-    this.#retries = 0;
-    this.#polls = SKIPPED_POLLS.most;
-  }
-
-  failed(state: string): void {
-    this.#retries = state === this.#state ? this.#retries + 1 : 0;
-    this.#state = state;
-    this.#polls = backoff(this.#retries, SKIPPED_POLLS);
+    this.#polls = isDone ? SKIPPED_POLLS.most : backoff(this.#failures, SKIPPED_POLLS);
   }
 }
 
@@ -108,11 +97,7 @@ export class ManifestFolder {
       // Pruning waits for two polls with the same state: files may be on their way into the folder.
       const settled = this.#read?.state === state ? this.#read.content : undefined;
       const isAgain = state === this.#applied;
-      if (isAgain ? this.#isDue() : !this.#applying.skips(state)) {
-        const done = { applied: 0, manifests: 0 };
-        const say = () => logger.info({ path, ...done }, 'manifests are being applied');
-        await this.#apply(state, isAgain, done).finally(every(SAY_EVERY_MS, say));
-      }
+      if (isAgain ? this.#isDue() : !this.#applying.skips(state)) await this.#apply(state, isAgain);
       if (settled !== undefined) await this.#prune(state, settled);
       this.#reported.delete('error');
     } catch (error) {
@@ -127,22 +112,21 @@ export class ManifestFolder {
     return reapplyPolls !== undefined && ++this.#pollsSince >= reapplyPolls && parts.leadership.leads();
   }
 
-  async #apply(state: string, isAgain: boolean, done: { applied: number; manifests: number }): Promise<void> {
-    const { parts, source, path, writtenFor, prune } = this.#options;
-    const content = await readManifests(path, { catalog: parts.catalog, work: parts.work, writtenFor });
-    done.manifests = content.manifests.length;
+  async #apply(state: string, isAgain: boolean): Promise<void> {
+    const { parts, source, path, edit } = this.#options;
+    const content = await readManifests(path, { catalog: parts.catalog, work: parts.work, edit });
     // The folder may return to a state that was applied before: from here on the store differs from it.
     this.#applied = undefined;
     this.#pollsSince = 0;
     if (state !== this.#read?.state) this.#pruning = new Retry();
     this.#read = { state, content };
-    const report = await applyManifests(parts, source, content, this.#stop.signal, done);
+    const report = await applyManifests(parts, source, content, this.#stop.signal);
     if (this.#stop.signal.aborted) return;
     this.#problems = report.unread.length + report.unwritten.length;
     if (isAgain) this.#reportCreated(report);
-    this.#reportApplied(report, state, prune === undefined ? await countSurplus(parts, source, content) : 0);
+    this.#reportApplied(report, state);
     if (report.unwritten.length === 0) this.#applied = state;
-    else this.#applying.failed(state);
+    else this.#applying.ended(state, false);
   }
 
   async #prune(state: string, content: Manifests): Promise<void> {
@@ -150,26 +134,19 @@ export class ManifestFolder {
     if (prune === undefined || !parts.leadership.leads() || this.#pruning.skips(state)) return;
     const report = await pruneManifests(parts, source, content, prune.maxPercent, this.#stop.signal);
     this.#reportPruned(report, state);
-    if (report.kept.length === 0 && report.refusal === undefined) this.#pruning.succeeded(state);
-    else this.#pruning.failed(state);
+    this.#pruning.ended(state, report.kept.length === 0 && report.refusal === undefined);
   }
 
   #reportCreated({ created }: ApplyReport): void {
-    const { logger, path, countConflicts } = this.#options;
-    countConflicts(created.length);
+    const { logger, path } = this.#options;
     for (const object of created) {
       logger.warn({ path, ...object }, 'an object of a manifest was deleted: it is created again');
     }
   }
 
-  #reportApplied(
-    { applied, unread, unwritten, warnings, conflicts }: ApplyReport,
-    state: string,
-    surplus: number,
-  ): void {
-    const { logger, path, countConflicts } = this.#options;
+  #reportApplied({ applied, unread, unwritten, warnings, conflicts }: ApplyReport, state: string): void {
+    const { logger, path } = this.#options;
     const problems = [...unread, ...unwritten];
-    countConflicts(conflicts.length);
     const say = (level: 'warn' | 'error', of: readonly ManifestProblem[], field: string, text: string): void => {
       for (const { message, ...position } of of) logger[level]({ path, ...position, [field]: message }, text);
     };
@@ -180,9 +157,6 @@ export class ManifestFolder {
       say('warn', warnings, 'warning', 'a manifest was applied in part');
       const what = problems.length === 0 ? 'manifests applied' : 'manifests applied in part';
       logger.info({ path, applied, problems: problems.length }, what);
-      if (surplus > 0) {
-        logger.info({ path, surplus }, 'objects that are no longer in the manifests stay: see --manifests-prune');
-      }
     });
   }
 

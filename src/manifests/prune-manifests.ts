@@ -66,12 +66,6 @@ export async function pruneManifests(
   return { removed, kept };
 }
 
-/** How many objects of the folder are no longer in it. */
-export async function countSurplus(parts: ApplyParts, source: string, read: Manifests): Promise<number> {
-  const { removable, kept } = await planPruning(parts, source, read);
-  return removable.length + kept.length;
-}
-
 function refusalOf(owned: number, count: number, read: Manifests, maxPercent: number): string | undefined {
   if (count === 0) return undefined;
   if (read.problems.length > 0) {
@@ -85,7 +79,7 @@ function refusalOf(owned: number, count: number, read: Manifests, maxPercent: nu
   return `${count} of the ${owned} objects that came from the folder are no longer in it, more than ${maxPercent} %: ${advice} ${percent}`;
 }
 
-async function planPruning(
+export async function planPruning(
   { catalog, reader, work }: ApplyParts,
   source: string,
   { manifests }: Manifests,

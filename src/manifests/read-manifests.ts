@@ -47,8 +47,8 @@ interface ReadOptions {
   /** The served kinds. */
   readonly catalog: Catalog;
   readonly work: Work;
-  /** The kinds as the files name them, if they were written for another product name. */
-  readonly writtenFor?: Catalog | undefined;
+  /** Changes the text of each file, e.g. one that was written for another product name. */
+  readonly edit?: ((text: string) => string) | undefined;
 }
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
@@ -74,7 +74,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
   const manifests = new Map<string, Manifest>();
   const problems: ManifestProblem[] = [];
   const warnings: ManifestProblem[] = [];
-  const { work } = options;
+  const { work, edit = (text) => text } = options;
   const add = (manifest: Manifest): void => {
     const key = storageKey(manifest.kind, manifest.objectKey);
     const first = manifests.get(key);
@@ -84,7 +84,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
   for (const path of await findManifestFiles(root)) {
     const file = relative(root, path) || path;
     try {
-      for (const { document, line, parse } of documentsIn(path, await readText(path))) {
+      for (const { document, line, parse } of documentsIn(path, edit(await readText(path)))) {
         const position = { file, document, line };
         // A folder may have thousands of documents, and it is read again while requests are served.
         if (work.isUsedUp) await work.turn();
@@ -184,11 +184,10 @@ function parseYaml(text: string, firstLine: number): JsonValue {
   }
 }
 
-function readObject({ catalog, writtenFor = catalog }: ReadOptions, content: JsonValue) {
+function readObject({ catalog }: ReadOptions, content: JsonValue) {
   const { apiVersion, kind: kindName } = typeOf(content);
-  const written = writtenFor.findKind(apiVersion, kindName);
   const kind = catalog.findKind(apiVersion, kindName);
-  if (written === undefined || kind === undefined) {
+  if (kind === undefined) {
     const known = catalog.kinds
       .filter(({ verbs }) => verbs === undefined)
       .map((one) => `${one.kind} (${one.group === '' ? '' : `${one.group}/`}${one.version})`);
@@ -196,16 +195,8 @@ function readObject({ catalog, writtenFor = catalog }: ReadOptions, content: Jso
   }
   if (kind.verbs !== undefined)
     throw new Error(`kind: a ${kindName} is created by the server and cannot be in a manifest`);
-  const { value, dropped } = decodeValue(content, written, 'Strict');
-  const object = renamed(value, written, kind);
+  const { value: object, dropped } = decodeValue(content, kind, 'Strict');
   return { kind, objectKey: objectKeyOf(kind, object), object, dropped };
-}
-
-/** From one product name to another, by the stored form, which is the same for all. */
-function renamed(object: ApiObject, from: Kind, to: Kind): ApiObject {
-  if (from === to) return object;
-  const stored = from.storedForm?.toStored(object) ?? object;
-  return to.storedForm?.fromStored(stored) ?? stored;
 }
 
 function objectKeyOf(kind: Kind, { metadata }: ApiObject): ObjectKey {

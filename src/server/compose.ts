@@ -193,8 +193,7 @@ export async function compose(
     const { productName } = options;
     const applying = { catalog, reader, writer, propagation, leadership, audit, productName };
     const applyParts = { ...applying, work: work.job('manifests') };
-    const countConflicts = (count: number) => metrics.manifestConflicts.inc(count);
-    const manifests = await waiting(() => openManifests(options, { parts: applyParts, countConflicts, logger }));
+    const manifests = await waiting(() => openManifests(options, { parts: applyParts, logger }));
     closers.push(() => manifests.stop());
     startBackgroundWork({ ...base, ...state, ownPort: port });
     const certificateEnd = () => (options.tls === undefined ? undefined : apiServer.server.certificateExpiry());

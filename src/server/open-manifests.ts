@@ -1,4 +1,3 @@
-import { createCatalog } from '../api/catalog.ts';
 import { originOf } from '../api/domain-keys.ts';
 import { kindPrefix } from '../api/kind.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
@@ -14,12 +13,13 @@ export class DemoGrants extends Error {
   override readonly name = 'DemoGrants';
 }
 
-type ManifestOptions = Pick<ServeOptions, 'demo' | 'demoPrune' | 'manifests' | 'manifestsPrune'>;
+type ManifestOptions = Pick<ServeOptions, 'demo' | 'demoPrune' | 'manifests' | 'manifestsPrune' | 'productName'>;
 
 const DEMO = 'demo';
 const DEMO_FOLDER = programFile('demo');
-/** The product name in the demo manifests, whatever --product-name says. */
-const DEMO_PRODUCT_NAME = 'orchestrator';
+/** The field of the demo manifests that begins with the product name, whatever --product-name says. */
+const ENDPOINTS = 'ApiEndpoints:';
+const DEMO_ENDPOINTS = `orchestrator${ENDPOINTS}`;
 const POLL_MS = 1_000;
 /** Five minutes. What was changed in a demo stays until the next start. */
 const REAPPLY_POLLS = 300;
@@ -30,7 +30,7 @@ const REAPPLY_POLLS = 300;
  */
 export async function openManifests(
   options: ManifestOptions,
-  parts: Pick<ManifestFolderOptions, 'parts' | 'logger' | 'countConflicts'>,
+  parts: Pick<ManifestFolderOptions, 'parts' | 'logger'>,
 ): Promise<{ problems(): number; stop(): Promise<void> }> {
   const folders: ManifestFolder[] = [];
   const stop = async (): Promise<void> => {
@@ -55,10 +55,11 @@ function sourcesOf({
   demo,
   manifests,
   manifestsPrune: prune,
-}: ManifestOptions): Pick<ManifestFolderOptions, 'source' | 'path' | 'writtenFor' | 'prune' | 'reapplyPolls'>[] {
-  const writtenFor = createCatalog({ productName: DEMO_PRODUCT_NAME });
+  productName,
+}: ManifestOptions): Pick<ManifestFolderOptions, 'source' | 'path' | 'edit' | 'prune' | 'reapplyPolls'>[] {
+  const edit = (text: string): string => text.replaceAll(DEMO_ENDPOINTS, `${productName}${ENDPOINTS}`);
   return [
-    ...(demo ? [{ source: DEMO, path: DEMO_FOLDER, writtenFor }] : []),
+    ...(demo ? [{ source: DEMO, path: DEMO_FOLDER, edit }] : []),
     ...(manifests === undefined ? [] : [{ source: 'manifests', path: manifests, prune, reapplyPolls: REAPPLY_POLLS }]),
   ];
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ApiObject, apiVersionOf, type Kind } from '../../src/api/kind.ts';
 import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { type ApplyParts, applyManifests } from '../../src/manifests/apply-manifests.ts';
-import { countSurplus, pruneManifests } from '../../src/manifests/prune-manifests.ts';
+import { planPruning, pruneManifests } from '../../src/manifests/prune-manifests.ts';
 import type { Manifests } from '../../src/manifests/read-manifests.ts';
 import { LEADER_KEY, soleLeadership } from '../../src/storage/contract.ts';
 import { catalog, type Gate, type Objects, openObjects } from './object-store.ts';
@@ -147,7 +147,7 @@ test('A40: a folder is compared with one state of the store, whatever others del
   for (const { objectKey } of fleet.slice(-50)) {
     const deleting = objects.writer.remove(catalog.clusters, objectKey, { dryRun: false, onlyIfEmpty: true });
     stored.push(clusters.current.size);
-    counts.push(countSurplus(parts, 'manifests', contentOf()));
+    counts.push(planPruning(parts, 'manifests', contentOf()).then(({ removable }) => removable.length));
     await deleting;
   }
   expect(await Promise.all(counts)).toEqual(stored);

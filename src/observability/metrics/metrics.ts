@@ -115,11 +115,6 @@ export function createMetrics(join?: JoinMetrics) {
       labelNames: ['group', 'resource', 'status'],
       registers,
     }),
-    manifestConflicts: new Counter({
-      name: 'clusterpass_manifest_conflicts_total',
-      help: 'Objects of --manifests in which another manager had set fields to other values; those of the folder are in force.',
-      registers,
-    }),
     keySetRefreshes: new Counter({
       name: 'clusterpass_key_set_refreshes_total',
       help: 'How often a cluster was sent a token that no key verifies, so that it reads the key set again.',
