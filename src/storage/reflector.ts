@@ -34,8 +34,6 @@ export interface ReflectorOptions<E extends CacheEntry> {
 }
 
 const RETRY_MS = 500;
-/** Each asks for a quarter of the history: the last ones for none. */
-const LOAD_ATTEMPTS = 20;
 
 /**
  * Fills the watch caches and keeps them up to date. One watch of the store feeds all of them in the order of revisions,
@@ -96,18 +94,16 @@ export class Reflector<E extends CacheEntry> implements AppliedRevision {
 
   /** Fills the caches with a past state; the watch delivers the changes since. */
   async #load(): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#loadOnce(Math.floor(this.#options.historyRevisions / 4 ** (attempt - 1)));
-      } catch (error) {
-        // By an operator, or at an import.
-        const isCompacted = error instanceof StorageError && error.code === 'compacted';
-        if (!isCompacted || attempt >= LOAD_ATTEMPTS) throw error;
-      }
+    try {
+      await this.#loadFrom(this.#options.historyRevisions);
+    } catch (error) {
+      // By an operator, or at an import.
+      if (!isCompacted(error)) throw error;
+      await this.#loadFrom(0);
     }
   }
 
-  async #loadOnce(history: number): Promise<void> {
+  async #loadFrom(history: number): Promise<void> {
     const { store, caches } = this.#options;
     const now = await store.revision();
     const base = Math.max(1, now - history);
@@ -152,7 +148,7 @@ export class Reflector<E extends CacheEntry> implements AppliedRevision {
       } catch (error) {
         if (signal.aborted || isClosed(error)) return;
         this.#options.onError(error);
-        if (error instanceof StorageError && error.code === 'compacted') await this.#reload();
+        if (isCompacted(error)) await this.#reload();
         else await this.#options.delay(RETRY_MS);
       }
       if (restart.signal.aborted && !signal.aborted) await this.#reload();
@@ -224,4 +220,5 @@ export class Reflector<E extends CacheEntry> implements AppliedRevision {
   }
 }
 
+const isCompacted = (error: unknown): boolean => error instanceof StorageError && error.code === 'compacted';
 const isClosed = (error: unknown): boolean => error instanceof StorageError && error.code === 'closed';

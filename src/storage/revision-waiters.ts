@@ -12,15 +12,12 @@ export interface AppliedRevision {
 
 interface Waiter {
   readonly revision: Revision;
-  /** On the clock of `performance`. */
-  readonly deadline: number;
   readonly resolve: (reached: boolean) => void;
 }
 
 /** An applied revision with the calls that wait for it to advance. */
 export class RevisionWaiters implements AppliedRevision {
   #waiters: Waiter[] = [];
-  #timeout: { readonly timer: NodeJS.Timeout; readonly deadline: number } | undefined;
   #revision: Revision = 0;
   #ended = false;
 
@@ -40,36 +37,21 @@ export class RevisionWaiters implements AppliedRevision {
   async waitFor(revision: Revision, timeoutMs = Number.POSITIVE_INFINITY): Promise<boolean> {
     if (this.#revision >= revision) return true;
     if (this.#ended) return false;
-    const deadline = performance.now() + timeoutMs;
-    return new Promise((resolve) => {
-      this.#waiters.push({ revision, deadline, resolve });
-      this.#setTimeout(deadline);
-    });
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const waiter = { revision, resolve };
+    this.#waiters.push(waiter);
+    if (timeoutMs === Number.POSITIVE_INFINITY) return promise;
+    const timer = setTimeout(() => {
+      this.#waiters = this.#waiters.filter((one) => one !== waiter);
+      resolve(false);
+    }, timeoutMs);
+    timer.unref();
+    return promise.finally(() => clearTimeout(timer));
   }
 
   end(): void {
     this.#ended = true;
-    clearTimeout(this.#timeout?.timer);
     for (const { resolve } of this.#waiters) resolve(false);
     this.#waiters = [];
-  }
-
-  /** One timer for all waiters: every write waits here for a moment, and setting a timer would take longer. */
-  #setTimeout(deadline: number): void {
-    if (deadline === Number.POSITIVE_INFINITY) return;
-    if (this.#timeout !== undefined && this.#timeout.deadline <= deadline) return;
-    clearTimeout(this.#timeout?.timer);
-    const timer = setTimeout(() => this.#expire(), Math.max(0, deadline - performance.now()));
-    timer.unref();
-    this.#timeout = { timer, deadline };
-  }
-
-  #expire(): void {
-    this.#timeout = undefined;
-    const now = performance.now();
-    const expired = this.#waiters.filter(({ deadline }) => deadline <= now);
-    this.#waiters = this.#waiters.filter(({ deadline }) => deadline > now);
-    for (const { resolve } of expired) resolve(false);
-    for (const { deadline } of this.#waiters) this.#setTimeout(deadline);
   }
 }

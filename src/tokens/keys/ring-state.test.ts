@@ -259,6 +259,7 @@ describe('revoking', () => {
       await rules({ rotationMs: 24 * HOUR, algorithms: ['ES256', 'RS256'] }).advance(ring, later),
       await rules().advance(ring, T0 + 6),
       await rules({ algorithms: ['ES256', 'RS256', 'ES384'] }).advance(ring, T0 + 6),
+      await changes.advance(ring, T0 - HOUR),
       rules({ lifetimeSeconds: 86_400 }).cover(ring),
     ];
     for (const state of changed) {

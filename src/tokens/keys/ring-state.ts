@@ -135,6 +135,8 @@ export function createRingChanges(rules: RingRules, makeKey: MakeKey): RingChang
 
   const advance = async (given: RingState, now: number, due = now): Promise<RingState> => {
     let state = dropExpired(given, due);
+    // Keys are dated by `now`, which may be later than `due`: it decides whether a clock was ahead.
+    if (Number.isFinite(due)) state = redate(state, now);
     const waits = state.keys.some((key) => key.state === 'current');
     for (const algorithm of algorithms) state = await advanceAlgorithm(state, algorithm, { now, due, waits });
     return retireUnused(state, now, algorithms);
@@ -205,6 +207,26 @@ const dropExpired = (state: RingState, due: number): RingState => ({
   ...state,
   keys: state.keys.filter(({ expires }) => expires === undefined || expires > due),
 });
+
+/** Corrects the dates of a clock that was ahead. */
+const redate = (state: RingState, now: number): RingState => ({
+  ...state,
+  keys: state.keys.map((key) => (isDatedAfter(key, now) ? datedBy(key, now) : key)),
+});
+
+/** Whether a clock that was ahead dated the key: its rotation would wait for the time of that clock. */
+function isDatedAfter(key: KeyRecord, now: number): boolean {
+  if (key.state === 'retired') return false;
+  const latest = key.state === 'next' ? now + PUBLISHED_MS : now;
+  return key.created > now + SLACK_MS || (key.signsFrom ?? 0) > latest + SLACK_MS;
+}
+
+function datedBy(key: KeyRecord, now: number): KeyRecord {
+  const created = Math.min(key.created, now);
+  if (key.signsFrom === undefined) return { ...key, created };
+  const latest = key.state === 'next' ? Math.max(now, created + PUBLISHED_MS) : now;
+  return { ...key, created, signsFrom: Math.min(key.signsFrom, latest) };
+}
 
 /**
  * The keys of algorithms that are not in use. A next key has signed nothing, so no verifier needs it. A current key

@@ -24,9 +24,8 @@ export type SigningKeyPublisher = ReturnType<typeof createSigningKeyPublisher>;
 export function createSigningKeyPublisher(parts: SigningKeyPublisherParts) {
   let last: Promise<void> = Promise.resolve();
   let reported = '';
-  const publishOnce = async (isNeeded: () => boolean): Promise<void> => {
+  const publishOnce = async (): Promise<void> => {
     try {
-      if (!isNeeded()) return;
       await writeObjects(parts);
       reported = '';
     } catch (error) {
@@ -36,34 +35,22 @@ export function createSigningKeyPublisher(parts: SigningKeyPublisherParts) {
       parts.logger.error({ err: error }, 'the SigningKey objects could not be written');
     }
   };
-  const publishIf = (isNeeded: () => boolean): Promise<void> => {
+  /**
+   * Writes the state of the ring to the objects. Never rejects: a change of the ring is in force without them, and its
+   * caller must not repeat it. A failure is logged.
+   */
+  const publish = (): Promise<void> => {
     // One after the other, so that the last one writes the newest ring.
-    last = last.then(() => publishOnce(isNeeded));
+    last = last.then(publishOnce);
     return last;
   };
   return {
-    /**
-     * Writes the state of the ring to the objects. Never rejects: a change of the ring is in force without them, and
-     * its caller must not repeat it. A failure is logged.
-     */
-    publish: () => publishIf(() => true),
-    /** Publishes at the leader if the objects differ from the ring, e.g. after a failure or another leader's death. */
-    maintain: () => publishIf(() => parts.leadership.leads() && isBehind(parts)),
+    publish,
+    /** Publishes at the leader: the objects may differ, e.g. after a failure or another leader's death. */
+    maintain: async () => {
+      if (parts.leadership.leads()) await publish();
+    },
   };
-}
-
-/** Objects that cannot be decoded are not replaced, so they do not count. */
-function isBehind({ kind, keyRing, reader }: SigningKeyPublisherParts): boolean {
-  const wanted = keyRing.entries();
-  for (const { name } of reader.cache(kind).current.scan(kindPrefix(kind))) {
-    if (!wanted.some(({ kid }) => kid === name)) return true;
-  }
-  return wanted.some((key) => {
-    const objectKey = fleetKey(key.kid);
-    if (reader.findUnreadable(kind, objectKey) !== undefined) return false;
-    const published = reader.find(kind, objectKey)?.object().status;
-    return !isDeepStrictEqual(published, signingKeyObject(kind, key).status);
-  });
 }
 
 async function writeObjects({ kind, keyRing, reader, writer }: SigningKeyPublisherParts): Promise<void> {
@@ -78,7 +65,9 @@ async function writeObjects({ kind, keyRing, reader, writer }: SigningKeyPublish
     const key = fleetKey(name);
     // It is in the log, and the other keys are published all the same.
     if (reader.findUnreadable(kind, key) !== undefined) continue;
-    if (reader.find(kind, key) === undefined) {
+    const found = reader.find(kind, key)?.object();
+    if (isDeepStrictEqual(found?.status, object.status)) continue;
+    if (found === undefined) {
       // Another replica may create the same object at the same time.
       await ignoring(409, () => writer.create(kind, key, object, { dryRun: false }));
     } else {
