@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--rows WORD] [--json]`: measures Clusterpass, mostly beside a
+ * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--rows WORD]`: measures Clusterpass, mostly beside a
  * floor, the least that any Node server could do for the same work. Without a name, everything in `goals/` runs; the
  * programs in `studies/` take long and run by name. Exits with 1 when a goal is missed. The comment of `run` in each
  * file says what it measures.
@@ -20,7 +20,6 @@ const STUDIES = namesIn('studies/');
 interface Arguments {
   readonly names: readonly string[];
   readonly settings: Settings;
-  readonly json: boolean;
 }
 
 /** Throws an error that says what would be right. */
@@ -31,7 +30,6 @@ function readArguments(): Arguments {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '2' },
       rows: { type: 'string', default: '' },
-      json: { type: 'boolean', default: false },
     },
   });
   const known = [...GOALS, ...STUDIES];
@@ -42,26 +40,22 @@ function readArguments(): Arguments {
   if (!(seconds > 0)) throw new Error('--seconds must be a number above 0');
   const progress = (line: string): void => console.error(`  ${line}`);
   const names = positionals.length === 0 ? GOALS : positionals;
-  return { names, settings: { rounds, seconds, rows: values.rows, progress }, json: values.json };
+  return { names, settings: { rounds, seconds, rows: values.rows, progress } };
 }
 
-async function measure({ names, settings, json }: Arguments): Promise<boolean> {
-  const machine = { processors: cpus().length, load: loadavg()[0] ?? 0, node: process.version };
-  const reports: Record<string, Figure[]> = {};
-  const say = (text: string): void => {
-    if (!json) console.log(text);
-  };
-  say(`Node ${machine.node}, ${machine.processors} processors, load average ${machine.load.toFixed(1)}\n${HEADER}`);
+async function measure({ names, settings }: Arguments): Promise<boolean> {
+  const load = loadavg()[0] ?? 0;
+  console.log(`Node ${process.version}, ${cpus().length} processors, load average ${load.toFixed(1)}\n${HEADER}`);
+  let allHold = true;
   for (const name of names) {
     const folder = GOALS.includes(name) ? 'goals' : 'studies';
     const { run } = (await import(`./${folder}/${name}.ts`)) as { run: Benchmark };
     const figures = await run(settings);
     await endAll();
-    reports[name] = figures;
-    say(`\n${name}\n${figures.map(lineOf).join('\n')}`);
+    console.log(`\n${name}\n${figures.map(lineOf).join('\n')}`);
+    allHold &&= figures.every(holds);
   }
-  if (json) console.log(JSON.stringify({ machine, settings, reports }, undefined, 2));
-  return Object.values(reports).flat().every(holds);
+  return allHold;
 }
 
 // The servers are children of this process and must end with it.

@@ -6,7 +6,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderCliReference } from './cli-reference.ts';
 import { renderHelmSchema, SCHEMA } from './helm-schema.mjs';
-import { PAGE, RULES, renderAlertRules, renderPerformancePage } from './objectives.mjs';
 import { renderOptionsReference } from './options-reference.ts';
 
 /** @type {Record<string, () => string>} */
@@ -14,8 +13,6 @@ const FILES = {
   'docs/options.md': renderOptionsReference,
   'docs/cli.md': renderCliReference,
   [SCHEMA]: renderHelmSchema,
-  [RULES]: renderAlertRules,
-  [PAGE]: renderPerformancePage,
 };
 
 /** @param {string} path */

@@ -3,11 +3,10 @@ import { BaseSequencer } from 'vitest/node';
 import { ROOT } from './setup.mjs';
 
 /**
- * The test files that take longest, in the order in which they start. One of them that starts last would run alone at
- * the end. Those that mostly wait stand apart, so that two do not wait at once while processors are idle: manifests,
- * store-errors, etcd-faults, etcd-start. Vitest knows how long files took in the last run; in a new clone it
- * knows only their sizes. test/chaos/short-faults is the last: its faults need requests to succeed meanwhile, which
- * they do not beside the release tests on two processors.
+ * The test files that take longest, in the order in which they start: one of them that starts last would run alone at
+ * the end. Vitest knows how long files took in the last run; in a new clone it knows only their sizes.
+ * test/chaos/short-faults is the last: its faults need requests to succeed meanwhile, which they do not beside the
+ * release tests on two processors.
  */
 const LONGEST = [
   'test/packages/release.test.ts',
@@ -15,22 +14,9 @@ const LONGEST = [
   'test/e2e/manifests.test.ts',
   'test/e2e/console.test.ts',
   'test/e2e/store-errors.test.ts',
-  'test/e2e/process.test.ts',
   'test/e2e/store-backup.test.ts',
-  'test/e2e/workers.test.ts',
-  'test/e2e/kubectl-write.test.ts',
-  'test/e2e/etcd-replicas.test.ts',
   'test/e2e/etcd-faults.test.ts',
   'test/conformance/etcd.test.ts',
-  'test/conformance/sqlite.test.ts',
-  'test/e2e/etcd-start.test.ts',
-  'test/e2e/console-fleet.test.ts',
-  'test/e2e/sign-in.test.ts',
-  'test/documents/commands.test.ts',
-  'test/documents/first-clusters.test.ts',
-  'test/e2e/token-claims.test.ts',
-  'test/e2e/store-command.test.ts',
-  'test/fuzz/faults.test.ts',
   'test/chaos/short-faults.test.ts',
 ];
 

@@ -6,7 +6,7 @@
 import { accessSync, constants, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { unpackProgram } from './debian-packages.mjs';
+import { SUITES, unpackProgram } from './debian-packages.mjs';
 import { run, textOf } from './run-command.mjs';
 
 /**
@@ -23,54 +23,51 @@ import { run, textOf } from './run-command.mjs';
  * @property {string} package
  * @property {string} inPackage the path of the program in the package
  * @property {string[]} versionArgs arguments to print its version, to test that it runs on this machine
- * @property {string[]} [suites] the suites of Debian that have it, if not every recent release does
- * @property {boolean} [needsLibraries] whether it needs the shared libraries of the machine's release
+ * @property {readonly (string | undefined)[]} suites those that are tried; undefined: the machine's release
  * @property {string[]} [withPackages] packages of Go that are unpacked beside it, with all that they depend on
  */
 
 const CACHE = fileURLToPath(new URL('../node_modules/.cache/clusterpass/', import.meta.url));
+const OF_MACHINE = [undefined];
 
 /**
- * @param {string} name
  * @param {PackageFacts} facts
+ * @param {string} [name]
  */
-function packaged(name, facts) {
+function packaged(facts, name = basename(facts.inPackage)) {
   const path = join(CACHE, name, name);
   return { name, path, problem: join(CACHE, name, 'problem.txt'), install: () => unpackProgram(path, facts) };
 }
-
-/** `newest`: from Debian's testing or unstable release, instead of a stable one. */
-const isNewest = process.env.CLUSTERPASS_TEST_KUBECTL === 'newest';
-export const kubectl = packaged(isNewest ? 'kubectl-newest' : 'kubectl', {
-  package: 'kubectl',
-  inPackage: 'usr/bin/kubectl',
-  versionArgs: ['version', '--client'],
-  ...(isNewest ? { suites: ['forky', 'sid'] } : {}),
-});
 
 /**
  * @param {string} name
  * @param {string} inPackage
  * @param {string} versionArg
- * @param {boolean} [needsLibraries]
+ * @param {readonly (string | undefined)[]} [suites]
  */
-const simple = (name, inPackage, versionArg, needsLibraries = false) =>
-  packaged(basename(inPackage), { package: name, inPackage, versionArgs: [versionArg], needsLibraries });
+const simple = (name, inPackage, versionArg, suites = OF_MACHINE) =>
+  packaged({ package: name, inPackage, versionArgs: [versionArg], suites });
 
-export const etcd = simple('etcd-server', 'usr/bin/etcd', '--version');
-export const promtool = simple('promtool', 'usr/bin/promtool', '--version');
-export const umoci = simple('umoci', 'usr/bin/umoci', '--version');
-export const nginx = simple('nginx', 'usr/sbin/nginx', '-v', true);
+/** `newest`: from Debian's testing or unstable release, instead of a stable one. */
+const isNewest = process.env.CLUSTERPASS_TEST_KUBECTL === 'newest';
+const KUBECTL_FACTS = { package: 'kubectl', inPackage: 'usr/bin/kubectl', versionArgs: ['version', '--client'] };
+export const kubectl = isNewest
+  ? packaged({ ...KUBECTL_FACTS, suites: ['forky', 'sid'] }, 'kubectl-newest')
+  : packaged({ ...KUBECTL_FACTS, suites: SUITES });
+export const etcd = simple('etcd-server', 'usr/bin/etcd', '--version', SUITES);
+export const promtool = simple('promtool', 'usr/bin/promtool', '--version', SUITES);
+export const umoci = simple('umoci', 'usr/bin/umoci', '--version', SUITES);
+export const nginx = simple('nginx', 'usr/sbin/nginx', '-v');
 /** Searches models; it needs a compiler. */
-export const spin = simple('spin', 'usr/bin/spin', '-V', true);
+export const spin = simple('spin', 'usr/bin/spin', '-V');
 /** Its library gives a process another wall clock. */
-export const faketime = simple('faketime', 'usr/bin/faketime', '--version', true);
-export const haproxy = simple('haproxy', 'usr/sbin/haproxy', '-v', true);
-export const go = packaged('go', {
+export const faketime = simple('faketime', 'usr/bin/faketime', '--version');
+export const haproxy = simple('haproxy', 'usr/sbin/haproxy', '-v');
+export const go = packaged({
   package: 'golang-go',
   inPackage: 'usr/lib/go/bin/go',
   versionArgs: ['version'],
-  needsLibraries: true,
+  suites: OF_MACHINE,
   withPackages: [
     'golang-github-masterminds-sprig-dev',
     // Helm reads and writes YAML with this one,
@@ -145,20 +142,9 @@ function onPath(names) {
  */
 function installFirst(...names) {
   if (process.getuid?.() !== 0) throw new Error('it is not on the PATH, and only root can install it');
-  const aptGet = (/** @type {string[]} */ ...args) => run('apt-get', ['-qq', ...args]);
-  const install = (/** @type {string} */ name) => aptGet('install', '--yes', '--no-install-recommends', name);
-  const failed = (/** @type {string} */ name) => {
-    try {
-      install(name);
-      return false;
-    } catch {
-      return true;
-    }
-  };
-  // The package lists may be recent enough.
-  if (!failed(names[0] ?? '')) return;
-  aptGet('update');
-  if (names.slice(0, -1).every(failed)) install(names.at(-1) ?? '');
+  run('apt-get', ['-qq', 'update']);
+  const name = names.find((each) => run('apt-cache', ['--names-only', 'search', `^${each}$`]) !== '');
+  run('apt-get', ['-qq', 'install', '--yes', '--no-install-recommends', name ?? names.join(' or ')]);
 }
 
 /** @type {readonly Program[]} */

@@ -16,12 +16,6 @@ const { values, positionals } = parseArgs({
     namespaces: { type: 'boolean', default: false },
   },
 });
-for (const [name, value] of Object.entries(values)) {
-  if (typeof value === 'string' && !/^\d+$/.test(value)) {
-    console.error(`--${name}: "${value}" is not a whole number`);
-    process.exit(2);
-  }
-}
 setUpPrograms(values.namespaces ? [etcd, ip, compiler, faketime] : [etcd, haproxy]);
 finish(
   await runVitest(['test/chaos/replicas.chaos.ts', ...positionals], {

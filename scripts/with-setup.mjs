@@ -10,6 +10,9 @@ import { setUpConsole } from './setup-console.mjs';
 
 const SCRIPTS = 'test test:crash test:chaos fuzz models bench generate build image release screenshots'.split(' ');
 
+/** @type {Readonly<Record<string, string>>} */
+const ELSEWHERE = { models: '../models/run-models.mjs', bench: '../bench/main.ts' };
+
 const [task = '', ...args] = process.argv.slice(2);
 
 /**
@@ -33,7 +36,7 @@ async function runTask() {
   const path = [join(ROOT, 'node_modules/.bin'), dirname(node), process.env.PATH].join(
     process.platform === 'win32' ? ';' : ':',
   );
-  const script = task === 'models' ? '../models/run-models.mjs' : `${task.replace(':', '-')}.mjs`;
+  const script = ELSEWHERE[task] ?? `${task.replace(':', '-')}.mjs`;
   const file = fileURLToPath(new URL(script, import.meta.url));
   return runChild(node, [file, ...args], { cwd: ROOT, env: { ...process.env, PATH: path } });
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type Figure, type Settings, spread } from '../support/measure.ts';
-import { atEnd, builtPlugin, type Cost, costOf, makeFolder } from '../support/processes.ts';
+import { atEnd, builtProgram, type Cost, costOf, makeFolder } from '../support/processes.ts';
 
 const STARTS_PER_ROUND = 4;
 /** A shell that starts the program and waits for it, as each kubectl is another parent. */
@@ -37,7 +37,7 @@ export async function run({ rounds }: Settings): Promise<Figure[]> {
   const shared = { ...process.env, HOME: home, CLUSTERPASS_SERVER: url, CLUSTERPASS_AS: 'ci/builder' };
   const withFile = { ...shared, CLUSTERPASS_TOKEN_FILE: join(home, 'token') };
   const withToken = { ...shared, CLUSTERPASS_TOKEN: 'token-of-the-benchmark' };
-  const args = [await builtPlugin(), 'credential', '--cluster', 'prod'];
+  const args = [await builtProgram(), 'credential', '--cluster', 'prod'];
   const plugin = async (env: NodeJS.ProcessEnv, parent: readonly string[] = []): Promise<Cost> => {
     const cost = await costOf(args, { env, parent });
     if (!cost.output.includes('ExecCredential')) throw new Error(`the plugin: ${cost.output}`);

@@ -22,7 +22,7 @@ export async function run(settings: Settings): Promise<Figure[]> {
     const long = Math.max(10, Math.round(WARM_UP_ITEMS / items));
     const warmUp = items <= SHORT_LIST.items ? SHORT_LIST.warmUp : long;
     const sides = { driver, server, floor, work, settings, warmUp };
-    figures.push(...(await compareRequests(name, 0.7, sides)));
+    figures.push(await compareRequests(name, 0.7, sides));
     await floor.end();
   }
   return figures;

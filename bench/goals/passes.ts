@@ -4,7 +4,7 @@ import { call, expectEqual, expectSuccess, requestText } from '../support/client
 import { Driver, requestFile } from '../support/driver.ts';
 import type { Fleet } from '../support/fleet.ts';
 import { alternate, cpuOfRound, type Figure, medians, ratios, type Settings, spread } from '../support/measure.ts';
-import { bindingObject, clusterName, tokenPath, user } from '../support/objects.ts';
+import { bindingObject, clusterName, tokenPath } from '../support/objects.ts';
 import { builtProgram, costOf, type FleetServer, startFleetServer } from '../support/processes.ts';
 import { tickTimes } from '../support/ticks.ts';
 import { tokenFleet } from '../support/token-fleet.ts';
@@ -28,7 +28,7 @@ function pipelineFleet(): Fleet {
     *objects() {
       yield* fleet.objects();
       for (const role of ['issuer', 'viewer'] as const) {
-        yield bindingObject(`pipeline-${role}`, { role, subjects: [user(PIPELINE.name)] });
+        yield bindingObject(`pipeline-${role}`, role, [PIPELINE.name]);
       }
     },
   };

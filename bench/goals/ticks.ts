@@ -1,8 +1,9 @@
+import { FLEET_BINDINGS, fleetBinding } from '../../test/e2e/support/bindings.ts';
 import { call, expectEqual, expectSuccess } from '../support/client.ts';
 import { clusterFleet, LIMITED_READER, READER } from '../support/cluster-fleet.ts';
-import type { CostlyRequest } from '../support/costly-requests.ts';
+import { COSTLY, type CostlyRequest, GRANTER, PREPARATIONS } from '../support/costly-requests.ts';
 import type { Figure, Settings } from '../support/measure.ts';
-import { binding, CLUSTERS_PATH, user } from '../support/objects.ts';
+import { CLUSTERS_PATH } from '../support/objects.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
 import { tickTimes } from '../support/ticks.ts';
 
@@ -45,15 +46,25 @@ async function readAll(server: FleetServer, sent: Omit<FleetRequest, 'name'>): P
 async function changePermission(server: FleetServer): Promise<void> {
   const watched = readAll(server, { path: `${PUBLIC}?watch=1&timeoutSeconds=20`, token: LIMITED_READER.token });
   const read = (): Promise<unknown> => expectSuccess(call(server, 'GET', `${PUBLIC}?limit=1`, LIMITED_READER));
-  const { path, body } = binding('everything', { role: 'viewer', subjects: [user(LIMITED_READER.name)] });
+  const body = fleetBinding({ name: 'everything', to: [LIMITED_READER.name], role: 'viewer' });
   await read();
-  await expectSuccess(call(server, 'POST', path, { body }));
+  await expectSuccess(call(server, 'POST', FLEET_BINDINGS, { body }));
   await read();
-  await expectSuccess(call(server, 'DELETE', `${path}/everything`));
+  await expectSuccess(call(server, 'DELETE', `${FLEET_BINDINGS}/everything`));
   await watched;
 }
 
-/** The longest tick of the event loop for requests that visit a whole fleet, one at a time. */
+/** The status code; 0 when the server closed the connection, as it may for a request that breaks the rules of HTTP. */
+const send = (server: FleetServer, { method, path, ...sent }: CostlyRequest): Promise<number> =>
+  call(server, method, path, sent).then(
+    ({ code }) => code,
+    () => 0,
+  );
+
+/**
+ * The longest tick of the event loop, for one request at a time: such as visit a whole fleet, and such as are costly
+ * whatever the fleet.
+ */
 export async function run({ progress }: Settings): Promise<Figure[]> {
   const ticks = await tickTimes();
   const fleet = clusterFleet({ clusters: CLUSTERS, bindings: 1_000 });
@@ -68,5 +79,15 @@ export async function run({ progress }: Settings): Promise<Figure[]> {
   };
   for (const sent of fleetRequests(server.adminToken)) await measure(sent.name, () => readAll(server, sent));
   await measure('all clusters given to and taken from a watcher', () => changePermission(server));
+  await server.end();
+  const small = { objects: () => [], callers: [GRANTER] };
+  const demo = await startFleetServer(small, { nodeArgs: ticks.nodeArgs, serveArgs: ['--demo'] });
+  for (const each of PREPARATIONS) await expectSuccess(call(demo, each.method, each.path, each));
+  for (const { name, request, codes } of COSTLY) {
+    await measure(name, async () => {
+      const code = await send(demo, request);
+      if (!codes.includes(code)) throw new Error(`${name}: status ${code}, expected ${codes.join(' or ')}`);
+    });
+  }
   return figures;
 }

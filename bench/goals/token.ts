@@ -35,5 +35,5 @@ export async function run(settings: Settings): Promise<Figure[]> {
     server,
     work: { requests, connections: CONNECTIONS },
   });
-  return [...oneAccount, ...mix];
+  return [oneAccount, mix];
 }

@@ -61,7 +61,7 @@ async function compareWatches(
   drivers: WatchDrivers,
   work: WatchWork,
   settings: Settings,
-): Promise<Figure[]> {
+): Promise<Figure> {
   const frame = await sampleFrame(server);
   const floor = await startFloor('watch');
   const post = `POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${frame.length}\r\n\r\n${frame.toString()}`;
@@ -77,9 +77,9 @@ async function compareWatches(
     await ours();
     await least();
   }
-  const figures = compared(work.name, work.cpuShare, await alternate(settings, ours, least));
+  const figure = compared(work.name, work.cpuShare, await alternate(settings, ours, least));
   await floor.end();
-  return figures;
+  return figure;
 }
 
 /** Events of changed clusters to many watchers. A unit is one event to one watcher. */
@@ -88,7 +88,7 @@ export async function run(settings: Settings): Promise<Figure[]> {
   const server = await startFleetServer(clusterFleet({ clusters: 1_000, bindings: 100 }));
   const figures = [];
   for (const work of [single(500, 20), single(2_000, 8)]) {
-    figures.push(...(await compareWatches(server, drivers, work, settings)));
+    figures.push(await compareWatches(server, drivers, work, settings));
   }
   await server.end();
   // Small clusters: 1,000 events are then less than a watcher may have pending, so that no watcher is cut off when the
@@ -96,6 +96,6 @@ export async function run(settings: Settings): Promise<Figure[]> {
   const small = clusterFleet({ clusters: 1_000, bindings: 100, clusterBytes: 1_200 });
   // One caller makes the burst, so it needs all seats for writes.
   const serveArgs = ['--max-mutating-requests-inflight', '1000', '--caller-concurrency-percent', '100'];
-  figures.push(...(await compareWatches(await startFleetServer(small, { serveArgs }), drivers, BURST, settings)));
+  figures.push(await compareWatches(await startFleetServer(small, { serveArgs }), drivers, BURST, settings));
   return figures;
 }

@@ -1,8 +1,9 @@
+import { FLEET_BINDINGS, fleetBinding } from '../../test/e2e/support/bindings.ts';
 import { call, expectSuccess } from '../support/client.ts';
 import { clusterFleet, HOME, LIMITED_READER } from '../support/cluster-fleet.ts';
 import type { Driver } from '../support/driver.ts';
-import { type Figure, grown, median, type Point, type Settings } from '../support/measure.ts';
-import { binding, user } from '../support/objects.ts';
+import { type Figure, median, type Settings } from '../support/measure.ts';
+import { clusterIs } from '../support/objects.ts';
 import { type FleetServer, startFleetServer } from '../support/processes.ts';
 import { numberedPatch, type WatchDrivers, watchDrivers, watchRequest } from '../support/watching.ts';
 
@@ -35,33 +36,21 @@ async function eventCost(server: FleetServer, { watchers, writer }: WatchDrivers
   return median(costs.slice(1));
 }
 
-/**
- * CPU time of a binding that adds one cluster to what a user sees, and of its removal. When the user is the one that
- * watches, every watcher gets an event for both.
- */
-async function permissionCost(
-  server: FleetServer,
-  watchers: Driver,
-  userName: string,
-  rounds: number,
-): Promise<number> {
+/** CPU time of a binding that adds one cluster to what the user of all watches sees, and of its removal. */
+async function permissionCost(server: FleetServer, watchers: Driver, rounds: number): Promise<number> {
   const request = await watchRequest(server, LIMITED_READER.token);
   await watchers.send({ do: 'watch', port: server.port, connections: PERMISSION_WATCHERS, request });
   const costs = [];
   let events = 0;
-  const waitForEvent = async (): Promise<void> => {
-    if (userName !== LIMITED_READER.name) return;
-    await watchers.send({ do: 'frames', total: ++events * PERMISSION_WATCHERS });
-  };
+  const waitForEvent = (): Promise<unknown> => watchers.send({ do: 'frames', total: ++events * PERMISSION_WATCHERS });
   for (let round = 0; round <= rounds; round++) {
     const name = `more-${round}`;
     // The watchers see their clusters by a label that this one does not carry.
-    const clusters = { names: [HOME] };
-    const { path, body } = binding(name, { role: 'viewer', subjects: [user(userName)], clusters });
+    const body = fleetBinding({ name, to: [LIMITED_READER.name], role: 'viewer', clusters: clusterIs(HOME) });
     const before = server.cpu();
-    await expectSuccess(call(server, 'POST', path, { body }));
+    await expectSuccess(call(server, 'POST', FLEET_BINDINGS, { body }));
     await waitForEvent();
-    await expectSuccess(call(server, 'DELETE', `${path}/${name}`));
+    await expectSuccess(call(server, 'DELETE', `${FLEET_BINDINGS}/${name}`));
     await waitForEvent();
     costs.push((server.cpu() - before) / 2);
   }
@@ -69,23 +58,28 @@ async function permissionCost(
   return median(costs.slice(1));
 }
 
+/** The last cost of a curve is at most half more than the first. */
+const curve = (name: string, axis: string, points: ReadonlyMap<number, number>): Figure => {
+  const costs = [...points.values()];
+  const value = (costs.at(-1) ?? Number.NaN) / (costs[0] ?? Number.NaN);
+  const note = [...points].map(([x, cost]) => `${x.toLocaleString('en')} ${axis}: ${cost.toFixed(1)} us`).join(', ');
+  return { name: `growth of ${name}, by ${axis}`, value, unit: 'times', limit: LIMIT, note };
+};
+
 /** How the cost of an event grows with the watchers, and that of a permission with the fleet. */
 export async function run({ rounds }: Settings): Promise<Figure[]> {
   const drivers = watchDrivers();
-  const [events, watching, others]: [Point[], Point[], Point[]] = [[], [], []];
+  const [events, permissions] = [new Map<number, number>(), new Map<number, number>()];
   for (const clusters of CLUSTERS) {
     const server = await startFleetServer(clusterFleet({ clusters, bindings: 100 }));
     for (const count of clusters === CLUSTERS[0] ? WATCHERS : []) {
-      events.push({ x: count, y: await eventCost(server, drivers, count) });
+      events.set(count, await eventCost(server, drivers, count));
     }
-    const cost = (userName: string): Promise<number> => permissionCost(server, drivers.watchers, userName, rounds);
-    watching.push({ x: clusters, y: await cost(LIMITED_READER.name) });
-    others.push({ x: clusters, y: await cost('user-without-watch') });
+    permissions.set(clusters, await permissionCost(server, drivers.watchers, rounds));
     await server.end();
   }
   return [
-    grown('one event to one watcher', 'watchers', events, LIMIT),
-    grown(`permission of a user with ${PERMISSION_WATCHERS} watches`, 'clusters', watching, LIMIT),
-    grown('permission of a user without a watch', 'clusters', others, LIMIT),
+    curve('one event to one watcher', 'watchers', events),
+    curve(`permission of a user with ${PERMISSION_WATCHERS} watches`, 'clusters', permissions),
   ];
 }

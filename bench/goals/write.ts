@@ -48,5 +48,5 @@ export async function run(settings: Settings): Promise<Figure[]> {
   );
   const created = 2 * WARM_UP + settings.rounds * total;
   expectEqual('clusters that exist afterwards', metadata.remainingItemCount + 1, CLUSTERS + created);
-  return compared('creates', 0.5, rounds);
+  return [compared('creates', 0.5, rounds)];
 }

@@ -7,11 +7,9 @@ import {
   clusterName,
   clusterObject,
   type FleetObject,
-  labelled,
   namespaceObject,
   otherBindings,
   roleObjects,
-  user,
 } from './objects.ts';
 import type { FleetServer } from './processes.ts';
 
@@ -56,13 +54,9 @@ function* objectsOf({ clusters, bindings, clusterBytes }: FleetSize): Generator<
   yield accountObject(HOME, NAMESPACE, ACCOUNT);
   yield accountObject(HOME, NAMESPACE, CALLER);
   yield* roleObjects();
-  yield bindingObject('reader', { role: 'viewer', subjects: [user(READER.name)] });
-  yield bindingObject('limited', {
-    role: 'viewer',
-    subjects: [user(LIMITED_READER.name)],
-    clusters: labelled({ own: 'yes' }),
-  });
-  yield bindingObject('caller', { role: 'issuer', subjects: [account(NAMESPACE, CALLER)] });
+  yield bindingObject('reader', 'viewer', [READER.name]);
+  yield bindingObject('limited', 'viewer', [LIMITED_READER.name], 'own=yes');
+  yield bindingObject('caller', 'issuer', [account(NAMESPACE, CALLER)]);
   yield* otherBindings(bindings - 3);
 }
 

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 
@@ -44,19 +43,4 @@ export function childrenOf(pid: number): number[] {
 export function lowerPriority(pid: number): void {
   // On Linux each thread has its own priority.
   for (const task of readdirSync(`/proc/${pid}/task`)) setPriority(Number(task), 19);
-}
-
-/** The numbers of the processors that this process may use. */
-export function processors(): number[] {
-  const list = /^Cpus_allowed_list:\s+(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
-  return list.split(',').flatMap((range) => {
-    const [first = 0, last = first] = range.split('-').map(Number);
-    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
-  });
-}
-
-/** Confines a process, and the processes it starts later, to the first `count` processors. */
-export function confine(pid: number, count: number): void {
-  const allowed = processors().slice(0, count).join(',');
-  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', allowed, String(pid)]);
 }

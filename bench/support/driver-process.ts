@@ -47,18 +47,11 @@ interface Connections {
   readonly connections: number;
 }
 
-interface Trickle {
-  readonly request: string;
-  readonly bytes: number;
-  readonly everyMs: number;
-}
-
 export type Command =
   | ({ readonly do: 'connect' } & Connections)
   | ({ readonly do: 'work' } & Work)
   | ({ readonly do: 'watch'; readonly request: string } & Connections)
   | { readonly do: 'frames'; readonly total: number }
-  | ({ readonly do: 'trickle' } & Trickle)
   | ({ readonly do: 'flood' } & Flooding)
   | { readonly do: 'close' };
 
@@ -101,52 +94,35 @@ async function connectAll(to: Connections): Promise<void> {
   while (sockets.length < to.connections) await connectSome(to);
 }
 
-/** Calls `onResponse` with the status at the end of each response. */
-function readResponses(socket: Socket, onResponse: (code: string, head: string) => void): void {
-  const endChunked = (): void => {
-    const complete = head;
-    [head, tail] = ['', undefined];
-    onResponse(complete.slice(9, 12), complete);
-  };
+/** Calls `onResponse` with the head of each response at its end. */
+function readResponses(socket: Socket, onResponse: (head: string) => void): void {
   let head = '';
-  let left = -1;
+  /** Bytes of the body that have not arrived; undefined while a head is read. */
+  let left: number | undefined;
   /** The last bytes of a chunked body, which no other request follows. */
-  let tail: string | undefined;
+  let tail = '';
+  const end = (): void => {
+    const complete = head;
+    [head, left, tail] = ['', undefined, ''];
+    onResponse(complete);
+  };
   socket.on('data', (chunk: Buffer) => {
     let rest = chunk;
-    if (tail !== undefined) {
-      tail = (tail + rest.subarray(-LAST_CHUNK.length).toString('latin1')).slice(-LAST_CHUNK.length);
-      if (tail === LAST_CHUNK) endChunked();
-      return;
-    }
     while (rest.length > 0) {
-      if (left < 0) {
+      if (left === undefined) {
         head += rest.toString('latin1');
-        const end = head.indexOf('\r\n\r\n');
-        if (end < 0) return;
-        rest = rest.subarray(rest.length - (head.length - end - 4));
-        head = head.slice(0, end);
-        if (/\r\ntransfer-encoding: chunked/i.test(head)) {
-          tail = rest.subarray(-LAST_CHUNK.length).toString('latin1');
-          if (tail === LAST_CHUNK) endChunked();
-          return;
-        }
-        const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-        if (length === undefined) {
-          onResponse('a response without a length', head);
-          return;
-        }
-        left = Number(length);
+        const headEnd = head.indexOf('\r\n\r\n');
+        if (headEnd < 0) return;
+        rest = rest.subarray(rest.length - (head.length - headEnd - 4));
+        head = head.slice(0, headEnd);
+        left = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.POSITIVE_INFINITY);
       }
       const taken = Math.min(left, rest.length);
       left -= taken;
+      if (left === Number.POSITIVE_INFINITY)
+        tail = (tail + rest.subarray(-LAST_CHUNK.length).toString('latin1')).slice(-LAST_CHUNK.length);
       rest = rest.subarray(taken);
-      if (left === 0) {
-        left = -1;
-        const complete = head;
-        head = '';
-        onResponse(complete.slice(9, 12), complete);
-      }
+      if (left === 0 || (left === Number.POSITIVE_INFINITY && tail === LAST_CHUNK)) end();
     }
   });
 }
@@ -219,7 +195,8 @@ function work({ requests, total, seconds, rate = 0 }: Work): Promise<Done> {
       if (rate === 0 || sent === total) send();
       else setTimeout(send, Math.max(0, due - performance.now()));
     };
-    readResponses(socket, (code, head) => {
+    readResponses(socket, (head) => {
+      const code = head.slice(9, 12);
       end(code);
       if (code.startsWith('2')) {
         done.milliseconds.push(performance.now() - sentAt);
@@ -294,17 +271,6 @@ function waitForFrames({ total }: { total: number }): Promise<{ frames: number; 
   });
 }
 
-/** A slow reader: sends a request on each connection, and then reads some bytes of the response at an interval. */
-function trickle({ request, bytes, everyMs }: Trickle): void {
-  for (const socket of sockets) {
-    socket.on('error', () => {});
-    socket.pause();
-    socket.write(request);
-    const timer = setInterval(() => void socket.read(Math.min(bytes, socket.readableLength || bytes)), everyMs);
-    socket.once('close', () => clearInterval(timer));
-  }
-}
-
 function closeAll(): void {
   for (const socket of sockets) {
     socket.removeAllListeners('close');
@@ -313,7 +279,7 @@ function closeAll(): void {
   sockets = [];
 }
 
-const COMMANDS = { connect: connectAll, work, watch, frames: waitForFrames, trickle, flood, close: closeAll };
+const COMMANDS = { connect: connectAll, work, watch, frames: waitForFrames, flood, close: closeAll };
 
 async function run(command: Command): Promise<unknown> {
   return (COMMANDS[command.do] as (command: Command) => unknown)(command);

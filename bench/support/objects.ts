@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { NAME_LABEL } from '../../src/api/clusters-field.ts';
+import { fleetBinding } from '../../test/e2e/support/bindings.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 
 /** An object of a fleet as a client would send it, and the cluster that it is in: empty for one of the whole fleet. */
@@ -48,8 +50,7 @@ export function clusterBody(name: string, labels: Record<string, string>, bytes 
 
 const inFleet = (body: object): FleetObject => ({ cluster: '', body });
 
-export const clusterObject = (name: string, labels: Record<string, string>, bytes?: number): FleetObject =>
-  inFleet(clusterBody(name, labels, bytes));
+export const clusterObject = (...of: Parameters<typeof clusterBody>): FleetObject => inFleet(clusterBody(...of));
 
 export const namespaceObject = (cluster: string, name: string): FleetObject => ({
   cluster,
@@ -60,10 +61,6 @@ export const accountObject = (cluster: string, namespace: string, name: string):
   cluster,
   body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
 });
-
-const RBAC_GROUP = 'rbac.authorization.k8s.io';
-const RBAC_VERSION = `${RBAC_GROUP}/v1`;
-const FLEET_VERSION = 'clusterpass.dev/v1alpha1';
 
 const ROLES = {
   /** Sees the public view of clusters. */
@@ -78,70 +75,27 @@ const ROLES = {
 
 export const roleObjects = (): FleetObject[] =>
   Object.entries(ROLES).map(([name, rule]) =>
-    inFleet({ apiVersion: RBAC_VERSION, kind: 'ClusterRole', metadata: { name }, rules: [rule] }),
+    inFleet({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name }, rules: [rule] }),
   );
 
-/** As in a FleetRoleBinding; RBAC names the group of users and groups, too. */
-export interface Subject {
-  readonly kind: 'User' | 'Group' | 'ServiceAccount';
-  readonly name: string;
-  readonly namespace?: string;
-}
+export const group = (name: string): object => ({ kind: 'Group', name });
+export const account = (namespace: string, name: string): object => ({ kind: 'ServiceAccount', namespace, name });
 
-export const user = (name: string): Subject => ({ kind: 'User', name });
-export const group = (name: string): Subject => ({ kind: 'Group', name });
-export const account = (namespace: string, name: string): Subject => ({ kind: 'ServiceAccount', namespace, name });
-const ofRbac = (subject: Subject): object =>
-  subject.kind === 'ServiceAccount' ? subject : { ...subject, apiGroup: RBAC_GROUP };
+/** The selector of one cluster. */
+export const clusterIs = (name: string): string => `${NAME_LABEL}=${name}`;
 
-/** Where a binding holds: `clusters` of a FleetRoleBinding. */
-export type Clusters = { readonly names: readonly string[] } | { readonly selector: object };
-
-export const labelled = (matchLabels: Record<string, string>, matchExpressions: readonly object[] = []): Clusters => ({
-  selector: { matchLabels, matchExpressions },
-});
-
-interface BindingOptions {
-  readonly role: keyof typeof ROLES;
-  readonly subjects: readonly Subject[];
-  /** Without it, the binding is one of Kubernetes, which holds in all clusters. */
-  readonly clusters?: Clusters | undefined;
-}
-
-/** A binding, and the path that it is created at. */
-export function binding(name: string, { role, subjects, clusters }: BindingOptions): { path: string; body: object } {
-  const roleRef = { kind: 'ClusterRole', name: role };
-  const metadata = { name };
-  if (clusters !== undefined) {
-    const body = {
-      apiVersion: FLEET_VERSION,
-      kind: 'FleetRoleBinding',
-      metadata,
-      spec: { subjects, roleRef, clusters },
-    };
-    return { path: `/apis/${FLEET_VERSION}/fleetrolebindings`, body };
-  }
-  return {
-    path: BINDINGS_PATH,
-    body: {
-      apiVersion: RBAC_VERSION,
-      kind: 'ClusterRoleBinding',
-      metadata,
-      subjects: subjects.map(ofRbac),
-      roleRef: { ...roleRef, apiGroup: RBAC_GROUP },
-    },
-  };
-}
-
-export const bindingObject = (name: string, options: BindingOptions): FleetObject =>
-  inFleet(binding(name, options).body);
+/** `to` and `clusters` as in `fleetBinding`. */
+export const bindingObject = (
+  name: string,
+  role: keyof typeof ROLES,
+  to: readonly (string | object)[],
+  clusters?: string,
+): FleetObject => inFleet(fleetBinding({ name, role, to, clusters }));
 
 /** Bindings of users that send no request. A real policy holds more bindings than those of one caller. */
 export const otherBindings = (count: number): FleetObject[] =>
-  Array.from({ length: Math.max(0, count) }, (_, index) =>
-    bindingObject(`other-${index}`, {
-      role: index % 2 === 0 ? 'viewer' : 'issuer',
-      subjects: [user(`other-user-${index}`)],
-      clusters: index % 3 === 0 ? undefined : labelled({ region: `r-${index % 20}` }),
-    }),
-  );
+  Array.from({ length: Math.max(0, count) }, (_, index) => {
+    const role = index % 2 === 0 ? 'viewer' : 'issuer';
+    const clusters = index % 3 === 0 ? undefined : `region=r-${index % 20}`;
+    return bindingObject(`other-${index}`, role, [`other-user-${index}`], clusters);
+  });

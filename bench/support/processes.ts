@@ -27,7 +27,6 @@ export interface FleetServer extends ServerProcess {
   readonly adminToken: string;
   readonly dataDir: string;
   /** From the start of the process until it serves. */
-  readonly startSeconds: number;
   readonly startCpuSeconds: number;
 }
 
@@ -60,36 +59,29 @@ export async function makeFolder(): Promise<string> {
   return folder;
 }
 
-/** The launcher of the package, beside a `dist` folder that `build` writes. */
-async function launcherWith(build: (dist: string) => unknown): Promise<string> {
-  const folder = await makeFolder();
-  await build(join(folder, 'dist'));
-  for (const part of ['bin', 'package.json', 'demo', 'console/dist']) {
-    if (existsSync(join(ROOT, part))) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
-  }
-  return join(folder, 'bin/clusterpass.mjs');
-}
-
-/** The launcher beside the bundles of single commands. */
-export const builtPlugin = (): Promise<string> => launcherWith(bundleAlone);
-
 let program: Promise<string> | undefined;
 
-/**
- * The launcher of the package with the program built from these sources, as an operator runs it. Run from the sources,
- * the memory and the start would include Node's stripping of types.
- */
+/** The launcher of the package, with the program built from these sources, as an operator runs it. */
 export function builtProgram(): Promise<string> {
-  if (program !== undefined) return program;
+  program ??= buildProgram();
+  return program;
+}
+
+/** Run from the sources, the memory and the start would include Node's stripping of types. */
+async function buildProgram(): Promise<string> {
+  const folder = await makeFolder();
   atEnd(async () => {
     program = undefined;
   });
-  program = launcherWith((dist) => {
-    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-    execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', dist], { cwd: ROOT });
-    symlinkSync(join(ROOT, 'node_modules'), join(dist, '../node_modules'));
-  });
-  return program;
+  const dist = join(folder, 'dist');
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', dist], { cwd: ROOT });
+  await bundleAlone(dist);
+  for (const part of ['bin', 'package.json', 'demo', 'console/dist']) {
+    if (existsSync(join(ROOT, part))) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  return join(folder, 'bin/clusterpass.mjs');
 }
 
 /** Starts a server. The first group of the pattern, in its standard output, is what it announces. */
@@ -167,16 +159,14 @@ export async function startServerOn(
   args.push('--max-watches-per-caller', '8000', '--max-tokens-per-minute-per-caller', '0', ...serveArgs);
   const log = join(dataDir, 'log.jsonl');
   const command = [...nodeArgs, await builtProgram(), ...args];
-  const begun = performance.now();
   const announces = /Clusterpass serves (\S+)/;
   const started = spawnServer(command, announces, ['ignore', 'pipe', openSync(log, 'a')]);
   const { server, announced: url } = await started.catch(async (error: Error) => {
     throw new Error(`${error.message}\n${await readFile(log, 'utf8')}`);
   });
-  const startSeconds = (performance.now() - begun) / 1000;
   const startCpuSeconds = server.cpu() / 1e6;
   const adminToken = (await readFile(join(dataDir, 'admin.token'), 'utf8')).trim();
-  return { ...server, url, port: Number(new URL(url).port), dataDir, adminToken, startSeconds, startCpuSeconds };
+  return { ...server, url, port: Number(new URL(url).port), dataDir, adminToken, startCpuSeconds };
 }
 
 /** Starts a bare `node:https` server for this work (`floor-process.ts`). */

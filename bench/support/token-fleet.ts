@@ -4,17 +4,14 @@ import {
   account,
   accountObject,
   bindingObject,
-  type Clusters,
+  clusterIs,
   clusterName,
   clusterObject,
   type FleetObject,
   group,
-  labelled,
   namespaceObject,
   otherBindings,
   roleObjects,
-  type Subject,
-  user,
 } from './objects.ts';
 
 /**
@@ -112,22 +109,16 @@ function objectsOfTeam(team: number): FleetObject[] {
   const automations = AUTOMATIONS.map((task) => `${name}-${task}`);
   // Outside of its own cluster, the user name of a service account contains the cluster.
   const prefix = `system:cluster:${home}:serviceaccount:${AUTOMATION_NAMESPACE}:`;
-  const abroad = automations.map((task) => user(`${prefix}${task}`));
+  const abroad = automations.map((task) => `${prefix}${task}`);
   const atHome = automations.map((task) => account(AUTOMATION_NAMESPACE, task));
-  const issuer = (suffix: string, subjects: readonly Subject[], clusters: Clusters): FleetObject =>
-    bindingObject(`${name}-${suffix}`, { role: 'issuer', subjects, clusters });
   return [
     namespaceObject(home, AUTOMATION_NAMESPACE),
     ...automations.map((task) => accountObject(home, AUTOMATION_NAMESPACE, task)),
-    bindingObject(`${name}-viewers`, { role: 'viewer', subjects: [group(name)], clusters: labelled({ team: name }) }),
-    issuer(
-      'members',
-      [group(name)],
-      labelled({ team: name }, [{ key: 'env', operator: 'In', values: ['dev', 'staging'] }]),
-    ),
-    issuer('on-call', [group(`${name}-on-call`)], labelled({ team: name, env: 'prod' })),
-    issuer('automation', abroad, labelled({ team: name })),
-    issuer('automation-home', atHome, { names: [home] }),
+    bindingObject(`${name}-viewers`, 'viewer', [group(name)], `team=${name}`),
+    bindingObject(`${name}-members`, 'issuer', [group(name)], `team=${name},env in (dev,staging)`),
+    bindingObject(`${name}-on-call`, 'issuer', [group(`${name}-on-call`)], `team=${name},env=prod`),
+    bindingObject(`${name}-automation`, 'issuer', abroad, `team=${name}`),
+    bindingObject(`${name}-automation-home`, 'issuer', atHome, clusterIs(home)),
   ];
 }
 

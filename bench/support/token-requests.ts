@@ -86,15 +86,6 @@ export async function startTokenMix(size: TokenFleetSize): Promise<TokenMix> {
   for (const { caller, account, asked } of [...byCaller.values()].slice(0, SAMPLE)) {
     await verifiedToken(server, credential(caller), account, asked);
   }
-  // A caller is allowed by the bindings of its team: for an account of another team it gets 403.
-  for (const kind of ['member', 'automation']) {
-    const request = requests.find(({ caller }) => kind in caller);
-    const other = requests.find(({ team }) => team !== request?.team);
-    if (request === undefined || other === undefined) throw new Error(`the mix has no ${kind} of another team`);
-    const sent = { token: credential(request.caller), body: bodyOf(other.asked) };
-    const { code } = await call(server, 'POST', pathOf(other.account), sent);
-    expectEqual(`status for a ${kind} of another team`, code, 403);
-  }
   const texts = requests.map(({ caller, account, asked }) => tokenText(credential(caller), account, asked));
   return { server, requests: await requestFile(texts) };
 }

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pinnedNode } from '../../bin/find-node.mjs';
-import { withPackages } from '../debian-packages.mjs';
+import { SUITES, withPackages } from '../debian-packages.mjs';
 import { run } from '../run-command.mjs';
 import { ROOT } from '../setup.mjs';
 import { writeSbom } from './sbom.mjs';
@@ -40,7 +40,7 @@ function debianFiles() {
     rmSync(CACHE, { recursive: true, force: true });
     mkdirSync(unpacked, { recursive: true });
     const unpack = (/** @type {readonly string[]} */ names) =>
-      withPackages(CACHE, names, (archives) =>
+      withPackages(CACHE, SUITES, '', ['download', ...names], (archives) =>
         archives.map((archive) => {
           run('dpkg-deb', ['-x', archive, unpacked]);
           const field = (/** @type {string} */ name) => run('dpkg-deb', ['-f', archive, name]).trim();

@@ -5,7 +5,7 @@ import { sharedServer } from './support/shared-server.ts';
 
 /**
  * A19, C-B: one request must not delay the others, nor get a response of many times its size. These tests check the
- * limits. `npm run bench -- event-loop` measures requests within them.
+ * limits. `npm run bench -- ticks` measures requests within them.
  */
 
 const server = sharedServer();

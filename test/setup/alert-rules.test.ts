@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { OBJECTIVES } from '../../scripts/objectives.mjs';
+import { OBJECTIVES } from '../../bench/goals/slo.ts';
 import { promtool as program } from '../../scripts/programs.mjs';
 import { describeWith } from '../describe-with.ts';
 
@@ -357,4 +357,13 @@ describeWith(program, 'Prometheus', () => {
     const outcome = await promtool('test', 'rules', file).catch((error: { stdout?: string; stderr?: string }) => error);
     expect(`${outcome.stdout ?? ''}${outcome.stderr ?? ''}`).toContain('SUCCESS');
   });
+});
+
+it('the objectives of the benchmark are those of the page and of the alerts', () => {
+  const page = readFileSync(fileURLToPath(new URL('../../docs/performance.md', import.meta.url)), 'utf8');
+  for (const { name, seconds, rate } of Object.values(OBJECTIVES)) {
+    const duration = seconds < 1 ? `${seconds * 1000} ms` : `${seconds} s`;
+    expect(page).toContain(`at most ${duration} | ${rate}/s |`);
+    expect(readFileSync(RULES, 'utf8')).toContain(`The p99 of ${name} is above ${duration}.`);
+  }
 });

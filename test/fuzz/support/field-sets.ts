@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../../src/lib/json.ts';
 
-/** `fieldsV1` of `metadata.managedFields` as hostile clients write it. The event-loop bench sends each (A19). */
+/** `fieldsV1` of `metadata.managedFields` as hostile clients write it. */
 export interface HostileFields {
   readonly name: string;
   readonly fieldsV1: JsonValue;
