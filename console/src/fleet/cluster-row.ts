@@ -37,14 +37,12 @@ export interface ClusterRow {
   readonly versionKey: string;
   /** It is being deleted, and waits for its finalizers or for what is inside it. */
   readonly isTerminating: boolean;
-  /** The cluster changed while the page was open. The table marks the row for a moment. */
-  readonly highlighted: boolean;
 }
 
 const ENVIRONMENT_LABELS = ['env', 'environment', 'stage'];
 const REGION_LABELS = ['region', 'topology.kubernetes.io/region', 'location'];
 
-export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
+export function rowOf(cluster: Cluster): ClusterRow {
   const { name, labels = {}, deletionTimestamp } = cluster.metadata;
   const { type = '', version = '' } = cluster.status ?? {};
   const ready = conditionOf(cluster.status ?? {}, 'Ready');
@@ -70,7 +68,6 @@ export function rowOf(cluster: Cluster, highlighted: boolean): ClusterRow {
     nameKey: naturalKey(name),
     versionKey: naturalKey(version),
     isTerminating,
-    highlighted,
   };
 }
 

@@ -1,4 +1,4 @@
-import { memo, useEffect, useId, useRef, useState, useSyncExternalStore } from 'react';
+import { memo, useId, useState, useSyncExternalStore } from 'react';
 import { countOf } from '../components/count.ts';
 import { CloseIcon, SearchIcon } from '../components/icons.tsx';
 import { NO_HELP } from '../components/text-field.tsx';
@@ -58,17 +58,6 @@ interface SearchBarProps {
 export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
   const { filter, shown, total, loading, mayRegister, isExporting, onExport, onSearch, onToggleLabel } = props;
   const id = useId();
-  const searchField = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const focusSearch = (event: KeyboardEvent): void => {
-      const isTyping = event.target instanceof Element && event.target.closest('input, textarea, select') !== null;
-      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      searchField.current?.focus();
-    };
-    addEventListener('keydown', focusSearch);
-    return () => removeEventListener('keydown', focusSearch);
-  }, []);
   return (
     <search className="search-bar">
       <div className="search">
@@ -77,7 +66,6 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
           Search clusters
         </label>
         <input
-          ref={searchField}
           id={`${id}search`}
           type="search"
           placeholder="Search name, label, version, endpoint"
@@ -85,7 +73,6 @@ export const SearchBar = memo(function SearchBar(props: SearchBarProps) {
           value={filter.search}
           onChange={(event) => onSearch(event.target.value)}
         />
-        <kbd title="Press / to search">/</kbd>
       </div>
       <LabelFilter chosen={filter.labels} onLabel={onToggleLabel} />
       <ul className="chips" aria-label="Label filters">

@@ -15,15 +15,12 @@ const row = fc
     at: fc.constantFrom('2026-11-01T00:00:00Z', '2026-11-02T00:00:00Z', 'never'),
   })
   .map(({ name, status, env, key, at }) =>
-    rowOf(
-      {
-        apiVersion: 'a/v1',
-        kind: 'Cluster',
-        metadata: { name, labels: env === '' ? {} : { [key]: env } },
-        status: { conditions: [{ type: 'Ready', status, lastTransitionTime: at }] },
-      },
-      false,
-    ),
+    rowOf({
+      apiVersion: 'a/v1',
+      kind: 'Cluster',
+      metadata: { name, labels: env === '' ? {} : { [key]: env } },
+      status: { conditions: [{ type: 'Ready', status, lastTransitionTime: at }] },
+    }),
   );
 
 const filter: fc.Arbitrary<FleetFilter> = fc.record({
@@ -49,7 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** Enough rows for the initial sync of a fleet, or for its removal. */
 const others = Array.from({ length: 250 }, (_, index) =>
-  rowOf({ apiVersion: 'a/v1', kind: 'Cluster', metadata: { name: `z-${index}`, labels: { env: 'many' } } }, false),
+  rowOf({ apiVersion: 'a/v1', kind: 'Cluster', metadata: { name: `z-${index}`, labels: { env: 'many' } } }),
 );
 
 it('equals filtering, sorting and counting all rows, after any sequence of changes', () => {

@@ -20,7 +20,7 @@ const rows = [
   cluster('prod-2', { env: 'prod', region: 'us' }, 'False', 'v1.9.0'),
   cluster('dev-1', { environment: 'dev' }, 'Unknown', 'v1.37.0-rc.1'),
   cluster('lone'),
-].map((each) => rowOf(each, false));
+].map(rowOf);
 const matchingRows = (from: readonly ClusterRow[], filter: Pick<FleetFilter, 'search' | 'labels'>): ClusterRow[] =>
   from.filter(matcherFor(filter));
 const sortRows = (from: readonly ClusterRow[], filter: FleetFilter): ClusterRow[] => from.toSorted(orderFor(filter));
@@ -39,14 +39,14 @@ describe('a row', () => {
   it('of a cluster that is being deleted says so instead of the reason of its condition', () => {
     const leaving = cluster('leaving', {}, 'True');
     leaving.metadata.deletionTimestamp = '2026-09-02T12:00:00Z';
-    const row = rowOf(leaving, false);
+    const row = rowOf(leaving);
     expect([rows[0]?.reason, row.reason]).toEqual(['BecauseTrue', 'Terminating']);
     expect([rows[0]?.isTerminating, row.isTerminating]).toEqual([false, true]);
     expect(names(matchingRows([row], { search: 'terminating', labels: [] }))).toEqual(['leaving']);
   });
 
   it('treats a label named like a property of Object as a label', () => {
-    const odd = rowOf(cluster('odd', JSON.parse('{"__proto__":"x","constructor":"y"}')), false);
+    const odd = rowOf(cluster('odd', JSON.parse('{"__proto__":"x","constructor":"y"}')));
     expect([odd.environment, odd.region]).toEqual(['', '']);
     expect(names(matchingRows([odd], { search: '', labels: ['constructor=y'] }))).toEqual(['odd']);
     expect(names(matchingRows(rows, { search: '', labels: ['constructor=y'] }))).toEqual([]);
@@ -65,7 +65,7 @@ describe('a row', () => {
     const ending = cluster('ending', { '@reason': 'x' });
     const notAfter = Date.now() + 10 * 86_400_000;
     const serverEndpoints = { caBundle: toBundle(createAuthority('a', { notAfter }).cert) };
-    const all = [...rows, rowOf({ ...ending, spec: { orchestratorApiEndpoints: serverEndpoints } }, false)];
+    const all = [...rows, rowOf({ ...ending, spec: { orchestratorApiEndpoints: serverEndpoints } })];
     const found = (...labels: string[]): string[] => names(matchingRows(all, { search: '', labels }));
     expect(found('@version=1.9', '@version=1.37')).toEqual(['prod-2', 'dev-1']);
     expect(found('@version=1.3')).toEqual([]);

@@ -57,9 +57,7 @@ it('stores the clusters of the watch and records transitions of conditions', asy
   await store.run(new AbortController().signal);
   const { size, synced, connection } = store.snapshot();
   expect(size).toBe(1);
-  expect(
-    store.select(NO_FILTER).rows.map(({ name, readiness, highlighted }) => [name, readiness, highlighted]),
-  ).toEqual([['a', 'not-ready', true]]);
+  expect(store.select(NO_FILTER).rows.map(({ name, readiness }) => [name, readiness])).toEqual([['a', 'not-ready']]);
   expect([store.names(1, 'a'), store.names(1, 'x')]).toEqual([['a'], []]);
   expect(synced).toBe(true);
   expect(connection).toEqual({ kind: 'lost', retryAt: 1_500, reason: 'gone' });

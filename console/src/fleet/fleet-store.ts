@@ -141,7 +141,7 @@ export class FleetStore {
       this.#transitions.delete(name);
     } else {
       if (before !== undefined) this.#recordTransitions(before.cluster, cluster);
-      this.#rows.set(name, rowOf(cluster, this.#synced));
+      this.#rows.set(name, rowOf(cluster));
     }
     const delayMs = this.#renderedAt + this.#renderIntervalMs - this.#scheduler.now();
     this.#cancelRender ??= this.#scheduler.schedule(() => this.#render(), delayMs);

@@ -149,11 +149,9 @@ const Row = memo(function Row({ row, index, age }: { row: ClusterRow; index: num
 });
 
 const Cells = memo(function Cells({ row, age }: { row: ClusterRow; age: string }) {
-  const { metadata } = row.cluster;
   return (
     <>
       <th scope="row" className="col-name">
-        {row.highlighted && <span key={metadata.resourceVersion} className="highlight" aria-hidden="true" />}
         <a href={hrefOf({ page: 'cluster', name: row.name })} title={row.name}>
           {row.name}
         </a>

@@ -3,15 +3,12 @@ import { type ClusterRow, rowOf } from './cluster-row.ts';
 import { FleetTotals } from './fleet-totals.ts';
 
 const row = (name: string, labels: Record<string, string>, ready = 'True'): ClusterRow =>
-  rowOf(
-    {
-      apiVersion: 'a/v1',
-      kind: 'Cluster',
-      metadata: { name, labels },
-      status: { conditions: [{ type: 'Ready', status: ready }] },
-    },
-    false,
-  );
+  rowOf({
+    apiVersion: 'a/v1',
+    kind: 'Cluster',
+    metadata: { name, labels },
+    status: { conditions: [{ type: 'Ready', status: ready }] },
+  });
 
 const totalsOf = (rows: readonly ClusterRow[]): FleetTotals => {
   const totals = new FleetTotals();
