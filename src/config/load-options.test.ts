@@ -107,7 +107,7 @@ describe('loadServeOptions', () => {
           maxAgeMs: 0,
           maxBackups: 0,
         },
-        tracing: undefined,
+        tracingEndpoint: undefined,
         logLevel: 'info',
         demo: false,
         demoPrune: false,

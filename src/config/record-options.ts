@@ -46,12 +46,7 @@ export const RECORD_OPTIONS = {
   tracingEndpoint: option({
     value: 'URL',
     parse: baseUrl,
-    doc: 'OpenTelemetry collector that receives spans (OTLP over HTTP, JSON), without the path `/v1/traces`, e.g. `http://127.0.0.1:4318`.',
-  }),
-  tracingSamplingRatePerMillion: option({
-    parse: integer(0, 1_000_000),
-    default: '10000',
-    doc: 'How many of a million requests are traced when the caller sends no `traceparent` header.',
+    doc: 'OpenTelemetry collector that receives the spans of requests whose caller samples its trace (OTLP over HTTP, JSON), without the path `/v1/traces`, e.g. `http://127.0.0.1:4318`.',
   }),
   traceFile: option({
     value: 'FILE',

@@ -138,10 +138,7 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
       maxAgeMs: values.auditSecurityLogMaxage * DAY_MS,
       maxBackups: values.auditSecurityLogMaxbackup,
     },
-    tracing:
-      values.tracingEndpoint === undefined
-        ? undefined
-        : { endpoint: values.tracingEndpoint, perMillion: values.tracingSamplingRatePerMillion },
+    tracingEndpoint: values.tracingEndpoint,
     logLevel: values.logLevel,
     traceFile: values.traceFile,
     demo: values.demo,

@@ -2,7 +2,6 @@ import { internal } from '../api/status.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
 import type { Logger } from '../observability/logger.ts';
 import { bytesOfWatch, type Exchange } from './exchange.ts';
-import { createAuthenticationLog } from './records/authentication-log.ts';
 import { hasArrived } from './request/body.ts';
 import { acceptsGzip, prettyByAccept, prettyByDefault } from './request/negotiate.ts';
 import { CHUNK_BYTES, createResponseBuffers } from './response/body-writer.ts';
@@ -19,22 +18,18 @@ export interface AnswerOptions {
   /** Called when the headers of a watch are sent. */
   readonly observeWatch: (exchange: Exchange) => void;
   readonly memory: MemoryAccount;
-  /** Milliseconds on a monotonic clock. */
-  readonly now: () => number;
 }
 
 /** Writes the first answer of a request. Later ones, e.g. after a timeout, are dropped. */
 export function createAnswerOnce(options: AnswerOptions): (x: Exchange, answer: Answer) => Promise<void> | undefined {
-  const { logger, isDraining, trackWatch, strictTransportSecurity, observeWatch, memory, now } = options;
+  const { logger, isDraining, trackWatch, strictTransportSecurity, observeWatch, memory } = options;
   const buffers = createResponseBuffers();
-  const logUnauthenticated = createAuthenticationLog(logger, now);
 
   const answerOnce = (x: Exchange, answer: Answer): Promise<void> | undefined => {
     const isWatch = answer.type === 'watch';
     if (!x.deadline.respond({ isWatch })) return undefined;
     if (answer.type === 'status' && answer.error.status.code === 401) {
-      const { cause } = answer.error;
-      logUnauthenticated({ auditId: x.auditId, address: x.req.socket.remoteAddress ?? '', cause });
+      x.refusedBecause = answer.error.cause ?? 'the credential has expired or was revoked';
     }
     x.releaseBody();
     return write(x, answer);

@@ -29,7 +29,7 @@ import { createRequestMetrics } from './records/request-metrics.ts';
 import { logRequests } from './records/request-record.ts';
 import type { Tracer } from './records/tracing/tracer.ts';
 import { createRequestLineParser } from './request/request-info.ts';
-import { type ConsoleOptions, consoleRedirect, consoleRoutes } from './routes/console-routes.ts';
+import { type ConsoleOptions, consoleRoutes } from './routes/console-routes.ts';
 import { discoveryRoutes } from './routes/discovery-routes.ts';
 import { metricsRoutes } from './routes/health-routes.ts';
 import { issuerRoutes } from './routes/issuer-routes.ts';
@@ -167,7 +167,6 @@ export function createApiServer(options: ApiServerOptions) {
       openApiRoutes({ catalog, productName, version, now: Date.now }),
       consoleRoutes(consoleOptions),
     ]),
-    browserPaths: consoleRedirect(consoleOptions),
     checks: {
       // A real read: SQLite knows the revision without one. In etcd the revision fails if the store was replaced.
       storage: async () => {

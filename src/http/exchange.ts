@@ -86,6 +86,8 @@ export class Exchange implements ApiRequest {
 
   /** The reason in the Status of an answer that is an error. */
   failure?: string;
+  /** Why the credential was refused: a text or an error. */
+  refusedBecause?: unknown;
   /** The audit event that is committed before a credential leaves: the code in it, and when it is durable. */
   audited?: { readonly code: number; readonly durable: Promise<void>; isDurable: boolean };
   /** The headers of a watch were sent. */

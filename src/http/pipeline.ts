@@ -109,7 +109,7 @@ const BODY_MS = 5_000;
 
 export interface PipelineOptions
   extends Omit<StageParts, 'beforeRelease' | 'bodies' | 'toApiError' | 'observeSubrequest'>,
-    Omit<AnswerOptions, 'observeWatch' | 'now'> {
+    Omit<AnswerOptions, 'observeWatch'> {
   /** Resolves when the audit event is durable; until then nothing of the credential leaves. Throws an ApiError. */
   readonly beforeRelease: (record: RequestRecord) => Promise<void>;
   /** Called as a request arrives, when only its method is known. */
@@ -140,7 +140,6 @@ export function createPipeline(options: PipelineOptions): Serve {
   const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
   const answerOnce = createAnswerOnce({
     ...options,
-    now,
     observeWatch: (x) => observeStart(recordOf(x, now() - x.startedAt)),
   });
 

@@ -173,7 +173,6 @@ export async function compose(
       issuers,
       keyRing,
       requireRightClock: () => clock.requireRight(),
-      observe: (result, seconds) => metrics.connectorOrders.observe({ result }, seconds),
       maxExpirationSeconds: options.maxTokenExpirationSeconds,
       maxInFlightPerCluster: seatsPerFlow(options.flowControl.tokenSeats, options.flowControl),
       now: Date.now,
@@ -218,7 +217,6 @@ export async function compose(
       leads: () => leadership.leads(),
       cache: reflector,
       catchUp: (timeoutMs) => freshness.catchUp(timeoutMs),
-      cacheCapacity: options.history.revisions,
       objects: () => catalog.storedKinds.map((kind) => ({ ...kind, count: reader.cache(kind).current.size })),
       fleet: overview.counts,
       connectors: () => connectorCounts(reader.cache(catalog.connectors), Date.now()),
@@ -270,8 +268,12 @@ async function openForwardingUpstream(
 }
 
 /** Imported only when tracing is configured. */
-async function openTracing({ tracing }: ServeOptions, version: string, logger: Logger): Promise<Tracer | undefined> {
-  if (tracing === undefined) return undefined;
+async function openTracing(
+  { tracingEndpoint: endpoint }: ServeOptions,
+  version: string,
+  logger: Logger,
+): Promise<Tracer | undefined> {
+  if (endpoint === undefined) return undefined;
   const { openTracer } = await import('../http/records/tracing/tracer.ts');
-  return openTracer({ ...tracing, version, logger, now: Date.now, random: Math.random });
+  return openTracer({ endpoint, version, logger, now: Date.now });
 }

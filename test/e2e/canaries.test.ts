@@ -50,8 +50,11 @@ const collector = createServer(async (req, res) => {
 });
 /** Bodies and headers of all responses. */
 const answers: string[] = [];
-const call = async (...args: Parameters<Server['call']>): Promise<Answer> => {
-  const answer = await server.call(...args);
+/** Every request is traced. */
+const TRACED = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+
+const call = async (...[method, path, options = {}]: Parameters<Server['call']>): Promise<Answer> => {
+  const answer = await server.call(method, path, { ...options, headers: { ...TRACED, ...options.headers } });
   answers.push(`${answer.text}\n${JSON.stringify([...answer.headers])}`);
   return answer;
 };
@@ -91,7 +94,6 @@ beforeAll(async () => {
       ...['--encryption-key-file', keyFile, '--authentication-config', config],
       ...['--console-oidc-issuer', issuer.url, '--console-oidc-client-id', 'unlisted'],
       ...['--tracing-endpoint', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`],
-      ...['--tracing-sampling-rate-per-million', '1000000'],
     ],
     env: {
       NODE_OPTIONS: `--import=${new URL('./support/crash.mjs', import.meta.url).href} --report-uncaught-exception --report-exclude-network --report-directory=${folder}`,
@@ -168,10 +170,7 @@ it('a credential that cannot be used, a provider that fails, and every kind of w
   expect((await call('GET', CLUSTERS, { token: foreign })).code).toBe(401);
   for (const token of [SECRETS.callerToken, `${SECRETS.callerToken}x`, await issue(server)]) {
     await call('GET', '/auth/v1/clusters', { token });
-    await call('GET', CLUSTERS, {
-      token,
-      headers: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
-    });
+    await call('GET', CLUSTERS, { token });
     await call('GET', `${CLUSTERS}?watch=1&timeoutSeconds=1`, { token });
   }
   await call('GET', `${CLUSTERS}/real`);

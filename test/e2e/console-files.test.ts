@@ -36,24 +36,6 @@ describe('the files of the console', () => {
     expect([code, headers.get('location')]).toEqual([308, 'console/']);
   });
 
-  it('C-11: are where a browser is sent from /, and no other client is', async () => {
-    const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
-    const ask = async (accept: string, { method = 'GET', path = '/', token = null as string | null } = {}) => {
-      const { code, headers } = await server.call(method, path, { token, headers: { Accept: accept } });
-      return [code, headers.get('location')];
-    };
-    for (const method of ['GET', 'HEAD']) expect(await ask(BROWSER, { method })).toEqual([302, 'console/']);
-    for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.9', 'text/plain']) {
-      expect(await ask(accept), accept).toEqual([401, null]);
-    }
-    const token = server.adminToken;
-    expect(await ask(BROWSER, { token })).toEqual(await ask('application/json', { token }));
-    expect(await ask(BROWSER, { token: 'wrong' })).toEqual([401, null]);
-    expect(await ask(BROWSER, { method: 'POST' })).toEqual([401, null]);
-    for (const path of ['/api', '/nothing', '/orchestrator/alpha/'])
-      expect(await ask(BROWSER, { path })).toEqual([401, null]);
-  });
-
   it('have a content security policy that allows only these files', async () => {
     for (const path of ['', script, 'settings.json']) {
       const { headers } = await get(path);

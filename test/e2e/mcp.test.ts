@@ -79,7 +79,6 @@ beforeAll(async () => {
     args: [
       ...['--authentication-config', file, '--audit-log-path', audit, '--log-level', 'debug'],
       ...['--tracing-endpoint', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`],
-      ...['--tracing-sampling-rate-per-million', '1000000'],
       ...['--mcp', '--mcp-authorization-server', url, '--mcp-allowed-origin', ALLOWED_ORIGIN],
     ],
     users: { carl: [] },
@@ -135,6 +134,7 @@ async function post({
       'Content-Type': 'application/json',
       'mcp-protocol-version': '2026-07-28',
       'mcp-method': method,
+      traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
       ...(name === undefined ? {} : { 'mcp-name': name }),
       ...headers,
     },

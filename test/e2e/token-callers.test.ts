@@ -52,14 +52,14 @@ describe('credentials', () => {
       const line = () =>
         server.output.stderr
           .split('\n')
-          .find((text) => text.includes('unauthenticated') && ids.some((id) => text.includes(`"auditId":"${id}"`)));
+          .find((text) => text.includes('"code":401') && ids.some((id) => text.includes(`"auditId":"${id}"`)));
       // The server drops lines while its standard error is not read, on a busy machine, too.
       const askAgain = async () => {
         ids.push((await send(authorization)).headers.get('audit-id') ?? '');
         return line();
       };
       await expect.poll(askAgain).toBeDefined();
-      expect(JSON.parse(line() ?? '')).toMatchObject({ msg: 'unauthenticated', reason, address: '127.0.0.1' });
+      expect(JSON.parse(line() ?? '')).toMatchObject({ msg: 'request', reason, address: '127.0.0.1' });
     }
     expect(server.output.stderr).not.toContain('canary');
   });

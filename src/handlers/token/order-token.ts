@@ -42,11 +42,7 @@ export interface OrderParts
   readonly answers: OrderAnswers;
   readonly issuers: Pick<Issuers, 'issuerFor' | 'baseUrl'>;
   readonly keyRing: Pick<KeyRing, 'signing'>;
-  readonly observe: (result: OrderResult, seconds: number) => void;
 }
-
-/** What became of an order, as the label of a metric. */
-type OrderResult = 'issued' | 'refused' | 'unanswered' | 'failed';
 
 export interface AskedAccount {
   readonly namespace: string;
@@ -72,7 +68,7 @@ const ORDER_ANNOTATION = 'clusterpass.dev/order';
 
 /** An order to the connector of a cluster for one token, see src/api/connector.ts. */
 export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, grant, account }: Ordered) {
-  const { catalog, reader, writer, answers, issuers, keyRing, requireRightClock, observe, tracked, now } = parts;
+  const { catalog, reader, writer, answers, issuers, keyRing, requireRightClock, tracked, now } = parts;
   const { request, audiences } = tokenRequest;
   const { namespace, name, person } = account;
   const { boundObjectRef } = tokenRequest.sent.spec ?? {};
@@ -87,9 +83,8 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
   /** What the connector binds the token to, if the request does not say. */
   const boundTo: BoundObjectReference | undefined = isRevocable ? { kind: 'Secret', name: secret } : undefined;
   let record: ReturnType<TrackedTokens['requireRoom']> | undefined;
-  let startedAt: number | undefined;
+  let isPlaced = false;
   let isKept = false;
-  let result: OrderResult = 'failed';
 
   /** Throws when the connector cannot be asked now. */
   function requireReady(): void {
@@ -106,8 +101,8 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
   async function place(expirationSeconds: number): Promise<UpstreamAnswer> {
     // A key for each order: later, no process can read the answers in the history of the store.
     const { publicKey, privateKey } = await generateKeyPair('ECDH-ES');
-    startedAt = now();
-    const expirationTimestamp = toTimestamp(startedAt + ORDER_SECONDS * 1000);
+    isPlaced = true;
+    const expirationTimestamp = toTimestamp(now() + ORDER_SECONDS * 1000);
     const order = await signed(expirationSeconds, await exportJWK(publicKey));
     const spec = { order, expirationTimestamp };
     const object = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: id }, spec };
@@ -115,13 +110,9 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
     const sealed = await answers.of(storageKey(kind, key), request.signal, () =>
       writer.create(kind, key, object, { dryRun: false }),
     );
-    if (sealed === undefined) {
-      result = 'unanswered';
-      throw timeout(`${connectorOf(cluster.name)} has not answered in time`);
-    }
+    if (sealed === undefined) throw timeout(`${connectorOf(cluster.name)} has not answered in time`);
     const { refusal, status = 0, bytes } = await openAnswer(sealed, privateKey, id, cluster.name);
     if (!refusal) return { status: Number(status), headers: {}, body: bytes };
-    result = 'refused';
     const [reason = '', message = ''] = [refusal.reason, refusal.message].map((text) => cleanText(String(text), 1024));
     const why = `${connectorOf(cluster.name)} refuses it: ${message}`;
     throw forbidden(request.target, request.target.name, why, [{ reason, message }]);
@@ -129,7 +120,6 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
 
   /** From here on the order stands for the token, and the record for the order. Its id; undefined without one. */
   async function keep({ audiences: aud, issuedAt: iat, expiresAt: exp, accountUid: uid }: GrantedToken) {
-    result = 'issued';
     if (record === undefined) return undefined;
     const issued = (current: ApiObject): ApiObject => {
       // The answer is of no use any more.
@@ -147,10 +137,8 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
 
   /** Deletes an order that is not kept: then the connector ends what it has made for it. */
   function end(): void {
-    if (startedAt === undefined) return;
-    observe(result, (now() - startedAt) / 1000);
     // The sweep removes what could not be removed now.
-    if (!isKept) void writer.remove(kind, key, { dryRun: false }).catch(() => {});
+    if (isPlaced && !isKept) void writer.remove(kind, key, { dryRun: false }).catch(() => {});
   }
 
   async function signed(expirationSeconds: number, answerKey: OrderClaims['answerKey']): Promise<string> {

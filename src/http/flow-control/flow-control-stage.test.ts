@@ -96,7 +96,6 @@ describe('B15, C-13: a caller past its share', () => {
     const refused = await send(bare);
     expect([refused.code, refused.headers['retry-after']]).toEqual([429, '5']);
     expect(refused.text).toContain('too many requests at once (watches-without-permission)');
-    expect(flowControl.usage()['watches-without-permission'].seats).toBe(3);
     void open;
   });
 

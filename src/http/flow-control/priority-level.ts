@@ -36,7 +36,6 @@ export interface PriorityLevelOptions extends PriorityLevelLimits {
 
 /** For metrics. The reasons of rejections are those of kube-apiserver. */
 export interface PriorityLevelUsage {
-  readonly seats: number;
   readonly executing: number;
   readonly inQueue: number;
   readonly dispatched: number;
@@ -121,7 +120,6 @@ export class PriorityLevel {
     let inQueue = 0;
     for (const flow of this.#roundRobin) inQueue += flow.inQueue;
     return {
-      seats: this.#options.seats,
       executing: this.#executing - this.#released.length,
       inQueue,
       dispatched: this.#dispatched,

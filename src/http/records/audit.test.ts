@@ -27,6 +27,7 @@ const RECORD: RequestRecord = {
     alwaysPublic: false,
   },
   decision: { allowed: true, why: 'RBAC: allowed by "a"' },
+  refusal: undefined,
   failure: undefined,
   auditedCode: undefined,
   started: false,

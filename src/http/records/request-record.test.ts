@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { tooManyRequests } from '../../api/status.ts';
 import { createLogger } from '../../observability/logger.ts';
+import { TokenRejected } from '../../tokens/jws.ts';
 import { CLUSTERS_PATH, startFixture, TOKEN_PATH } from '../http.fixture.ts';
 import { auditLine } from './audit.ts';
-import { credentialOf, logRequests, productOf, withoutTokens } from './request-record.ts';
+import { credentialOf, logRequests, productOf, refusalOf, withoutTokens } from './request-record.ts';
 
 test('one line per request, without query, headers or bodies', async () => {
   const lines: string[] = [];
@@ -34,6 +35,7 @@ test('one line per request, without query, headers or bodies', async () => {
   expect(token.auditId).toMatch(/^[0-9a-f-]{36}$/);
   expect(token.ms).toBeGreaterThanOrEqual(0);
   expect(unknown).toMatchObject({ level: 'info', verb: 'get', path: '/nothing', code: 401, user: '' });
+  expect(unknown).toMatchObject({ reason: expect.any(String), address: '127.0.0.1' });
   expect(bad).toMatchObject({ level: 'info', path: '/bad%2fpath', code: 400 });
 });
 
@@ -49,6 +51,18 @@ test('B15: the 429s of an overload do not fill the log', async () => {
   await send({ path: CLUSTERS_PATH });
   await expect.poll(() => lines).toHaveLength(1);
   expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'debug', code: 429 });
+});
+
+test('A8: why a credential was refused holds nothing of it', () => {
+  expect(refusalOf(new TokenRejected('service account token has expired'))).toBe('service account token has expired');
+  const audiences = 'token audiences ["canary" "can\\"ary"] is invalid for the target audiences ["canary"]';
+  const token = `eyJ${'canary0A'.repeat(8)}`;
+  expect([audiences, `bad ${token}`, `"${token}`].map(refusalOf)).toEqual([
+    'token audiences ["..." "..."] is invalid for the target audiences ["..."]',
+    'bad <redacted>',
+    '"<redacted>',
+  ]);
+  expect(refusalOf('x '.repeat(10_000)).length).toBeLessThan(300);
 });
 
 test('A8: a token in place of a name is not recorded', async () => {

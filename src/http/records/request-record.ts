@@ -1,7 +1,7 @@
 import { clusterAskedAbout } from '../../api/authorization.ts';
 import type { User } from '../../api/caller.ts';
 import { DRY_RUN_ANNOTATION, type Target } from '../../api/request.ts';
-import { looksLikeToken, MIN_TOKEN_LENGTH, REDACTED, unescaped } from '../../lib/text.ts';
+import { clip, looksLikeToken, MIN_TOKEN_LENGTH, REDACTED, unescaped, withoutTokenWords } from '../../lib/text.ts';
 import type { ListedPass } from '../../observability/audit/listed-passes.ts';
 import type { Logger } from '../../observability/logger.ts';
 import type { AuditedDecision, Exchange } from '../exchange.ts';
@@ -117,6 +117,12 @@ class ExchangeRecord {
     return productOf(this.#exchange.req.headers['user-agent']);
   }
 
+  /** Why the credential was refused: the answer says only that it was. */
+  get refusal(): string | undefined {
+    const { refusedBecause: cause } = this.#exchange;
+    return cause === undefined ? undefined : refusalOf(cause);
+  }
+
   get annotations(): ReadonlyMap<string, string> {
     return this.#exchange.annotations;
   }
@@ -148,7 +154,7 @@ export function logRequests(logger: Logger): (record: RequestRecord) => void {
   return (record) => {
     const level = record.code >= 500 ? 'warn' : record.code >= 400 && record.code !== 429 ? 'info' : 'debug';
     if (!logger.isLevelEnabled(level)) return;
-    const { cluster, annotations, trace, milliseconds, impersonatedUser } = record;
+    const { cluster, annotations, trace, milliseconds, impersonatedUser, refusal } = record;
     const fields = {
       auditId: record.auditId,
       ...(trace === undefined ? {} : { traceId: trace.traceId }),
@@ -158,11 +164,21 @@ export function logRequests(logger: Logger): (record: RequestRecord) => void {
       code: record.code,
       ms: Math.round(milliseconds * 10) / 10,
       user: record.user,
+      ...(refusal === undefined ? {} : { reason: refusal, address: record.clientAddress }),
       ...(impersonatedUser === undefined ? {} : { impersonatedUser: impersonatedUser.name }),
       ...(annotations.size === 0 ? {} : { annotations: Object.fromEntries(annotations) }),
     };
     logger[level](fields, 'request');
   };
+}
+
+const MAX_REFUSAL = 256;
+/** Quoted texts are parts of the token, e.g. its audiences: anyone can send them, and they may be anything. */
+const QUOTED = /"(?:[^"\\]|\\.)*"/g;
+
+export function refusalOf(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return clip(withoutTokenWords(text.slice(0, 4 * MAX_REFUSAL).replaceAll(QUOTED, '"..."')), MAX_REFUSAL);
 }
 
 /**

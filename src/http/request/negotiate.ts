@@ -185,12 +185,6 @@ export function acceptsType({ type, subtype }: AcceptClause, mediaType: string):
   return mediaType === `${type}/${subtype}`;
 }
 
-/** Whether HTML is the first choice, as of a browser. */
-export function prefersHtml(header: string | undefined): boolean {
-  const [best] = header === undefined ? [] : parseAccept(header);
-  return best?.type === 'text' && best.subtype === 'html';
-}
-
 function parseClause(text: string): AcceptClause | undefined {
   const [range = '', ...rest] = text.split(';');
   const [type = '', subtype, ...more] = range.trim().split('/');

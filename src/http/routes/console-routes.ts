@@ -3,7 +3,7 @@ import { acceptsCoding } from '../request/negotiate.ts';
 import { entityTag, isKnown } from '../response/entity-tag.ts';
 import { type RawAnswer, textAnswer } from '../response/respond.ts';
 import { type CodedBytes, type ConsoleFile, type ConsoleFiles, generatedFile } from './console-files.ts';
-import { type PathRequest, type PathRoute, type PathRoutes, pathTable } from './routes.ts';
+import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 export interface ConsoleOptions {
   /** Undefined when the console was not built. */
@@ -77,20 +77,6 @@ export function consoleRoutes(options: ConsoleOptions): PathRoutes {
   );
   return { find: ({ cluster, path }) => (cluster === undefined ? routes.get(path) : undefined) };
 }
-
-/** `/` for browsers: a person who enters the address of the server finds the console. */
-export const consoleRedirect = (options: ConsoleOptions): PathRoutes =>
-  options.files === undefined
-    ? pathTable({})
-    : pathTable({
-        '/': page(() =>
-          text(302, 'the console is at console/\n', {
-            ...securityHeaders(options),
-            Location: 'console/',
-            Vary: 'Accept',
-          }),
-        ),
-      });
 
 /** Computed for each request: the discovery document of the provider may name another token endpoint while we run. */
 function securityHeaders({ provider, tokenOriginsOf }: ConsoleOptions): Headers {

@@ -8,7 +8,6 @@ import { decodeUtf8 } from '../../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION } from '../../api/domain-keys.ts';
 import type { Kind, ObjectMeta } from '../../api/kind.ts';
-import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import {
@@ -77,12 +76,6 @@ export function resourceRoutes(
         handle: (request) => handle(request, resource),
       };
     },
-    absence(target: Target): ApiError | undefined {
-      const { cluster, verb, group, resource } = target;
-      if (cluster === undefined || verb !== 'create' || group !== RBAC_GROUP) return undefined;
-      const atFleet = findResource(catalog, { ...target, cluster: undefined });
-      return atFleet?.type === 'stored' ? livesAtFleet(resource, productName) : undefined;
-    },
   };
 }
 
@@ -100,7 +93,7 @@ const redirectRoute = ({ kind, verbs }: RedirectedResource, productName: string)
 /** The route that serves this verb of this resource. Throws what Kubernetes answers where there is none. */
 export function servedRoute(resources: ResourceRoutes, target: Target, method: Method): ResourceRoute {
   const route = resources.find(target);
-  if (route === undefined) throw resources.absence?.(target) ?? pathNotFound();
+  if (route === undefined) throw pathNotFound();
   if (route.redirects !== undefined && !isServed(route, target, method)) throw route.redirects.refusal;
   if (route.verbs.size === 0) throw subresourceNotFound(route, target);
   if (isUnnamed(route, target)) throw badRequest('name must be provided');
@@ -171,16 +164,6 @@ const livesInCluster = (resource: string, productName: string): ApiError =>
       `(kubectl --server URL/${productName}/CLUSTER, or clusterpass kubectl --cluster CLUSTER). Here, objects with the ` +
       `annotation ${IN_CLUSTER_ANNOTATION} can be written by kubectl apply --server-side, create and replace; ` +
       'clusterpass kubectl also does diff, get and delete of files',
-  );
-
-/** The answer to a create of a role or binding below the path of a cluster. kubectl create shows it: no discovery. */
-const livesAtFleet = (resource: string, productName: string): ApiError =>
-  new ApiError(
-    404,
-    'NotFound',
-    `${resource} are of the fleet: send this request to the address of the server, without /${productName}/CLUSTER ` +
-      `(kubectl --server URL); a FleetRoleBinding holds in some clusters`,
-    { details: {} },
   );
 
 function clusterIn(metadata: ObjectMeta, kind: Kind, productName: string): string {

@@ -15,8 +15,6 @@ export interface ResourceRoutes {
    * of the match: a cluster-scoped kind has no namespaced path (CVE-2019-11247).
    */
   find(target: Target): ResourceRoute | undefined;
-  /** The error for a target that `find` does not find; undefined if there is no more to say than that. */
-  absence?(target: Target): ApiError | undefined;
 }
 
 export interface ResourceRoute {

@@ -4,7 +4,6 @@ import type { Exchange } from '../exchange.ts';
 import { isMcpPath } from '../mcp/mcp-endpoint.ts';
 import type { FormRoute } from '../oauth/form.ts';
 import { readCheckedHeaders } from '../request/header-checks.ts';
-import { prefersHtml } from '../request/negotiate.ts';
 import type { StageParts } from './stage.ts';
 
 /** Which pipeline a request goes through: a resource of the API, or a path that needs a permission, is `RESOURCE`. */
@@ -19,7 +18,7 @@ export function classify(x: Exchange, parts: StageParts): PipelineName {
   x.query = query;
   x.requestInfo = info;
   if (info.type === 'resource') return 'RESOURCE';
-  const { forms, paths, browserPaths, mcp } = parts;
+  const { forms, paths, mcp } = parts;
   x.formRoute = forms.find(info);
   if (x.formRoute !== undefined) {
     x.render = x.formRoute.render;
@@ -27,11 +26,6 @@ export function classify(x: Exchange, parts: StageParts): PipelineName {
   }
   x.pathRoute = paths.find(info);
   if (x.pathRoute?.public === true) return 'PUBLIC';
-  const browserRoute = isBrowser(x) ? browserPaths?.find(info) : undefined;
-  if (browserRoute !== undefined) {
-    x.pathRoute = browserRoute;
-    return 'PUBLIC';
-  }
   if (mcp === undefined || !isMcpPath(info)) return 'RESOURCE';
   x.mcp = mcp;
   return 'MCP';
@@ -64,7 +58,3 @@ function formAt(url: string | undefined, { parseRequestLine, forms }: StageParts
     throw error;
   }
 }
-
-/** A person has entered an address: a client of the API sends a credential, or asks for something else than a page. */
-const isBrowser = ({ headers: { method, accept }, req }: Exchange): boolean =>
-  (method === 'GET' || method === 'HEAD') && req.headers.authorization === undefined && prefersHtml(accept);

@@ -32,8 +32,6 @@ export interface StageParts {
   readonly seesNothing: (caller: Caller) => boolean;
   readonly resources: ResourceRoutes;
   readonly paths: PathRoutes;
-  /** Public routes for browsers, at paths where other clients need credentials. */
-  readonly browserPaths?: PathRoutes;
   readonly forms: FormRoutes;
   /** Undefined: MCP is not served. */
   readonly mcp?: McpEndpoint | undefined;
