@@ -134,7 +134,7 @@ export const OPTIONS = {
   tlsHandshakesPerAddress: option({
     parse: integer(0, 1_000_000),
     default: '50',
-    doc: 'TLS handshakes per second from one address (one /64 network with IPv6), with a burst of twice that; further connections wait, at most ten seconds. Connections on which a caller authenticated do not count. `0` means no limit: use it behind a proxy that connects over TLS, where all callers have its address.',
+    doc: 'TLS handshakes per second from one address (one /64 network with IPv6), with a burst of ten times that; further connections are refused. Connections on which a caller authenticated do not count. `0` means no limit: use it behind a proxy that connects over TLS, where all callers have its address.',
   }),
   keepAliveTimeout: option({
     parse: duration('1s', '1h'),

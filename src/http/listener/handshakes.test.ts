@@ -7,7 +7,7 @@ import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { selfSigned } from '../../clusters/upstream/certificates.fixture.ts';
 import { CLUSTERS_PATH, startFixture } from '../http.fixture.ts';
-import { AddressLimit, addressKey, HandshakeQueue } from './handshakes.ts';
+import { AddressLimiter, addressKey, HandshakeQueue } from './handshakes.ts';
 
 afterEach(() => vi.useRealTimers());
 
@@ -193,7 +193,8 @@ const from = (remoteAddress: string): Socket =>
 describe('A21: connections from one address', () => {
   it('are counted while they are open: an address without connections is forgotten', async () => {
     const refused: string[] = [];
-    const limit = new AddressLimit(2, (address) => refused.push(address));
+    const onRefused = (address: string) => refused.push(address);
+    const limit = new AddressLimiter({ connections: 2, handshakes: undefined, now: Date.now, onRefused });
     const sockets = ['192.0.2.1', '192.0.2.1', '192.0.2.2'].map((address) => from(address));
     expect(sockets.map((socket) => limit.accept(socket))).toEqual([true, true, true]);
     // It has no handle that could be reset.

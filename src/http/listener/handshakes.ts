@@ -6,129 +6,6 @@ import { InFlightCounts } from '../../lib/in-flight-counts.ts';
 import { TokenBuckets } from '../../lib/token-buckets.ts';
 import type { LingeringResponse } from '../response/lingering-response.ts';
 
-interface HandshakeLimiterOptions {
-  /** Handshakes a second that begin for one address, without those of connections on which a caller authenticates. */
-  readonly perSecond: number;
-  /** Milliseconds on a monotonic clock. */
-  readonly now: () => number;
-  /** Calls back once, later; for tests. */
-  readonly later?: (act: () => void, ms: number) => void;
-  readonly onRejected: (address: string) => void;
-}
-
-interface QueuedConnection {
-  readonly socket: Socket;
-  readonly begin: () => void;
-}
-
-/**
- * The size of a bucket, in seconds of its rate: a page, a deployment or a set of jobs opens its connections at once.
- */
-const BURST_SECONDS = 2;
-/** No connection waits longer, and clients wait longer than this. */
-const MAX_WAIT_SECONDS = 10;
-
-/**
- * A rate limiter (token bucket for each address) for TLS handshakes. A handshake costs more than most requests, and any
- * client can ask for one. Further connections wait, unread, in the order in which they came. A connection on which a
- * caller authenticates gives its token back: callers with valid credentials delay no other, however many share an
- * address.
- */
-export class HandshakeLimiter {
-  readonly #options: HandshakeLimiterOptions;
-  readonly #later: NonNullable<HandshakeLimiterOptions['later']>;
-  readonly #buckets: TokenBuckets;
-  /** Connections that wait, by address. */
-  readonly #queues = new Map<string, Set<QueuedConnection>>();
-  #isScheduled = false;
-  #isClosed = false;
-  #delayed = 0;
-  #rejected = 0;
-
-  constructor(options: HandshakeLimiterOptions) {
-    const { perSecond, now } = options;
-    this.#options = options;
-    this.#later = options.later ?? laterUnref;
-    this.#buckets = new TokenBuckets({ perSecond, burst: perSecond * BURST_SECONDS, now });
-  }
-
-  get counts() {
-    return { delayed: this.#delayed, rejected: this.#rejected };
-  }
-
-  /** How many addresses have a bucket. */
-  get size(): number {
-    return this.#buckets.size;
-  }
-
-  /** Begins the handshake of this connection, at once or after a wait; or closes it. */
-  accept(socket: Socket, begin: () => void): void {
-    if (socket.destroyed) return;
-    const address = addressKey(socket.remoteAddress);
-    const waiting = this.#queues.get(address)?.size ?? 0;
-    if (waiting === 0 && this.#buckets.tryTake(address)) begin();
-    else if (this.#isClosed || waiting >= this.#options.perSecond * MAX_WAIT_SECONDS) {
-      this.#rejected += 1;
-      this.#options.onRejected(address);
-      socket.resetAndDestroy();
-    } else {
-      this.#delayed += 1;
-      this.#enqueue(address, { socket, begin });
-    }
-  }
-
-  /** Gives back the token of a connection from this address. To be called once for a connection. */
-  refund(remoteAddress: string | undefined): void {
-    const address = addressKey(remoteAddress);
-    this.#buckets.refund(address);
-    this.#serve(address);
-  }
-
-  /** Closes the connections that wait. */
-  close(): void {
-    this.#isClosed = true;
-    for (const queue of this.#queues.values()) for (const { socket } of queue) socket.resetAndDestroy();
-  }
-
-  #enqueue(address: string, connection: QueuedConnection): void {
-    const { socket } = connection;
-    const queue = this.#queues.get(address) ?? new Set();
-    this.#queues.set(address, queue.add(connection));
-    // Nothing else listens yet, and an error event without a listener ends the process.
-    socket.on('error', () => {});
-    socket.once('close', () => {
-      if (queue.delete(connection) && queue.size === 0) this.#queues.delete(address);
-    });
-    this.#schedule();
-  }
-
-  #serve(address: string): void {
-    const queue = this.#queues.get(address);
-    if (queue === undefined) return;
-    for (const connection of queue) {
-      if (!this.#buckets.tryTake(address)) return;
-      queue.delete(connection);
-      connection.begin();
-    }
-    this.#queues.delete(address);
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled || this.#queues.size === 0) return;
-    this.#isScheduled = true;
-    const serveAll = (): void => {
-      this.#isScheduled = false;
-      for (const address of this.#queues.keys()) this.#serve(address);
-      this.#schedule();
-    };
-    this.#later(serveAll, Math.max(1, 1000 / this.#options.perSecond));
-  }
-}
-
-function laterUnref(act: () => void, ms: number): void {
-  setTimeout(act, ms).unref();
-}
-
 interface HandshakeQueueOptions {
   /** How long a client has for its ClientHello. */
   readonly helloTimeoutMs: number;
@@ -139,7 +16,9 @@ interface HandshakeQueueOptions {
 }
 
 /** A connection whose handshake has not begun. */
-interface PendingHandshake extends Timed<PendingHandshake>, QueuedConnection {
+interface PendingHandshake extends Timed<PendingHandshake> {
+  readonly socket: Socket;
+  readonly begin: () => void;
   /** The ClientHello, or the part of it that has arrived. */
   received: Buffer;
   readonly onData: (chunk: Buffer) => void;
@@ -320,32 +199,67 @@ function networkOf(address: string): string {
   return `${groups.slice(0, 4).join(':')}::/64`;
 }
 
-/** Bounds the open connections of each address. */
-export class AddressLimit {
-  readonly #limit: number;
-  readonly #open = new InFlightCounts();
-  readonly #onRefused: (address: string) => void;
+interface AddressLimits {
+  readonly connections: number;
+  /** Handshakes a second, without those of connections on which a caller authenticates; undefined for no limit. */
+  readonly handshakes: number | undefined;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
+  readonly onRefused: (address: string, limit: 'connections' | 'handshakes') => void;
+}
 
-  constructor(limit: number, onRefused: (address: string) => void) {
-    this.#limit = limit;
-    this.#onRefused = onRefused;
+/** Of the rate of handshakes: a page, a deployment or a set of jobs opens its connections at once. */
+const BURST_SECONDS = 10;
+
+/**
+ * Bounds the open connections of each address, and the handshakes: one costs more than most requests, and any client
+ * can ask for one. A connection on which a caller authenticates gives its token back: callers with valid credentials
+ * delay no other, however many share an address.
+ */
+export class AddressLimiter {
+  readonly #limits: AddressLimits;
+  readonly #open = new InFlightCounts();
+  readonly #handshakes: TokenBuckets | undefined;
+  #rejected = 0;
+
+  constructor(limits: AddressLimits) {
+    const { handshakes: perSecond, now } = limits;
+    this.#limits = limits;
+    this.#handshakes = perSecond && new TokenBuckets({ perSecond, burst: perSecond * BURST_SECONDS, now });
   }
 
-  /** How many addresses have open connections. */
+  /** Connections that were closed before their handshake. */
+  get rejected(): number {
+    return this.#rejected;
+  }
+
+  /** How many addresses have open connections, or a bucket. */
   get size(): number {
-    return this.#open.size;
+    return this.#open.size + (this.#handshakes?.size ?? 0);
   }
 
   /** False when the connection was closed. */
   accept(socket: Socket): boolean {
-    const key = addressKey(socket.remoteAddress);
-    if (this.#open.of(key) >= this.#limit) {
-      this.#onRefused(key);
-      // A reset: a socket that waits until its end is acknowledged still counts as one.
-      socket.resetAndDestroy();
-      return false;
+    if (socket.destroyed) return false;
+    const address = addressKey(socket.remoteAddress);
+    if (this.#open.of(address) >= this.#limits.connections) return this.#refuse(socket, address, 'connections');
+    if (this.#handshakes?.tryTake(address) === false) {
+      this.#rejected += 1;
+      return this.#refuse(socket, address, 'handshakes');
     }
-    socket.once('close', this.#open.add(key));
+    socket.once('close', this.#open.add(address));
     return true;
+  }
+
+  /** Gives back the token of a connection from this address. To be called once for a connection. */
+  refund(remoteAddress: string | undefined): void {
+    this.#handshakes?.refund(addressKey(remoteAddress));
+  }
+
+  #refuse(socket: Socket, address: string, limit: 'connections' | 'handshakes'): false {
+    this.#limits.onRefused(address, limit);
+    // A reset: a socket that waits until its end is acknowledged still counts as one.
+    socket.resetAndDestroy();
+    return false;
   }
 }

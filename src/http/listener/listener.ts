@@ -13,7 +13,7 @@ import { LingeringResponse } from '../response/lingering-response.ts';
 import type { WatchStream } from '../response/watch-response.ts';
 import { answerClientErrors, ClientConnections } from './client-connections.ts';
 import { Drain } from './drain.ts';
-import { AddressLimit, DeferredHandshakeServer, HandshakeLimiter, HandshakeQueue } from './handshakes.ts';
+import { AddressLimiter, DeferredHandshakeServer, HandshakeQueue } from './handshakes.ts';
 import { followCertificate, tlsOptions } from './tls.ts';
 
 /** The limits of a connection. Slow and silent clients must cost little and not for long. */
@@ -43,9 +43,7 @@ export interface ListenerOptions {
   readonly maxConnections?: number;
   /** Further connections from one address are refused until one of them closes. */
   readonly maxConnectionsPerAddress?: number;
-  /**
-   * With TLS, how many handshakes a second begin for one address without a caller who authenticates; 0 for no limit.
-   */
+  /** With TLS, how many handshakes a second one address may have without a caller who authenticates; 0: no limit. */
   readonly handshakesPerAddress?: number;
   /** Between failing readiness and refusing connections, so that load balancers notice in time. */
   readonly drainDelayMs?: number;
@@ -68,36 +66,28 @@ export function createListener(options: ListenerOptions) {
 
   // A flood of connections must not become a flood of log lines.
   const warnRefused = atMostEvery(WARN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
-  const limiter =
-    tls !== undefined && handshakesPerAddress > 0
-      ? new HandshakeLimiter({
-          perSecond: handshakesPerAddress,
-          now: performance.now.bind(performance),
-          onRejected: (address) => warnRefused({ handshakesPerAddress, address }),
-        })
-      : undefined;
-  const limit = new AddressLimit(maxConnectionsPerAddress, (address) =>
-    warnRefused({ maxConnectionsPerAddress, address }),
-  );
-
-  const queue = new HandshakeQueue({
-    helloTimeoutMs: limits.handshakeTimeoutMs,
-    now: performance.now.bind(performance),
+  const now = performance.now.bind(performance);
+  const limiter = new AddressLimiter({
+    connections: maxConnectionsPerAddress,
+    handshakes: tls === undefined || handshakesPerAddress === 0 ? undefined : handshakesPerAddress,
+    now,
+    onRefused: (address, limit) =>
+      warnRefused({ address, ...(limit === 'handshakes' ? { handshakesPerAddress } : { maxConnectionsPerAddress }) }),
   });
+
+  const queue = new HandshakeQueue({ helloTimeoutMs: limits.handshakeTimeoutMs, now });
   const tlsServer =
     tls === undefined
       ? undefined
       : new DeferredHandshakeServer(
           { ...httpOptions(limits), ...tlsOptions(limits.handshakeTimeoutMs) },
           (socket, begin) => {
-            if (!limit.accept(socket)) return;
-            if (limiter === undefined) queue.accept(socket, begin);
-            else limiter.accept(socket, () => queue.accept(socket, begin));
+            if (limiter.accept(socket)) queue.accept(socket, begin);
           },
         );
   const server: Server<typeof IncomingMessage, typeof LingeringResponse> =
     tlsServer ?? createPlainServer(httpOptions(limits));
-  if (tlsServer === undefined) server.prependListener('connection', (socket) => limit.accept(socket));
+  if (tlsServer === undefined) server.prependListener('connection', (socket) => limiter.accept(socket));
   let certificate: FollowedFiles<KeyPair> | undefined;
 
   // Past its own count Node drops header lines silently, Authorization among them. Two more than we accept are let
@@ -124,7 +114,6 @@ export function createListener(options: ListenerOptions) {
     sleep,
     onClose: () => {
       certificate?.close();
-      limiter?.close();
       queue.close();
     },
   });
@@ -167,7 +156,7 @@ export function createListener(options: ListenerOptions) {
     trackWatch: (stream: WatchStream) => drain.trackWatch(stream),
     /** A caller has authenticated on this connection. */
     authenticated(socket: Socket): void {
-      if (connections.authenticated(socket)) limiter?.refund(socket.remoteAddress);
+      if (connections.authenticated(socket)) limiter.refund(socket.remoteAddress);
     },
     requestBegan: () => drain.requestBegan(),
     /** A connection is finished with a request. */
@@ -175,7 +164,7 @@ export function createListener(options: ListenerOptions) {
     /** Compares the certificate files with those in use now, and not only every few seconds. */
     reloadCertificate: async () => certificate?.refresh(),
     /** For metrics. */
-    handshakes: () => ({ ...(limiter?.counts ?? { delayed: 0, rejected: 0 }), waiting: queue.size }),
+    handshakes: () => ({ rejected: limiter.rejected, waiting: queue.size }),
     /** When the certificate in use expires, in milliseconds; undefined without TLS and before `listen`. For metrics. */
     certificateExpiry: () => certificate && validityOf(certificate.current()).until,
   };

@@ -63,14 +63,13 @@ it('the counters of a process outlive it, and its gauges do not', async () => {
 it('sums no gauges of ours but those of requests, and leaders', async () => {
   const metrics = createMetrics();
   observeFlowControl(metrics, () => ({}));
-  observeHandshakes(metrics, () => ({ delayed: 0, rejected: 0, waiting: 0 }));
+  observeHandshakes(metrics, () => ({ rejected: 0, waiting: 0 }));
   observeInFlight(metrics, () => ({ readOnly: 0, mutating: 0 }));
   observeParts(metrics, {
     audit: { counts: { written: 0, lost: 0, failing: false }, files: async () => ({}) },
     leads: () => true,
-    cache: { revision: 0, ready: true },
+    cache: { ready: true },
     catchUp: async () => true,
-    cacheCapacity: 0,
     objects: () => [],
     fleet: async () => FLEET,
     keys: () => [],
@@ -90,7 +89,6 @@ it('sums no gauges of ours but those of requests, and leaders', async () => {
     'apiserver_current_inflight_requests',
     'apiserver_flowcontrol_current_executing_requests',
     'apiserver_flowcontrol_current_inqueue_requests',
-    'apiserver_flowcontrol_nominal_limit_seats',
     'apiserver_longrunning_requests',
     'clusterpass_leader',
     'clusterpass_tls_handshakes_waiting',

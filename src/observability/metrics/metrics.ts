@@ -89,13 +89,6 @@ export function createMetrics(join?: JoinMetrics) {
         values.reduce((total, { labels, value }) => total + (results.includes(String(labels.result)) ? value : 0), 0);
       return { issued: sum('issued'), refused: sum('rejected', 'failed') };
     },
-    connectorOrders: new Histogram({
-      name: 'clusterpass_connector_order_duration_seconds',
-      help: 'How long orders to connectors took, by result: issued, refused by the connector, unanswered, failed.',
-      labelNames: ['result'],
-      buckets: REQUEST_SECONDS,
-      registers,
-    }),
     storeSeconds: new Histogram({
       name: 'clusterpass_store_request_duration_seconds',
       help: 'How long the store took to answer, by operation.',

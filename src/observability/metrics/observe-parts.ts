@@ -11,11 +11,9 @@ import type { Metrics } from './metrics.ts';
 interface ObservedParts {
   readonly audit: Pick<AuditLogs, 'counts' | 'files'>;
   readonly leads: () => boolean;
-  readonly cache: { readonly revision: number; readonly ready: boolean };
+  readonly cache: { readonly ready: boolean };
   /** True when the caches are as fresh as the store was when this was asked. */
   catchUp(timeoutMs: number): Promise<boolean>;
-  /** How many events of each kind a watch can resume over. */
-  readonly cacheCapacity: number;
   readonly objects: () => readonly { readonly group: string; readonly resource: string; readonly count: number }[];
   readonly fleet: () => Promise<FleetCounts>;
   readonly keys: () => readonly {
@@ -117,10 +115,7 @@ function readBy({ registry }: Metrics) {
 export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   const { gauge, counter } = readBy(metrics);
   const { audit, cache, clock, failingCallers, keys, keyRotationMs, notifications, now } = parts;
-  const byResource = (value: (kind: ReturnType<typeof parts.objects>[number]) => number): Series =>
-    labels(['group', 'resource'], () =>
-      parts.objects().map((kind) => [{ group: kind.group, resource: kind.resource }, value(kind)]),
-    );
+  const objects = (): Samples => parts.objects().map(({ group, resource, count }) => [{ group, resource }, count]);
   const cacheLag = async (): Promise<number> => {
     const from = performance.now();
     const reached = await firstWithin(MAX_LAG_MS, parts.catchUp(MAX_LAG_MS)).catch(() => false);
@@ -163,16 +158,7 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     'How long the caches took to catch up with the store at this scrape; 2 when it was longer or the store failed.',
     cacheLag,
   );
-  gauge(
-    'apiserver_watch_cache_resource_version',
-    'The revision of the cache, by resource.',
-    byResource(() => cache.revision),
-    'min',
-  );
-  const capacity = byResource(() => parts.cacheCapacity);
-  gauge('watch_cache_capacity', 'How many events a watch can resume over.', capacity, 'min');
-  const counts = byResource(({ count }) => count);
-  gauge('apiserver_resource_objects', 'Stored objects, by resource.', counts);
+  gauge('apiserver_resource_objects', 'Stored objects, by resource.', labels(['group', 'resource'], objects));
   gauge('clusterpass_clusters', 'Clusters, by the status of their condition Ready.', by('ready', fleet('clusters')));
   gauge(
     'clusterpass_clusters_by_reason',
@@ -263,7 +249,6 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
 
 /** `PriorityLevelUsage` of http/, which this folder must not import. */
 interface PriorityLevelUsage {
-  readonly seats: number;
   readonly executing: number;
   readonly inQueue: number;
   readonly dispatched: number;
@@ -282,8 +267,6 @@ export function observeFlowControl(metrics: Metrics, usage: () => Readonly<Recor
   );
   const waiting = byLevel(({ inQueue }) => inQueue);
   gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait for a seat.', waiting, 'sum');
-  const limits = byLevel(({ seats }) => seats);
-  gauge('apiserver_flowcontrol_nominal_limit_seats', 'The concurrency limit, in seats.', limits, 'sum');
   counter(
     'apiserver_flowcontrol_dispatched_requests_total',
     'Seats that requests got. A request whose body arrives late gets a second one.',
@@ -334,7 +317,7 @@ export function observeLog(metrics: Metrics, dropped: () => number): void {
 /** The limiter and the queue of TLS handshakes. */
 export function observeHandshakes(
   metrics: Metrics,
-  counts: () => { readonly delayed: number; readonly rejected: number; readonly waiting: number },
+  counts: () => { readonly rejected: number; readonly waiting: number },
 ): void {
   const { gauge, counter } = readBy(metrics);
   gauge(
@@ -344,13 +327,8 @@ export function observeHandshakes(
     'sum',
   );
   counter(
-    'clusterpass_tls_handshakes_delayed_total',
-    'Connections that waited for their handshake, because too many from their address had not authenticated.',
-    () => counts().delayed,
-  );
-  counter(
     'clusterpass_tls_handshakes_rejected_total',
-    'Connections that were closed before their handshake, because too many from their address waited.',
+    'Connections that were closed before their handshake, because too many from their address had not authenticated.',
     () => counts().rejected,
   );
 }
