@@ -38,9 +38,9 @@ it('A9: forgets the oldest lines, and rejected requests do not push out security
   const lines = linesOf(events);
   expect(lines).toContain('a token');
   expect(lines[0]).toBe(`199 ${line}`);
-  // 128 KiB hold 13 such lines; eight slabs, of which the newest is not full.
-  expect(lines.length).toBeGreaterThan(7 * 13);
-  expect(lines.length).toBeLessThanOrEqual(8 * 13 + 1);
+  // 1 MiB holds 104 such lines.
+  expect(lines.length).toBeGreaterThan(90);
+  expect(lines.length).toBeLessThanOrEqual(105);
   const kept = lines.length;
   events.add('y'.repeat(200_000), 'requests');
   expect(linesOf(events)).toHaveLength(kept);
@@ -49,17 +49,19 @@ it('A9: forgets the oldest lines, and rejected requests do not push out security
 it('A9: reaches back to its start, and to the oldest line of either log that forgets lines', () => {
   let now = 1_000;
   const events = new RecentEvents({ instance: 'a', now: () => now });
-  const slab = (log: 'security' | 'requests'): void => {
-    now += 1_000;
+  const fill = (log: 'security' | 'requests', count: number): void => {
     const line = 'x'.repeat(log === 'security' ? 500_000 : 120_000);
-    events.add(line, log);
+    for (let index = 0; index < count; index++) {
+      now += 1_000;
+      events.add(line, log);
+    }
   };
   expect(events.since).toBe(1_000);
-  for (let index = 0; index < 8; index++) slab('requests');
+  fill('requests', 8);
   expect(events.since).toBe(1_000);
-  // The slab of the first line is reused; the second line was added at 3,000.
-  slab('requests');
-  expect(events.since).toBe(3_000);
-  for (let index = 0; index < 9; index++) slab('security');
-  expect(events.since).toBe(12_000);
+  // The first two are forgotten; the third was added at 4,000.
+  fill('requests', 1);
+  expect(events.since).toBe(4_000);
+  fill('security', 9);
+  expect(events.since).toBe(13_000);
 });
