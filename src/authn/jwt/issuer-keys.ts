@@ -33,15 +33,11 @@ interface IssuerKeysParts {
   readonly discoveryUrl: string;
   readonly fetchDocument: FetchDocument;
   readonly now: () => number;
-  /** Why the keys cannot be fetched; undefined when they were fetched after such a report. */
+  /** Why the keys cannot be fetched, once; undefined when they were fetched after such a report. */
   readonly report: (problem: string | undefined) => void;
 }
 
 const RETRY_MS = 10_000;
-/** The same problem is reported once in this time: operators may read only the last part of a log. */
-const REPORT_SAME_MS = 60 * 60_000;
-/** Another problem is reported once in this time: its text may differ at every fetch. */
-const REPORT_OTHER_MS = 60_000;
 /** For both documents together, because a request waits for them. */
 const FETCH_TIMEOUT_MS = 5_000;
 
@@ -51,7 +47,6 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
   let running: Promise<void> | undefined;
   let lastStart = Number.NEGATIVE_INFINITY;
   let isFailing = false;
-  let reported: { readonly problem: string; readonly at: number } | undefined;
   const closing = new AbortController();
 
   async function fetchKeys(): Promise<void> {
@@ -63,24 +58,13 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
       const found = readKeySet(await fetchDocument(jwksUri, signal));
       keys = found;
       if (found.length === 0) throw new Error('its key set has no key that can be used: none is accepted');
+      if (isFailing) report(undefined);
       isFailing = false;
-      if (reported !== undefined) report(undefined);
-      reported = undefined;
     } catch (error) {
       if (closing.signal.aborted) return;
+      if (!isFailing) report(error instanceof Error ? error.message : String(error));
       isFailing = true;
-      reportProblem(error instanceof Error ? error.message : String(error));
     }
-  }
-
-  function reportProblem(problem: string): void {
-    const at = now();
-    if (reported !== undefined) {
-      const wait = problem === reported.problem ? REPORT_SAME_MS : REPORT_OTHER_MS;
-      if (Math.abs(at - reported.at) < wait) return;
-    }
-    reported = { problem, at };
-    report(problem);
   }
 
   function start(): Promise<void> {

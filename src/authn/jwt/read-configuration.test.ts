@@ -103,42 +103,25 @@ jwt:
 describe('another file is refused, with the line and what would be right, and without its content', () => {
   const expected =
     'expected YAML with apiVersion: apiserver.config.k8s.io/v1 and kind: AuthenticationConfiguration, as for kube-apiserver';
-  const unreadable = 'it is too long, has too many levels or is not Unicode text';
+  const another = `apiVersion or kind is missing, or another one: ${expected}`;
+  const unreadable = (where: string) => `${where} is not plain YAML without anchors, aliases and tags: ${expected}`;
 
   it.each<[string, string | Buffer, string]>([
-    ['a certificate', createAuthority('any').cert, `line 1 is not a field: ${expected}`],
-    ['a token', 'hunter2\n', `line 1 is not a field: ${expected}`],
-    ['tokens', 'hunter2,jane,jane,"a,b"\n', `line 1 is not a field: ${expected}`],
-    ['a list', '# names\n- hunter2\n', `line 2 is not a field: ${expected}`],
-    [
-      'no YAML',
-      `${HEAD}jwt: [\n  - hunter2: |hunter2\n`,
-      'line 4 is not valid YAML, or has an anchor, an alias, a directive or a tag',
-    ],
-    [
-      'reserved characters',
-      `${HEAD}jwt: @hunter2\n`,
-      'line 3 is not valid YAML, or has an anchor, an alias, a directive or a tag',
-    ],
-    [
-      'anchors',
-      `${HEAD}jwt: &hunter2 []\n`,
-      'line 3 is not valid YAML, or has an anchor, an alias, a directive or a tag',
-    ],
-    ['two documents', `${HEAD}---\nhunter2: {}\n`, 'it must be a single YAML document'],
-    ['no text', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xd0]), `${unreadable}: ${expected}`],
-    ['half of a surrogate pair', 'hunter2: "\\ud800"\n', `${unreadable}: ${expected}`],
-    ['too many lines, as of all authorities', 'hunter2\n'.repeat(4_002), `${unreadable}: ${expected}`],
-    ['too many levels', `hunter2: ${'['.repeat(100)}`, `${unreadable}: ${expected}`],
-    ['another kind', 'apiVersion: v1\nkind: Hunter2\n', `apiVersion or kind is missing, or another one: ${expected}`],
-    ['another version', HEAD.replace('/v1', '/hunter2'), `apiVersion or kind is missing, or another one: ${expected}`],
-    ['no kind, though its fields are known', 'jwt: []\n', `apiVersion or kind is missing, or another one: ${expected}`],
-    ['no kind', 'hunter2: hunter2\n', `apiVersion or kind is missing, or another one: ${expected}`],
-    [
-      'a number as kind',
-      `${HEAD.replace('Auth', '7 # hunter2')}`,
-      `apiVersion or kind is missing, or another one: ${expected}`,
-    ],
+    ['a certificate', createAuthority('any').cert, another],
+    ['a token', 'hunter2\n', another],
+    ['a list', '# names\n- hunter2\n', another],
+    ['no YAML', `${HEAD}jwt: [\n  - hunter2: |hunter2\n`, unreadable('line 4')],
+    ['reserved characters', `${HEAD}jwt: @hunter2\n`, unreadable('line 3')],
+    ['anchors', `${HEAD}jwt: &hunter2 []\n`, unreadable('line 3')],
+    ['two documents', `${HEAD}---\nhunter2: {}\n`, unreadable('the file')],
+    ['no text', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xd0]), unreadable('the file')],
+    ['half of a surrogate pair', 'hunter2: "\\ud800"\n', unreadable('the file')],
+    ['too many lines, as of all authorities', 'hunter2\n'.repeat(4_002), unreadable('the file')],
+    ['too many levels', `hunter2: ${'['.repeat(100)}`, unreadable('the file')],
+    ['another kind', 'apiVersion: v1\nkind: Hunter2\n', another],
+    ['another version', HEAD.replace('/v1', '/hunter2'), another],
+    ['no kind, though its fields are known', 'jwt: []\n', another],
+    ['a number as kind', `${HEAD.replace('Auth', '7 # hunter2')}`, another],
   ])('%s', (_, content, message) => {
     expect(problemsOf(content)).toBe(message);
   });

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { decodeBody } from '../../api/codec/decode.ts';
 import { parseYaml } from '../../api/codec/parse-yaml.ts';
-import { type JsonNode, ObjectNode } from '../../api/codec/tree.ts';
+import type { JsonNode } from '../../api/codec/tree.ts';
 import { textMember } from '../../api/codec/type-meta.ts';
 import { decodeUtf8 } from '../../api/codec/utf8.ts';
 import { YamlSyntaxError } from '../../api/codec/yaml-tokens.ts';
@@ -87,8 +87,20 @@ export function readAuthenticationConfig(
 /** The decoder emits fields in the order of the schema, so their order in the file does not matter. */
 const fingerprintOf = (entry: JwtEntry): string => JSON.stringify(entry);
 
+const { kind: KIND } = AUTHENTICATION_CONFIGURATION;
+const API_VERSION = apiVersionOf(AUTHENTICATION_CONFIGURATION);
+const EXPECTED = `expected YAML with apiVersion: ${API_VERSION} and kind: ${KIND}, as for kube-apiserver`;
+
+/**
+ * A file that is no AuthenticationConfiguration is not quoted: the operator may have named one with a secret. As for
+ * kube-apiserver it must have a kind, unless it is empty: that withdraws all issuers (A1).
+ */
 function decode(bytes: Uint8Array): AuthenticationConfiguration {
-  requireConfiguration(bytes);
+  const root = rootOf(bytes);
+  if (root === null) return {};
+  const version = textMember(root, 'apiVersion');
+  const isOne = textMember(root, 'kind') === KIND && (version === API_VERSION || acceptsVersion(version));
+  if (!isOne) throw new AuthenticationConfigError(`apiVersion or kind is missing, or another one: ${EXPECTED}`);
   try {
     // JSON is a subset of YAML.
     const body = { bytes, mediaType: 'application/yaml' };
@@ -100,47 +112,15 @@ function decode(bytes: Uint8Array): AuthenticationConfiguration {
   }
 }
 
-const { kind: KIND } = AUTHENTICATION_CONFIGURATION;
-const API_VERSION = apiVersionOf(AUTHENTICATION_CONFIGURATION);
-const EXPECTED = `expected YAML with apiVersion: ${API_VERSION} and kind: ${KIND}, as for kube-apiserver`;
-
-/**
- * Throws if the file is no AuthenticationConfiguration at all; an empty one is one. The operator may have named a
- * file with a secret, which messages of the YAML parser and of the decoder would quote. kube-apiserver, too, refuses a
- * file without a kind.
- */
-function requireConfiguration(bytes: Uint8Array): void {
-  const { text, root } = parseFile(bytes);
-  // A1: an emptied file withdraws all issuers.
-  if (firstLine(text) === 0) return;
-  if (!(root instanceof ObjectNode)) {
-    throw new AuthenticationConfigError(`line ${firstLine(text)} is not a field: ${EXPECTED}`);
-  }
-  const version = textMember(root, 'apiVersion');
-  const isOne = textMember(root, 'kind') === KIND && (version === API_VERSION || acceptsVersion(version));
-  if (!isOne) throw new AuthenticationConfigError(`apiVersion or kind is missing, or another one: ${EXPECTED}`);
-}
-
-function parseFile(bytes: Uint8Array): { text: string; root: JsonNode } {
+function rootOf(bytes: Uint8Array): JsonNode {
   try {
-    const text = decodeUtf8(bytes);
-    return { text, root: parseYaml(text).root };
+    return parseYaml(decodeUtf8(bytes)).root;
   } catch (error) {
-    const problem = parseProblem(error);
-    if (problem === undefined) throw error;
-    throw new AuthenticationConfigError(problem);
+    if (!(error instanceof ApiError || error instanceof YamlSyntaxError)) throw error;
+    const where = error instanceof YamlSyntaxError && error.line !== undefined ? `line ${error.line}` : 'the file';
+    throw new AuthenticationConfigError(`${where} is not plain YAML without anchors, aliases and tags: ${EXPECTED}`);
   }
 }
-
-function parseProblem(error: unknown): string | undefined {
-  if (error instanceof ApiError) return `it is too long, has too many levels or is not Unicode text: ${EXPECTED}`;
-  if (!(error instanceof YamlSyntaxError)) return undefined;
-  if (error.line === undefined) return 'it must be a single YAML document';
-  return `line ${error.line} is not valid YAML, or has an anchor, an alias, a directive or a tag`;
-}
-
-/** The first line with content, counted from 1; 0 if there is none. */
-const firstLine = (text: string): number => text.split('\n').findIndex((line) => !/^\s*(?:#|$)/.test(line)) + 1;
 
 function readIssuer(issuer: NonNullable<JwtEntry['issuer']>, problems: Problems): IssuerConfig {
   const { url = '', discoveryURL = '', certificateAuthority = '', egressSelectorType = '' } = issuer;

@@ -15,12 +15,8 @@ import { microTime, SECURITY_GROUPS } from '../../observability/audit/server-eve
 import type { RequestRecord } from './request-record.ts';
 
 const RETRY_SECONDS = 5;
-/** A caller decides how long a path is. Longer texts are cut, so that a caller does not decide how much is written. */
-const MAX_PATH = 1024;
-const MAX_NAME = 256;
-/** In a rejected request. Any client can send those, and they must not push other events out of the log. */
-const MAX_REJECTED_PATH = 128;
-const MAX_REJECTED_NAME = 64;
+/** A path or a name that a caller sends: longer than a valid name. A caller does not decide how much is written. */
+const MAX_TEXT = 256;
 /** The code that proxies log when a client left before there was an answer. */
 const CLIENT_LEFT = { status: 'Failure', reason: 'ClientClosedRequest', code: 499 };
 
@@ -67,13 +63,6 @@ function mayHaveWritten({ target, decision, dryRun, code }: RequestRecord): bool
   return !isRejected && WRITES.has(target.verb);
 }
 
-/** Whether texts are cut at the limits of a rejected request: it failed, or its client is unknown or has left. */
-const isBrief = ({ code, userInfo }: RequestRecord): boolean => code === 0 || code >= 400 || userInfo === undefined;
-
-/** A client that leaves must not hide which object it has changed. */
-const nameLimit = (record: RequestRecord): number =>
-  isBrief(record) && !mayHaveWritten(record) ? MAX_REJECTED_NAME : MAX_NAME;
-
 /** The log has the cause. */
 function rejectUnaudited(): never {
   throw unavailable('the audit log cannot be written, so no token is issued; please try again', RETRY_SECONDS);
@@ -93,7 +82,7 @@ export function auditLine(record: RequestRecord, stage: 'ResponseStarted' | 'Res
       level: 'Metadata',
       auditID: record.auditId,
       stage,
-      requestURI: clip(record.path, isBrief(record) ? MAX_REJECTED_PATH : MAX_PATH),
+      requestURI: clip(record.path, MAX_TEXT),
       verb: record.verb,
       user: userInfo === undefined ? {} : userOf(userInfo),
       impersonatedUser: impersonatedUser && impersonatedOf(impersonatedUser, record),
@@ -117,8 +106,7 @@ const userOf = ({ name, uid, groups, extra }: User): object => ({
 
 /** Written by the impersonator, unlike the names of authenticated users: it is cut, and a token in it is redacted. */
 function impersonatedOf({ name, uid, groups, extra }: User, record: RequestRecord): object {
-  const limit = nameLimit(record);
-  const written = (text: string): string => clip(record.redact(text), limit);
+  const written = (text: string): string => clip(record.redact(text), MAX_TEXT);
   const all = Object.entries(extra).map(([key, values]) => [written(key), values.map(written)]);
   return userOf({
     name: written(name),
@@ -129,8 +117,7 @@ function impersonatedOf({ name, uid, groups, extra }: User, record: RequestRecor
 }
 
 function objectOf({ resource, namespace, name, group, version, subresource }: Target, record: RequestRecord): object {
-  const limit = nameLimit(record);
-  const named = (text: string): string | undefined => (text === '' ? undefined : clip(record.redact(text), limit));
+  const named = (text: string): string | undefined => (text === '' ? undefined : clip(record.redact(text), MAX_TEXT));
   return {
     resource: named(resource),
     namespace: named(namespace),
@@ -153,7 +140,7 @@ function annotationsOf(record: RequestRecord): Record<string, string> {
     all['authorization.k8s.io/decision'] = decision.allowed ? 'allow' : 'forbid';
     all['authorization.k8s.io/reason'] = decision.why;
   }
-  if (cluster !== undefined) all[CLUSTER_ANNOTATION] = clip(cluster, nameLimit(record));
+  if (cluster !== undefined) all[CLUSTER_ANNOTATION] = clip(cluster, MAX_TEXT);
   // The query is not recorded, and without this a dry run would look like a change.
   if (record.dryRun) all[DRY_RUN_ANNOTATION] = 'All';
   for (const [key, value] of annotations) all[key] = value;
@@ -164,8 +151,7 @@ function annotationsOf(record: RequestRecord): Record<string, string> {
 /** What the event of a list says of one of its passes. Made at the end of the pass, so that nothing else is kept. */
 export function passOf(item: RequestRecord): ListedPass {
   const { code, failure, target } = item;
-  const limit = nameLimit(item);
-  const written = (text = ''): string => clip(item.redact(text), limit);
+  const written = (text = ''): string => clip(item.redact(text), MAX_TEXT);
   const isUserpass = target?.subresource === USERPASS;
   return {
     code,
