@@ -79,6 +79,10 @@ interface ApiServerOptions extends ListenerOptions {
   readonly memory: MemoryAccount;
 }
 
+function failIf(isFailing: boolean, reason: string): void {
+  if (isFailing) throw new Error(reason);
+}
+
 /** The HTTP server of the API. Until `open` it answers health checks, and every other request with 503. */
 export function createApiServer(options: ApiServerOptions) {
   const { catalog, productName, version, console, mcp: agents, audit, metrics, tracer, logger, ...listener } = options;
@@ -183,30 +187,21 @@ export function createApiServer(options: ApiServerOptions) {
     isStarting: () => opened === undefined,
     // Callers from these files are refused, or tokens are. Everything else is served, key sets above all.
     warnings: {
-      'audit-log': () => {
-        if (audit.counts.failing) throw new Error('an audit log cannot be written');
-      },
+      'audit-log': () => failIf(audit.counts.failing, 'an audit log cannot be written'),
       'audit-log-space': async () => {
         for (const [log, { space }] of Object.entries(await audit.files())) {
-          if (space !== undefined && isLow(space)) throw new Error(`the ${log} log has ${space.free} bytes left`);
+          failIf(space !== undefined && isLow(space), `the ${log} log has ${space?.free} bytes left`);
         }
       },
       'token-file': () => {
-        if (parts().goneFiles.tokenFile()) throw new Error('a file of --token-auth-file is gone or invalid');
-        if (parts().refusedLines() > 0) throw new Error('lines of a file of --token-auth-file are left out');
+        failIf(parts().goneFiles.tokenFile(), 'a file of --token-auth-file is gone or invalid');
+        failIf(parts().refusedLines() > 0, 'lines of a file of --token-auth-file are left out');
       },
-      manifests: () => {
-        const count = parts().manifestProblems();
-        if (count > 0) throw new Error(`${count} manifests are left out or could not be written`);
-      },
-      notifications: () => {
-        if (parts().notifyProblems() > 0)
-          throw new Error('--notify-config cannot be used, or a receiver has failed for long');
-      },
-      'authentication-config': () => {
-        if (parts().goneFiles.authenticationConfig())
-          throw new Error('the file of --authentication-config is gone or invalid');
-      },
+      manifests: () => failIf(parts().manifestProblems() > 0, 'manifests are left out or could not be written'),
+      notifications: () =>
+        failIf(parts().notifyProblems() > 0, '--notify-config cannot be used, or a receiver has failed for long'),
+      'authentication-config': () =>
+        failIf(parts().goneFiles.authenticationConfig(), 'the file of --authentication-config is gone or invalid'),
     },
   });
   observeHandshakes(metrics, server.handshakes);

@@ -256,8 +256,8 @@ describe('MC-30, MC-32: tools', () => {
     ['a missing one', {}, 'required: text'],
     ['one of another type', { text: 7 }, 'text must be string'],
     ['one that is too long', { text: 'x'.repeat(11) }, 'text must not have more than 10 characters'],
-    ['an unknown one', { text: 'a', TEXT: 'b' }, 'unknown argument: "TEXT"'],
-    ['one of the prototype', JSON.parse('{"text":"a","__proto__":{"times":9}}'), 'unknown argument: "__proto__"'],
+    ['an unknown one', { text: 'a', TEXT: 'b' }, 'unknown: "TEXT"'],
+    ['one of the prototype', JSON.parse('{"text":"a","__proto__":{"times":9}}'), 'unknown: "__proto__"'],
   ])('bad arguments are a result that names them: %s', async (_, args, problem) => {
     const { result } = await answer(modern('tools/call', { name: 'echo', arguments: args }));
     expect([result.isError, result.resultType]).toEqual([true, 'complete']);

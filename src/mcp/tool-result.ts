@@ -1,6 +1,5 @@
 import { Check, Default, Errors } from 'typebox/value';
-import { DNS1123_SUBDOMAIN_PATTERN } from '../api/names.ts';
-import { isJsonObject, memberOf } from '../lib/json.ts';
+import { isJsonObject } from '../lib/json.ts';
 import { cleanText } from '../lib/text.ts';
 import { type InputRequired, type Tool, type ToolContext, ToolError } from './tool.ts';
 
@@ -63,23 +62,14 @@ function argumentProblems(tool: Tool, args: unknown, unknown: readonly string[])
         case 'required':
           return `required: ${error.params.requiredProperties.join(', ')}`;
         case 'pattern':
-          if (at === 'account' && isQualified(memberOf(args, at))) {
-            return 'account must be the name alone: its namespace is the argument namespace';
-          }
-          return `${at} must be ${error.params.pattern === DNS1123_SUBDOMAIN_PATTERN ? 'a Kubernetes name such as prod-eu-1' : `like ${error.params.pattern}`}`;
+          return `${at} must be like ${error.params.pattern}`;
         default:
           return `${at === '' ? 'the arguments' : at} ${error.message}`;
       }
     });
-  if (unknown.length > 0) {
-    const noun = unknown.length === 1 ? 'argument' : 'arguments';
-    problems.push(`unknown ${noun}: ${unknown.slice(0, MAX_PROBLEMS).map(shown).join(', ')}`);
-  }
+  if (unknown.length > 0) problems.push(`unknown: ${unknown.slice(0, MAX_PROBLEMS).map(shown).join(', ')}`);
   const known = Object.keys(tool.inputSchema.properties).join(', ');
   return `The arguments are not right: ${[...new Set(problems)].join('; ')}. The arguments of ${tool.name} are: ${known}.`;
 }
-
-/** `ci/builder`, as the command line writes an account. */
-const isQualified = (account: unknown): boolean => typeof account === 'string' && account.includes('/');
 
 const shown = (name: string): string => JSON.stringify(cleanText(name, MAX_SHOWN_NAME));

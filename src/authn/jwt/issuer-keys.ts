@@ -13,11 +13,6 @@ export interface IssuerKeys {
    * rejects: empty when there is no such key.
    */
   find(kid: string | undefined): Promise<readonly IssuerKey[]>;
-  /**
-   * For a token that none of the keys in memory verifies: issuers may publish another key under the same `kid`, or
-   * without one. As `known`, after a lookup under the same limit as in `find`.
-   */
-  findAgain(kid: string | undefined): Promise<readonly IssuerKey[]>;
   /** Whether the last fetch failed. */
   isFailing(): boolean;
   /** The origins at which tokens are obtained, by the last discovery document; empty before the first one. */
@@ -75,25 +70,16 @@ export function createIssuerKeys({ issuerUrl, discoveryUrl, fetchDocument, now, 
     return running;
   }
 
-  async function lookUp(): Promise<void> {
-    if (running !== undefined) await running;
-    // The absolute difference: a clock that was set back must not postpone the next fetch.
-    else if (Math.abs(now() - lastStart) >= RETRY_MS) await start();
-  }
-
   const known = (kid: string | undefined): readonly IssuerKey[] =>
     kid === undefined ? keys : keys.filter((key) => key.kid === kid);
 
   return {
     known,
     async find(kid) {
-      const inMemory = known(kid);
-      if (inMemory.length > 0) return inMemory;
-      await lookUp();
-      return known(kid);
-    },
-    async findAgain(kid) {
-      await lookUp();
+      if (known(kid).length > 0) return known(kid);
+      if (running !== undefined) await running;
+      // The absolute difference: a clock that was set back must not postpone the next fetch.
+      else if (Math.abs(now() - lastStart) >= RETRY_MS) await start();
       return known(kid);
     },
     isFailing: () => isFailing,

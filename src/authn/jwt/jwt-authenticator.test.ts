@@ -109,28 +109,22 @@ describe('tokens of the issuer', () => {
     for (const token of accepted) expect((await authenticate(new Secret(token))).as(undefined).name).toBe('jane');
   });
 
-  it.each([
-    ['of its kid', 'ec', rsa, 'RS256'],
-    ['of its kid and algorithm', 'ec', stranger, 'ES256'],
-    ['without a kid', undefined, stranger, 'ES256'],
-  ])('are accepted soon after the key %s was replaced', async (_, kid, { publicKey, privateKey }, alg) => {
+  it('are accepted soon after a key with another kid was published', async () => {
     await authenticate(new Secret(await sign(claims())));
-    keySet = [{ ...publicKey.export({ format: 'jwk' }), ...(kid === undefined ? {} : { kid }) }];
-    const token = () => sign(claims(), { key: privateKey, alg, kid });
+    keySet = [{ ...stranger.publicKey.export({ format: 'jwk' }), kid: 'next' }];
+    const token = () => sign(claims(), { key: stranger.privateKey, kid: 'next' });
     now += 9_999;
-    await expect(authenticate(new Secret(await token()))).rejects.toThrow(/invalid signature|does not match the key/);
+    await expect(authenticate(new Secret(await token()))).rejects.toThrow('no keys found');
     now += 1;
     expect((await authenticate(new Secret(await token()))).as(undefined).name).toBe('jane');
   });
 
-  it('B9: with a wrong signature cause one fetch in ten seconds', async () => {
+  it('B9: with unknown kids cause one fetch in ten seconds', async () => {
     await authenticate(new Secret(await sign(claims())));
     for (let second = 1; second <= 30; second += 1) {
       now += 1_000;
-      for (const kid of ['ec', undefined, `unknown-${second}`]) {
-        const token = await sign(claims({ second }), { key: stranger.privateKey, kid });
-        await expect(authenticate(new Secret(token))).rejects.toThrow('invalid signature');
-      }
+      const token = await sign(claims({ second }), { key: stranger.privateKey, kid: `unknown-${second}` });
+      await expect(authenticate(new Secret(token))).rejects.toThrow('invalid signature');
     }
     expect(fetches).toBe(1 + 3);
   });

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { compactVerify, errors } from 'jose';
 import type { Caller, OAuthClient } from '../../api/caller.ts';
 import type { JsonObject } from '../../lib/json.ts';
@@ -97,19 +96,9 @@ export function createJwtAuthenticator({ config, keys, mcpAudience, now }: JwtAu
   }
 
   async function findSigningKey(token: string, { kid, alg }: Pick<JwtHeader, 'kid' | 'alg'>): Promise<IssuerKey> {
-    const verify = (candidates: readonly IssuerKey[]): Promise<IssuerKey> => {
-      if (candidates.length === 0) throw new TokenRejected(keys.isFailing() ? NOT_FETCHED : NO_KEYS);
-      return signingKey(token, alg, candidates);
-    };
     const found = await keys.find(kid);
-    try {
-      return await verify(found);
-    } catch (error) {
-      if (!(error instanceof TokenRejected) || found.length === 0) throw error;
-      const again = await keys.findAgain(kid);
-      if (isDeepStrictEqual(again.map(useOf), found.map(useOf))) throw error;
-      return verify(again);
-    }
+    if (found.length === 0) throw new TokenRejected(keys.isFailing() ? NOT_FETCHED : NO_KEYS);
+    return signingKey(token, alg, found);
   }
 
   /** Everything that can change after the signature was verified. */
@@ -182,9 +171,6 @@ const NOT_FETCHED = `${NO_KEYS}: the keys of the issuer could not be fetched`;
 
 /** Without a `kid`, at most 8 keys of the algorithm are tried. */
 const MAX_TRIES = 8;
-
-/** What decides whether a key verifies a token. */
-const useOf = ({ thumbprint, algorithms }: IssuerKey): object => ({ thumbprint, algorithms });
 
 const usableKeys = (keys: readonly IssuerKey[], alg: string): readonly IssuerKey[] =>
   keys.filter(({ algorithms }) => algorithms.includes(alg)).slice(0, MAX_TRIES);

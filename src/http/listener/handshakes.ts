@@ -219,13 +219,15 @@ const BURST_SECONDS = 10;
 export class AddressLimiter {
   readonly #limits: AddressLimits;
   readonly #open = new InFlightCounts();
-  readonly #handshakes: TokenBuckets | undefined;
+  readonly #handshakes?: TokenBuckets;
   #rejected = 0;
 
   constructor(limits: AddressLimits) {
     const { handshakes: perSecond, now } = limits;
     this.#limits = limits;
-    this.#handshakes = perSecond && new TokenBuckets({ perSecond, burst: perSecond * BURST_SECONDS, now });
+    if (perSecond !== undefined) {
+      this.#handshakes = new TokenBuckets({ perSecond, burst: perSecond * BURST_SECONDS, now });
+    }
   }
 
   /** Connections that were closed before their handshake. */

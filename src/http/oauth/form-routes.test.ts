@@ -71,6 +71,14 @@ describe('RFC 6749: a form', () => {
     expect(parse('audience=a&audience=b').getAll('audience')).toEqual(['a', 'b']);
   });
 
+  it('is decoded once, and refused where that would lose something', () => {
+    const parse = (text: string | Uint8Array) => new Form(Buffer.from(text));
+    expect(parse('scope=a+b%2Bc%26d&x&y=').get('scope')).toBe('a b+c&d');
+    for (const text of ['a=%zz', 'a=%', 'a=%ff', '%c3=1']) expect(() => parse(text)).toThrow('percent-escape');
+    expect(() => parse(Buffer.from([0x61, 0x3d, 0xff]))).toThrow('UTF-8');
+    expect(() => parse('a=1&'.repeat(64))).toThrow('more than 64 parameters');
+  });
+
   it.each([
     [429, 429, 'temporarily_unavailable'],
     [503, 503, 'temporarily_unavailable'],
@@ -113,8 +121,6 @@ describe('RFC 8693: a token exchange', () => {
   });
 
   it.each<[string, Parameters, string]>([
-    ['a carriage return in the subject token', { subject_token: 'a.b.c\r' }, 'contains a line break'],
-    ['a newline in the actor token', { actor_token: 'a.b.c\n', actor_token_type: JWT }, 'contains a line break'],
     ['an actor token without a type', { actor_token: 'a.b.c' }, 'actor_token_type is required'],
     ['an actor token of another type', { actor_token: 'a.b.c', actor_token_type: 'saml' }, 'actor_token_type must be'],
     ['a negative lifetime', { expiration_seconds: '-600' }, 'expiration_seconds must be a whole number'],

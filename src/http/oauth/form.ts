@@ -27,20 +27,20 @@ export class Form {
   readonly #values = new Map<string, string[]>();
 
   constructor(bytes: Uint8Array) {
-    const pairs = decodedForm(bytes).split('&', MAX_PARAMETERS + 1);
-    if (pairs.length > MAX_PARAMETERS) throw invalid(`the form has more than ${MAX_PARAMETERS} parameters`);
-    for (const pair of pairs) this.#add(pair);
-  }
-
-  #add(pair: string): void {
-    const equals = pair.indexOf('=');
-    const value = equals < 0 ? '' : decoded(pair.slice(equals + 1));
-    const name = decoded(equals < 0 ? pair : pair.slice(0, equals));
-    if (value === '') return;
-    const before = this.#values.get(name);
-    if (before === undefined) this.#values.set(name, [value]);
-    else if (REPEATABLE.has(name)) before.push(value);
-    else throw invalid(`the parameter ${name.slice(0, MAX_SHOWN_NAME)} must be sent once`);
+    const text = utf8Text(bytes);
+    if (text === undefined) throw invalid('the form is not valid UTF-8');
+    // URLSearchParams would replace broken escapes and what is not UTF-8.
+    if (unescaped(text) === undefined) throw invalid('the form contains an invalid percent-escape');
+    if (text.split('&', MAX_PARAMETERS + 1).length > MAX_PARAMETERS) {
+      throw invalid(`the form has more than ${MAX_PARAMETERS} parameters`);
+    }
+    for (const [name, value] of new URLSearchParams(text)) {
+      if (value === '') continue;
+      const before = this.#values.get(name);
+      if (before === undefined) this.#values.set(name, [value]);
+      else if (REPEATABLE.has(name)) before.push(value);
+      else throw invalid(`the parameter ${name.slice(0, MAX_SHOWN_NAME)} must be sent once`);
+    }
   }
 
   get(name: string): string | undefined {
@@ -59,19 +59,6 @@ export class Form {
 }
 
 const invalid = (text: string): OAuthError => new OAuthError('invalid_request', text);
-
-function decodedForm(bytes: Uint8Array): string {
-  const text = utf8Text(bytes);
-  if (text === undefined) throw invalid('the form is not valid UTF-8');
-  return text;
-}
-
-/** Broken escapes and what is not UTF-8 are refused; URLSearchParams would replace both. */
-function decoded(text: string): string {
-  const value = unescaped(text.replaceAll('+', ' '));
-  if (value === undefined) throw invalid('the form contains an invalid percent-escape');
-  return value;
-}
 
 /**
  * An endpoint of OAuth. It has no handler: its form becomes a request of the API, which the later stages authenticate,

@@ -78,11 +78,11 @@ async function issueOne(
 ): Promise<IssuedPass> {
   const { cluster = '', namespace = '', serviceAccount = '', userpass = false } = requested;
   const named = userpass
-    ? { cluster: repeatedName(cluster), userpass }
+    ? { cluster: shown(cluster), userpass }
     : {
-        cluster: repeatedName(cluster),
-        namespace: repeatedName(namespace),
-        serviceAccount: repeatedName(serviceAccount),
+        cluster: shown(cluster),
+        namespace: shown(namespace),
+        serviceAccount: shown(serviceAccount),
       };
   const info = userpass ? userpassInfo(cluster) : tokenRequestInfo(cluster, namespace, serviceAccount);
   const item = x.subrequest(info, undefined);
@@ -101,9 +101,7 @@ function checkNames(requested: RequestedPass, index: number): void {
   const at = `items[${index}]`;
   const { cluster = '', userpass = false } = requested;
   const errors: FieldError[] = [
-    ...(isClusterName(cluster)
-      ? []
-      : [invalidValue(`${at}.cluster`, briefName(cluster), 'must be the name of a cluster')]),
+    ...(isClusterName(cluster) ? [] : [invalidValue(`${at}.cluster`, shown(cluster), 'must be the name of a cluster')]),
     ...(userpass ? personErrors(requested, at) : accountErrors(requested, at)),
   ];
   if (errors.length > 0) throw invalid(tokenRequestListType, '', errors);
@@ -113,11 +111,8 @@ function checkNames(requested: RequestedPass, index: number): void {
 const MAX_NAME = 253;
 const MAX_BRIEF = 64;
 
-/** A response repeats wrong names several times, for 500 items: names of 1,000 characters made it five megabytes. */
-const briefName = (name: string): string => clip(name, MAX_BRIEF);
-
-/** A name in the item of the response: as it was sent, unless it can be no name. */
-const repeatedName = (name: string): string => (name.length <= MAX_NAME ? name : briefName(name));
+/** A name as it was sent, unless it can be none: a response repeats each several times, for 500 items. */
+const shown = (name: string): string => (name.length <= MAX_NAME ? name : clip(name, MAX_BRIEF));
 
 const accountErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] => [
   ...nameErrors(`${at}.namespace`, namespace, isDns1123Label),
@@ -125,7 +120,7 @@ const accountErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, a
 ];
 
 const nameErrors = (field: string, name: string, problemsOf: (name: string) => readonly string[]): FieldError[] =>
-  name === '' ? [required(field)] : problemsOf(name).map((why) => invalidValue(field, briefName(name), why));
+  name === '' ? [required(field)] : problemsOf(name).map((why) => invalidValue(field, shown(name), why));
 
 const personErrors = ({ namespace = '', serviceAccount = '' }: RequestedPass, at: string): FieldError[] =>
   Object.entries({ namespace, serviceAccount })

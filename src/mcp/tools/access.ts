@@ -72,9 +72,8 @@ export const accessExplain = tool({
     // A binding that requires a review gives passes and no tokens, so the dry run decides, not the review of access.
     const reply = await tryPass({ cluster, namespace, account, audience, durationSeconds }, context);
     if (reply.code === 403 && !review.allowed && review.reason === undefined) {
-      const next = await nextStep(context, cluster, namespace);
-      const missing = `No rule lets you create serviceaccounts/token of ${namespace}/${account} in ${cluster}. ${next}`;
-      return complete({ allowed: false, missing });
+      const missing = `No rule lets you create serviceaccounts/token of ${namespace}/${account} in ${cluster}.`;
+      return complete({ allowed: false, missing: `${missing} Ask for it with access_request. ${FOR_THE_PERSON}` });
     }
     if (!isSuccess(reply)) return complete({ allowed: false, missing: refusal(reply).message });
     const approval = memberOf(reply.body, 'status', 'approval');
@@ -96,15 +95,6 @@ type ExplainArguments = Omit<PassArguments, 'purpose'>;
 function tryPass(args: ExplainArguments, { send, clientName }: ToolContext): Promise<ApiReply> {
   const body = passBody({ ...args, purpose: 'access_explain: a dry run' }, clientName);
   return send({ method: 'POST', path: PASSES_PATH, query: { dryRun: 'All' }, body });
-}
-
-/** Whether access can be asked for. */
-async function nextStep(context: ToolContext, cluster: string, namespace: string): Promise<string> {
-  const attributes = { verb: 'create', group: 'clusterpass.dev', resource: 'accessrequests', namespace };
-  const { allowed } = await reviewOf(context, cluster, attributes);
-  return allowed
-    ? `Ask for it with access_request: a person decides about it. ${FOR_THE_PERSON}`
-    : 'You may not ask for it with access_request either: a person who manages the fleet has to grant it.';
 }
 
 function grantedSeconds({ body }: ApiReply): number | undefined {
