@@ -45,7 +45,7 @@ describe('what is checked first', () => {
     expect(watch.code).toBe(401);
   });
 
-  test('decision 8, A-01, K-32: 401 on every path, whether or not it is served', async () => {
+  test('C-11, decision 8, A-01, K-32: 401 on every path, whether or not it is served', async () => {
     const { send, handled } = await startFixture();
     for (const path of [CLUSTERS_PATH, TOKEN_PATH, '/', '/apis', '/nothing/here', '/auth/v1/clusters', '/metrics']) {
       for (const token of ['', 'wrong']) {
