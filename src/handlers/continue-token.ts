@@ -13,10 +13,6 @@ export interface ContinueState {
   readonly revision: number;
   /** The key after which the next page starts. */
   readonly after: string;
-  /** Items after this page that the caller may see. */
-  readonly remaining?: number;
-  /** The revision of the access rules under which the pages were counted. */
-  readonly rulesRevision?: number;
 }
 
 export interface ContinueTokens {
@@ -54,7 +50,7 @@ export function createContinueTokens({ key }: { readonly key: Uint8Array }): Con
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv('aes-256-gcm', ownKey, nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(authenticatedData(scope));
-      const sealed = cipher.update(padded(stateText(state)), 'utf8');
+      const sealed = cipher.update(padded(JSON.stringify(state)), 'utf8');
       // Computes the tag; GCM has no last block.
       cipher.final();
       return Buffer.concat([VERSION_BYTE, ownSalt, nonce, sealed, cipher.getAuthTag()]).toString('base64url');
@@ -87,11 +83,6 @@ const refused = (): ApiError =>
 
 /** The additional authenticated data: the version and the list. */
 const authenticatedData = (scope: string): Buffer => Buffer.from(`${String.fromCharCode(VERSION)}${scope}`);
-
-function stateText({ revision, after, remaining, rulesRevision }: ContinueState): string {
-  // Infinity while a binding that has ended is still stored: the next page is counted again.
-  return JSON.stringify({ revision, after, remaining, ...(Number.isFinite(rulesRevision) && { rulesRevision }) });
-}
 
 /** JSON.parse ignores trailing spaces. */
 function padded(text: string): string {

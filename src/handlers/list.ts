@@ -48,12 +48,9 @@ export async function listObjects(
   const isPast = source.revision !== reader.revision;
   if (isPast && parts.hasChangedSince(request, kind, source.revision)) throw tooOld(parts, scope, state);
   const { selection, representation } = isPast ? inPastState(parts, kind, present) : present;
-  const isPaged = source.limit > 0 || state !== undefined;
-  const rulesRevision = isPaged ? views.changedAt(kind, request.caller) : 0;
-  const knownRemaining = state && knownRemainingOf(state, rulesRevision, selection);
-  const pageRequest = defined({ limit: source.limit, after: state?.after, knownRemaining });
+  const pageRequest = defined({ limit: source.limit, after: state?.after });
   const page = await selectPage(source.snapshot, selection, pageRequest, request.work);
-  const next = nextPageOf(page, source.revision, rulesRevision);
+  const next = nextPageOf(page, source.revision);
   // The next page needs this state. If the cache has advanced meanwhile, its history still has it.
   if (next !== undefined && source.revision === reader.revision) reader.readable(kind).pin();
   const token = next === undefined ? '' : continueTokens.seal(next, scope());
@@ -66,23 +63,10 @@ export async function listObjects(
   });
 }
 
-/**
- * The count of the page before holds only if the rules are the same, do not depend on present labels, and no object
- * expires.
- */
-function knownRemainingOf(
-  { remaining, revision, rulesRevision }: ContinueState,
-  presentRulesRevision: number,
-  { now, rule }: Selection,
-): number | undefined {
-  const isOfSameRules = rulesRevision === presentRulesRevision && (rule === undefined || rule.all);
-  return isOfSameRules && revision !== -1 && now === undefined ? remaining : undefined;
-}
-
 /** Where the next page starts; undefined when this is the last one. */
-function nextPageOf({ items, remaining }: Page, revision: number, rulesRevision: number): ContinueState | undefined {
+function nextPageOf({ items, remaining }: Page, revision: number): ContinueState | undefined {
   const last = items.at(-1);
-  return remaining > 0 && last !== undefined ? { revision, after: last.key, remaining, rulesRevision } : undefined;
+  return remaining > 0 && last !== undefined ? { revision, after: last.key } : undefined;
 }
 
 /** A continue token is valid for this list and this caller only. */

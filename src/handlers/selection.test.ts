@@ -82,14 +82,10 @@ describe('a selection', () => {
           };
           const expected = [...snapshot.scan(prefix)].filter((entry) => includes(selection, entry));
           const got: StoredObject[] = [];
-          let left: number | undefined;
+          let left: number;
           do {
             const last = got.at(-1);
-            const wanted = {
-              limit,
-              ...(last === undefined ? {} : { after: last.key }),
-              ...(left === undefined ? {} : { left }),
-            };
+            const wanted = { limit, ...(last === undefined ? {} : { after: last.key }) };
             const page: Page<StoredObject> = await selectPage(snapshot, selection, wanted, lonelyWork());
             got.push(...page.items);
             left = page.remaining;

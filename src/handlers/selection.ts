@@ -48,8 +48,6 @@ interface PageRequest {
   readonly after?: string;
   /** 0: no limit. */
   readonly limit: number;
-  /** The remaining items according to the page before, if that still holds: saves counting them again. */
-  readonly knownRemaining?: number;
 }
 
 /**
@@ -73,7 +71,7 @@ export async function selectPage<E extends ReadableObject>(
     }
     const isWanted = (entry: E): boolean =>
       (after === undefined || entry.key > after) && (exact || isListed(selection, entry));
-    return pick(entries, isWanted, { max }, work);
+    return pick(entries, isWanted, max, work);
   }
   // A copy, because the snapshot may change between two ticks.
   const state = snapshot.copy();
@@ -84,21 +82,21 @@ export async function selectPage<E extends ReadableObject>(
       end = Math.min(end + OBJECTS_PER_COLLECT, max);
       state.collect(items, selection.prefix, items.at(-1)?.key ?? after, end);
     }
-    const left = items.length < max ? items.length : (request.knownRemaining ?? state.count(selection.prefix, after));
+    const left = items.length < max ? items.length : state.count(selection.prefix, after);
     return { items, remaining: left - items.length };
   }
   const isWanted = (entry: E): boolean => isListed(selection, entry);
-  return pick(state.scan(selection.prefix, after), isWanted, { max, left: request.knownRemaining }, work);
+  return pick(state.scan(selection.prefix, after), isWanted, max, work);
 }
 
 const OBJECTS_PER_CLOCK_READ = 64;
 const OBJECTS_PER_COLLECT = 1_024;
 
-/** The first wanted entries, and the number of further ones unless `left` is known. */
+/** The first wanted entries, and the number of further ones. */
 async function pick<E extends ReadableObject>(
   entries: Iterable<E>,
   isWanted: (entry: E) => boolean,
-  { max, left }: { readonly max: number; readonly left?: number | undefined },
+  max: number,
   work: Work,
 ): Promise<Page<E>> {
   const items: E[] = [];
@@ -107,12 +105,8 @@ async function pick<E extends ReadableObject>(
   for (const entry of entries) {
     if (++seen % OBJECTS_PER_CLOCK_READ === 0 && work.isUsedUp) await work.turn();
     if (!isWanted(entry)) continue;
-    if (items.length === max) {
-      remaining += 1;
-      continue;
-    }
-    items.push(entry);
-    if (items.length === max && left !== undefined) return { items, remaining: left - max };
+    if (items.length < max) items.push(entry);
+    else remaining += 1;
   }
   return { items, remaining };
 }
