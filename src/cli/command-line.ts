@@ -1,8 +1,7 @@
-import { nearest } from '../lib/nearest.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { type Command, type Flag, optionName, UsageError } from './command.ts';
 
-/** Reads a command line in kubectl's syntax: `-o=name` is `-o name`, and `--watch=true` is `--watch`. */
+/** Reads a command line in kubectl's syntax: `-o=name` is `-o name`, and `--all=true` is `--all`. */
 
 /** The flags of every command, and of the program. */
 export const HELP_FLAG: Flag = { flags: '-h, --help', doc: 'Show this help.' };
@@ -78,11 +77,7 @@ export function parseArguments(args: readonly string[], command: Command, flags:
   const options: Record<string, unknown> = {};
   const words: string[] = [];
   let isTerminated = false;
-  /** The argument whose last flag was read with its value. */
-  let done = -1;
-  const tokens = tokensOf(args, specs);
-  for (const [at, token] of tokens.entries()) {
-    if (token.index === done) continue;
+  for (const token of tokensOf(args, specs)) {
     if (token.kind === 'option-terminator') {
       isTerminated = true;
       continue;
@@ -102,14 +97,11 @@ export function parseArguments(args: readonly string[], command: Command, flags:
       const example = `clusterpass ${command.path.join(' ')} [flags] -- ${terminalSafe(word)} ...`;
       throw new UsageError(`the command and its flags go behind --, as in: ${example}`);
     }
-    const given = args[token.index] ?? '';
-    if (spec === undefined) throw unknownFlag(token.rawName, given, specs);
-    // For Node, `-w=true` is a group of flags, of which the second is `=`.
-    const next = tokens[at + 1];
-    if (next?.kind === 'option' && next.index === token.index && next.rawName === '-=') {
-      done = token.index;
-      setOption(options, spec, given.slice(given.indexOf('=') + 1));
-    } else setOption(options, spec, givenValue(token));
+    if (spec === undefined) {
+      const name = token.rawName.startsWith('--') ? token.rawName : args[token.index];
+      throw new UsageError(`unknown option '${terminalSafe(name ?? '')}'`);
+    }
+    setOption(options, spec, givenValue(token));
   }
   if (options.help === true) return { args: words, options };
   checkConflicts(options, specs);
@@ -126,17 +118,6 @@ const givenValue = ({
 }: Extract<ReturnType<typeof tokensOf>[number], { kind: 'option' }>): string | undefined =>
   inlineValue === true && !rawName.startsWith('--') ? value?.replace(/^=/, '') : value;
 
-function unknownFlag(name: string, given: string, specs: readonly Spec[]): UsageError {
-  const guess = name.startsWith('--')
-    ? nearest(
-        name,
-        specs.map(({ long }) => long),
-      )
-    : undefined;
-  const hint = guess === undefined ? '' : `\n(Did you mean ${guess}?)`;
-  return new UsageError(`unknown option '${terminalSafe(name.startsWith('--') ? name : given)}'${hint}`);
-}
-
 /** The last occurrence of a flag wins; those of a repeatable one are a list. */
 function setOption(
   options: Record<string, unknown>,
@@ -147,22 +128,14 @@ function setOption(
   const name = optionName(isNegative ? long.replace('--no-', '--') : long);
   if (takesValue && value === undefined) throw new UsageError(`option '${flag.flags}' argument missing`);
   const values = valuesOf(flag);
-  // `-o=` is no format, as for kubectl.
-  if (values !== undefined && value === '' && flag.default === undefined) return;
   if (value !== undefined && values?.includes(value) === false) {
     throw new UsageError(`${long}: ${JSON.stringify(value)} must be one of ${values.join(', ')}`);
   }
   if (flag.repeatable === true) options[name] = [...((options[name] as string[] | undefined) ?? []), value];
   else if (takesValue || flag.flags.endsWith(']')) options[name] = value ?? true;
-  else if (value === undefined || booleanOf(flag, value)) options[name] = !isNegative;
-  else delete options[name];
-}
-
-/** The spellings that kubectl accepts. */
-function booleanOf({ flags }: Flag, value: string): boolean {
-  if (/^(1|t|T|true|TRUE|True)$/.test(value)) return true;
-  if (/^(0|f|F|false|FALSE|False)$/.test(value)) return false;
-  throw new UsageError(`invalid argument ${JSON.stringify(value)} for "${flags}": true or false`);
+  else if (value === undefined || value === 'true') options[name] = !isNegative;
+  else if (value === 'false') delete options[name];
+  else throw new UsageError(`${long}: ${JSON.stringify(value)} is neither true nor false`);
 }
 
 function checkConflicts(options: Readonly<Record<string, unknown>>, specs: readonly Spec[]): void {
