@@ -85,17 +85,12 @@ export interface Context {
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream;
-  readonly output: NodeJS.WritableStream & { readonly columns: number };
+  readonly output: NodeJS.WritableStream;
 }
 
 export interface Output {
   write(text: string): void;
   readonly isTerminal: boolean;
-  /**
-   * Resolves when the reader has taken what was written, or has gone; undefined if nothing waits for it. Absent for an
-   * output that is written at once.
-   */
-  readonly drained?: () => Promise<void> | undefined;
 }
 
 /** Reports what a command is waiting for. */

@@ -49,17 +49,8 @@ export function processContext(version: string): Context {
 }
 
 function outputOf(stream: NodeJS.WriteStream, end: (code: number) => void): Output {
-  let hasFailed = false;
-  let waiting: PromiseWithResolvers<void> | undefined;
-  const resume = (): void => {
-    waiting?.resolve();
-    waiting = undefined;
-  };
-  stream.on('drain', resume);
   // `clusterpass get clusters | head -1`: the reader closes the pipe early, which is not an error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    hasFailed = true;
-    resume();
     if (error.code === 'EPIPE') return end(0);
     if (stream !== process.stderr) {
       process.stderr.write(`clusterpass: the output cannot be written: ${fileProblem(error)}\n`);
@@ -69,10 +60,5 @@ function outputOf(stream: NodeJS.WriteStream, end: (code: number) => void): Outp
   return {
     isTerminal: stream.isTTY === true,
     write: (text) => void stream.write(text),
-    drained: () => {
-      if (hasFailed || !stream.writableNeedDrain) return undefined;
-      waiting ??= Promise.withResolvers();
-      return waiting.promise;
-    },
   };
 }

@@ -6,41 +6,45 @@ import { choose } from './picker.ts';
 const choicesOf = (...labels: string[]) => labels.map((label) => ({ label, value: label.toUpperCase() }));
 const FLEET = choicesOf('prod-eu-1', 'prod-us-1', 'dev-eu-1');
 
-/** A person who types these keys at a terminal, and what is on it at the end. */
-async function typed(keys: readonly string[], choices = FLEET) {
+/** A person who types these lines at a terminal, and what is on it at the end. */
+async function typed(text: string, choices = FLEET) {
   const input = new PassThrough();
-  const output = Object.assign(new PassThrough(), { columns: 40 });
+  const output = new PassThrough();
   let screen = '';
   output.on('data', (data) => {
     screen += data;
   });
   const chosen = choose({ ...fakeContext({}), terminal: () => ({ input, output }) }, 'name one', choices);
-  for (const key of keys) input.write(key);
-  const result = await chosen.catch((error: Error) => error.message);
-  return { result, screen };
+  for (const line of text.split(/(?<=\n)/)) {
+    await expect.poll(() => screen.endsWith('name: ')).toBe(true);
+    screen += '\n';
+    input.write(line);
+  }
+  if (!text.endsWith('\n')) input.end();
+  return { result: await chosen.catch((error: Error) => error.message), screen };
 }
 
-const [DOWN, UP, ENTER] = ['\x1b[B', '\x1b[A', '\r'];
-
 describe('a choice at a terminal', () => {
-  it('is the first, or the one that the arrows lead to, and never beyond the list', async () => {
-    expect((await typed([ENTER])).result).toBe('PROD-EU-1');
-    expect((await typed([DOWN, ENTER])).result).toBe('PROD-US-1');
-    expect((await typed([DOWN, DOWN, DOWN, DOWN, UP, ENTER])).result).toBe('PROD-US-1');
-    expect((await typed([UP, ENTER])).result).toBe('PROD-EU-1');
+  it('is that of the number, of the whole name, or the only one with the typed words', async () => {
+    expect((await typed('2\n')).result).toBe('PROD-US-1');
+    expect((await typed('us\n')).result).toBe('PROD-US-1');
+    expect((await typed('EU prod\n')).result).toBe('PROD-EU-1');
+    expect((await typed('prod\n', choicesOf('prod', 'prod-2'))).result).toBe('PROD');
   });
 
-  it('is none after Ctrl-C, Ctrl-D or Enter without a match, and the list is erased', async () => {
-    for (const keys of [['\x03'], ['\x04'], ['x', 'y', ENTER]]) {
-      const { result, screen } = await typed(keys);
-      expect([result, screen.endsWith('\x1b[0J')]).toEqual(['nothing was chosen', true]);
-    }
+  it('is asked for again, with what matches', async () => {
+    const { result, screen } = await typed('eu\n2\n');
+    expect(result).toBe('DEV-EU-1');
+    expect(screen).toContain('1) prod-eu-1\n2) dev-eu-1\nNumber');
+    expect((await typed('xy\n9\n3\n')).result).toBe('DEV-EU-1');
   });
 
-  it('moves no cursor by a name, and fits the terminal', async () => {
-    const { screen } = await typed([ENTER], choicesOf('a\x1b[2J', 'b'.repeat(100)));
-    expect(screen).toContain('> a?[2J');
-    expect(screen).toContain(`  ${'b'.repeat(34)}...`);
+  it('is none at the end of the input', async () => {
+    expect((await typed('e')).result).toBe('nothing was chosen');
+  });
+
+  it('moves no cursor by a name', async () => {
+    expect((await typed('2\n', choicesOf('a\x1b[2J', 'b'))).screen).toContain('1) a?[2J\n');
   });
 });
 

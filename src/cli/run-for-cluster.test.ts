@@ -22,18 +22,11 @@ const TARGET = {
 /** Runs a script of sh. `$PID` is a file for the id of a process; `stopAt` interrupts the command once it is there. */
 async function runScript(
   script: string,
-  {
-    timeoutMs = 60_000 as number | undefined,
-    input = '',
-    stopAt = 'never' as 'never' | 'start' | 'pid',
-    /** Called when a line was written; the output is full until it resolves. */
-    read = undefined as (() => Promise<void>) | undefined,
-  } = {},
+  { timeoutMs = 60_000 as number | undefined, input = '', stopAt = 'never' as 'never' | 'start' | 'pid' } = {},
 ) {
   const kubeconfigs = await mkdtemp(join(folder, 'kubeconfigs-'));
   const file = join(folder, 'pid');
-  const fake = fakeContext({});
-  const context = { ...fake, cwd: folder, out: { ...fake.out, ...(read && { drained: read }) } };
+  const context = { ...fakeContext({}), cwd: folder };
   const interrupt = new AbortController();
   const settings = {
     command: ['sh', '-c', script],
@@ -79,6 +72,10 @@ describe('a command for a cluster', () => {
     expect(failure).toBe('no result within 0.5 s');
   });
 
+  it.each([2 ** 31, undefined])('is not ended by a timeout of %s ms', async (timeoutMs) => {
+    expect((await runScript('sleep 0.1', { timeoutMs })).failure).toBeUndefined();
+  });
+
   it('is ended with its children by an interrupt', async () => {
     const { failure, pid } = await runScript('sleep 600 & echo $! > "$PID"; wait', { stopAt: 'pid' });
     expect(failure).toBe('ended by SIGTERM');
@@ -88,7 +85,7 @@ describe('a command for a cluster', () => {
   it('is killed with its children if they ignore SIGTERM', async () => {
     const script = 'sh -c \'trap "" TERM; echo $$ > "$PID"; while :; do sleep 1; done\'; true';
     const { failure, pid } = await runScript(script, { stopAt: 'pid' });
-    expect(failure).toBe('ended by SIGTERM');
+    expect(failure).toBe('killed');
     await expect.poll(() => isAlive(pid)).toBe(false);
   });
 
@@ -97,5 +94,17 @@ describe('a command for a cluster', () => {
     const { failure, pid } = await runScript(script, { stopAt: 'pid' });
     expect(failure).toBe('ended by SIGTERM');
     await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
+  it('is not waited for if a child has left its process group', async () => {
+    const script = 'setsid sh -c \'echo $$ > "$PID"; exec sleep 600\' & wait';
+    const { failure, pid } = await runScript(script, { stopAt: 'pid' });
+    expect([failure, await isAlive(pid)]).toEqual(['killed', true]);
+    process.kill(pid ?? 0);
+  });
+
+  it('is not started if the interrupt comes while its kubeconfig is written', async () => {
+    const { written } = await runScript('echo started', { stopAt: 'start' });
+    expect(written).toEqual({ out: '', err: '' });
   });
 });

@@ -5,18 +5,14 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type ClusterAddress, clusterFields, kubeconfigOf } from '../api/kubeconfig.ts';
 import { fileProblem } from '../lib/file-problem.ts';
-import { every } from '../lib/rounds.ts';
 import { sha256 } from '../lib/sha256.ts';
 import type { Context, Output } from './command.ts';
 import { writePrivate } from './files/files.ts';
 
 /** How long a command that is stopped has to end by itself. */
 const KILL_AFTER_MS = 2_000;
-/** How long the output of a killed command is waited for: a process that left its process group may hold the pipe. */
-const DRAIN_MS = 500;
-
-/** How often a time limit is looked at. */
-const TICK_MS = 100;
+/** A longer timer would end at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A signal to a process group reaches the command and its children. Windows has no process groups. */
 const HAS_GROUPS = process.platform !== 'win32';
@@ -81,31 +77,28 @@ export async function runForCluster(
   );
   // A command that does not read its input closes it.
   child.stdin.on('error', () => {}).end(input);
-  const prefix = `${label}: `;
   let isLate = false;
   let killing: NodeJS.Timeout | undefined;
   const stop = (): void => {
     if (killing !== undefined) return;
     kill(child, 'SIGTERM');
-    killing = setTimeout(() => {
-      kill(child, 'SIGKILL');
-      killing = setTimeout(() => resolve('killed'), DRAIN_MS);
-    }, KILL_AFTER_MS);
+    // Not waiting for the end of its output: a process that left its process group may hold the pipe.
+    killing = setTimeout(() => resolve('killed'), KILL_AFTER_MS);
   };
   const onTimeout = (): void => {
     isLate = true;
     stop();
   };
-  const limit = timeLimit(timeoutMs, onTimeout);
-  copyLines(child.stdout, context.out, prefix, limit);
-  copyLines(child.stderr, context.err, prefix, limit);
+  const limit = timeoutMs === undefined ? undefined : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS));
+  copyLines(child.stdout, context.out, label);
+  copyLines(child.stderr, context.err, label);
   signal.addEventListener('abort', stop);
   const failure = await ended;
-  limit.end();
+  clearTimeout(limit);
   signal.removeEventListener('abort', stop);
   if (killing !== undefined) {
     clearTimeout(killing);
-    // Children that have closed their output.
+    // The command, or children that have closed their output.
     kill(child, 'SIGKILL');
     child.stdout.destroy();
     child.stderr.destroy();
@@ -126,40 +119,10 @@ function kill(child: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** The command waits, and its time does not pass, while the reader of the output takes none. */
-function copyLines(from: Readable, output: Output, prefix: string, limit: TimeLimit): void {
-  const wait = async (drained: Promise<void>): Promise<void> => {
-    from.pause();
-    limit.hold();
-    await drained;
-    limit.release();
-    from.resume();
-  };
-  createInterface({ input: from, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) => {
-    output.write(`${prefix}${line}\n`);
-    const drained = output.drained?.();
-    // The lines of a chunk that was read follow a pause.
-    if (drained !== undefined && !from.isPaused()) void wait(drained);
-  });
-}
-
-interface TimeLimit {
-  hold(): void;
-  release(): void;
-  end(): void;
-}
-
-/** Calls `onEnd` when the time has passed; undefined: never. It does not pass while the limit is held. */
-function timeLimit(timeoutMs: number | undefined, onEnd: () => void): TimeLimit {
-  let [leftMs, at, holds] = [timeoutMs ?? Number.POSITIVE_INFINITY, performance.now(), 0];
-  const end = every(TICK_MS, () => {
-    const now = performance.now();
-    if (holds === 0) leftMs -= now - at;
-    at = now;
-    if (leftMs <= 0) onEnd();
-  });
-  return { hold: () => void holds++, release: () => void holds--, end };
-}
+const copyLines = (input: Readable, output: Output, label: string): void =>
+  void createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) =>
+    output.write(`${label}: ${line}\n`),
+  );
 
 /** JSON, which is YAML. */
 function kubeconfigWith({ cluster, server, caBundle, namespace, token }: ExecTarget): string {

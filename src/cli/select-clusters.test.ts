@@ -3,7 +3,7 @@ import type { Client } from '../client/create-client.ts';
 import { StatusError, statusFrom } from '../client/errors.ts';
 import type { Context } from './command.ts';
 import type { NamedServer } from './connection/all-servers.ts';
-import { fullClusters, selectClusters } from './select-clusters.ts';
+import { findClusters, fullClusters } from './select-clusters.ts';
 
 /** A server that answers every request with this code. */
 function server(name: string, code: number): NamedServer {
@@ -25,7 +25,8 @@ describe('a name at two servers', () => {
     const texts: string[] = [];
     const context = { err: { write: (text: string) => texts.push(text) } } as unknown as Context;
     const servers = [server('eu', 200), server('us', code)];
-    const result = await selectClusters(context, servers, [{ name: 'prod', server: undefined }], fullClusters());
+    const choice = { references: [{ name: 'prod', server: undefined }] };
+    const result = await findClusters(context, servers, choice, fullClusters());
     expect(result.found.map(({ server: at }) => at.name)).toEqual(['eu']);
     expect(result.failed.map(({ name }) => name)).toEqual(failed);
     expect(texts.join('').includes('server us')).toBe(failed.length > 0);

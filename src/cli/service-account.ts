@@ -2,7 +2,6 @@ import type { IssuedPass, RequestedPass } from '../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
-import { orMeant } from '../lib/nearest.ts';
 import { Slots } from '../lib/promises.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { type Invocation, UsageError } from './command.ts';
@@ -71,20 +70,15 @@ export async function tokenProblems(
     // In one cluster the account may be missing, in another the namespace.
     const reasonOf = ({ code, message }: Status): string => (code === 404 ? (message ?? '') : String(code));
     const groups = Map.groupBy(failed, ({ error }) => (error === undefined ? '' : reasonOf(error)));
-    const { nearestAccount } = await import('./select-clusters.ts');
-    const warningOf = async (group: readonly IssuedPass[]): Promise<string> => {
-      const code = group[0]?.error?.code ?? 0;
+    const warningOf = (group: readonly IssuedPass[]): string => {
       const named = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
       const names = named.map((name) => terminalSafe(server === undefined ? name : `${server}/${name}`));
       const more = group.length - names.length;
       const where = `${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
-      const isName = subject !== 'me' && (code === 403 || code === 404);
-      const meant = isName && (await nearestAccount(client, named[0] ?? '', `${subject.namespace}/${subject.name}`));
       const text = terminalSafe(group[0]?.error?.message ?? '');
-      return `${problemFor(code, subject)} in ${where}: ${text}${orMeant(meant || undefined)}`;
+      return `${problemFor(group[0]?.error?.code ?? 0, subject)} in ${where}: ${text}`;
     };
-    const warnings = await Promise.all([...groups.values()].map(warningOf));
-    return { warnings, refused: new Set(failed.map(({ cluster }) => cluster)) };
+    return { warnings: [...groups.values()].map(warningOf), refused: new Set(failed.map(({ cluster }) => cluster)) };
   } catch (error) {
     const text = signal.aborted ? 'timed out' : describeError(error);
     if (text === undefined) throw error;

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LAUNCHER, PROGRAM } from '../program.ts';
 import { namesIn, Person } from './support/cli.ts';
-import { addCluster, grantClusters, patchCluster, removeCluster } from './support/fleet.ts';
+import { addCluster, grantClusters } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createAccount, createNamespace, MAY_CREATE_TOKENS } from './support/objects.ts';
 import { sharedServer } from './support/shared-server.ts';
@@ -60,6 +60,8 @@ beforeAll(async () => {
   [admin, jane, joe] = await Promise.all([Person.as(server), Person.as(server, 'jane'), Person.as(server, 'joe')]);
 });
 
+const MISSING = 'error: nope: there is no such cluster that you may see\n';
+
 describe('clusterpass get clusters', () => {
   it('shows each caller what it may see', async () => {
     const table = await admin.ok(['get', 'clusters']);
@@ -91,22 +93,19 @@ describe('clusterpass get clusters', () => {
     expect(await admin.ok(['get', 'clusters', 'prod-1', 'dev-1', '-o', 'name'])).toBe(
       'cluster.clusterregistry.k8s.io/prod-1\ncluster.clusterregistry.k8s.io/dev-1\n',
     );
-    expect(await admin.fails(['get', 'clusters', 'nope'])).toBe(
-      'Error from server (NotFound): clusters.clusterregistry.k8s.io "nope" not found\n',
-    );
-    expect(await joe.fails(['get', 'clusters', 'prod-1'])).toMatch(/^Error from server \(Forbidden\): .* "prod-1"/);
+    expect(await admin.fails(['get', 'clusters', 'nope'])).toBe(MISSING);
+    expect(await joe.fails(['get', 'clusters', 'prod-1'])).toBe(MISSING.replace('nope', 'prod-1'));
   });
 
-  it('of several names, shows those that are there, then says which are not', async () => {
-    const missing = 'Error from server (NotFound): clusters.clusterregistry.k8s.io "nope" not found\n';
+  it('of several names, shows those that are there, and says which are not', async () => {
     expect(await admin.run(['get', 'cluster', 'dev-1', 'nope', 'prod-1', '--no-headers'])).toEqual({
       code: 1,
       stdout: expect.stringMatching(/^dev-1 .*\nprod-1 .*\n$/),
-      stderr: missing,
+      stderr: MISSING,
     });
     const { stdout } = await admin.run(['get', 'cluster', 'dev-1', 'nope', '-o', 'json']);
     expect(JSON.parse(stdout)).toMatchObject({ kind: 'List', items: [{ metadata: { name: 'dev-1' } }] });
-    expect(await admin.fails(['get', 'cluster', 'nope', 'no'])).toBe(missing + missing.replace('nope', 'no'));
+    expect(await admin.fails(['get', 'cluster', 'nope', 'no'])).toBe(MISSING + MISSING.replace('nope', 'no'));
     // An error of all of them is printed once.
     expect(await admin.fails(['get', 'cluster', 'dev-1', 'prod-1', '--token', 'wrong'])).toMatch(
       /^error: .*Unauthorized\), the token of --token: .*\n$/,
@@ -144,9 +143,6 @@ describe('clusterpass get clusters', () => {
     expect(await get('cluster/prod-1', 'cluster/dev-1')).toBe(names);
     expect(await get('Clusters.clusterregistry.k8s.io', 'prod-1', 'dev-1')).toBe(names);
     expect(await admin.ok(['describe', 'cluster/prod-1'])).toMatch(/^Name: +prod-1\n/);
-    expect(await admin.fails(['get', 'cluster/prod-1', 'dev-1'])).toBe(
-      'error: arguments in resource/name form must have a single resource and name\n',
-    );
     expect(await admin.fails(['get', 'cluster', 'pod/x'])).toMatch(/^error: "pod\/x": expected NAME or SERVER\/NAME/);
   });
 
@@ -167,23 +163,6 @@ describe('clusterpass get clusters', () => {
       expect(stdout).toContain('Usage: clusterpass get');
       expect(stdout).not.toMatch(COLOUR);
     }
-  });
-
-  it('-w shows all objects, then every change', async () => {
-    const running = admin.start(['get', 'clusters', '-w', '-l', 'env=dev']);
-    await running.until(({ stdout }) => stdout.includes('dev-1'));
-    await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
-    await running.until(({ stdout }) => stdout.includes('dev-2'));
-    await patchCluster(server, 'dev-1', { metadata: { annotations: { note: 'x' } } });
-    await running.until(({ stdout }) => stdout.split('dev-1').length === 3);
-    await removeCluster(server, 'dev-2');
-    const { stdout } = await running.stop();
-    expect(stdout).toMatch(/^NAME .*\ndev-1 .*\ndev-2 .*\ndev-1 .*\n/);
-    expect(stdout).not.toContain('prod-1');
-  });
-
-  it('-w of a name that does not exist is an error', async () => {
-    expect(await admin.fails(['get', 'clusters', 'nope', '-w'])).toMatch(/NotFound/);
   });
 
   it('a pipe that its reader closes is no error', async () => {
@@ -276,15 +255,15 @@ describe('clusterpass describe cluster', () => {
   });
 
   it('says why not', async () => {
-    expect(await admin.fails(['describe', 'cluster', 'nope'])).toMatch(/NotFound/);
-    expect(await joe.fails(['describe', 'cluster', 'prod-1'])).toMatch(/Forbidden/);
+    expect(await admin.fails(['describe', 'cluster', 'nope'])).toBe(MISSING);
+    expect(await joe.fails(['describe', 'cluster', 'prod-1'])).toBe(MISSING.replace('nope', 'prod-1'));
   });
 
   it('continues after a cluster that does not exist', async () => {
     const { code, stdout, stderr } = await admin.run(['describe', 'cluster', 'nope', 'dev-1', 'no', 'prod-1']);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^Name: +dev-1\n.*\n\n\nName: +prod-1\n/s);
-    expect(stderr.match(/NotFound/g)).toHaveLength(2);
+    expect(stderr).toBe(MISSING + MISSING.replace('nope', 'no'));
   });
 
   it('an administrator sees it by the group, which needs no rule', async () => {

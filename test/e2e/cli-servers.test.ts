@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { Person, userIn } from './support/cli.ts';
-import { addCluster, grantClusters, touch } from './support/fleet.ts';
+import { addCluster, grantClusters } from './support/fleet.ts';
 import { bind, createAccount, createNamespace } from './support/objects.ts';
 import { type Server, TLS, tokenOf } from './support/server.ts';
 import { sharedServer, sharedTlsServer } from './support/shared-server.ts';
@@ -140,20 +140,11 @@ describe('get clusters', () => {
       ['us', 'prod-1'],
       ['eu', 'dev-1'],
     ]);
-    expect(await jane.fails(['get', 'clusters', 'nope'])).toMatch(/^Error from server \(NotFound\): .*\n$/);
+    expect(await jane.fails(['get', 'clusters', 'nope'])).toBe(
+      'error: nope: there is no such cluster that you may see\n',
+    );
     expect(await jane.fails(['get', 'clusters', 'asia/prod-1'])).toBe(
       'error: "asia/prod-1": expected NAME or SERVER/NAME, with one of these servers: eu, us\n',
-    );
-  });
-
-  it.each(['describe', 'get'])('%s names the servers whose answers differ', async (verb) => {
-    await grantClusters(eu, `joe-sees-${verb}`, 'joe');
-    const joe = await Person.at({ CLUSTERPASS_CA: TLS.caFile });
-    for (const [name, { url }] of Object.entries({ eu, us })) {
-      await joe.ok(['login', '--server', url, '--name', name, '--token-file', '-'], { stdin: tokenOf('joe') });
-    }
-    expect(await joe.fails([verb, 'cluster', 'nope'])).toMatch(
-      /^error: server eu: Error from server \(NotFound\): .*\nerror: server us: Error from server \(Forbidden\): .*\n$/,
     );
   });
 
@@ -173,16 +164,6 @@ describe('get clusters', () => {
     // To the server of the last login, and to no other.
     expect(await jane.ok(names, { env: { CLUSTERPASS_TOKEN: tokenOf('jane') } })).toBe(ofUs);
     expect(await jane.ok(names, { env: { CLUSTERPASS_SERVER: 'eu' } })).toBe(`${type}/dev-1\n${type}/prod-1\n`);
-  });
-
-  it('-w reports the changes of both', async () => {
-    const running = jane.start(['get', 'clusters', 'prod-1', '-w', '--no-headers']);
-    await running.until(({ stdout }) => stdout.split('\n').length === 3);
-    await touch(us, 'prod-1', 'one');
-    await running.until(({ stdout }) => /\nus +prod-1.*\nus +prod-1/.test(stdout));
-    await touch(eu, 'prod-1', 'two');
-    await running.until(({ stdout }) => /\neu +prod-1/.test(stdout));
-    await running.stop();
   });
 });
 
@@ -206,7 +187,9 @@ describe('describe cluster', () => {
   });
 
   it('says once that no server has it, and names the servers that there are', async () => {
-    expect(await jane.fails(['describe', 'cluster', 'nope'])).toMatch(/^Error from server \(NotFound\): .*\n$/);
+    expect(await jane.fails(['describe', 'cluster', 'nope'])).toBe(
+      'error: nope: there is no such cluster that you may see\n',
+    );
     expect(await jane.fails(['describe', 'cluster', 'asia/prod-1'])).toBe(
       'error: "asia/prod-1": expected NAME or SERVER/NAME, with one of these servers: eu, us\n',
     );
@@ -229,14 +212,14 @@ describe('commands over one server', () => {
 });
 
 describe('kubeconfig', () => {
-  it('writes contexts of both, with the server in names that both have', async () => {
+  it('writes contexts of both, with the server in their names', async () => {
     await jane.ok([...KUBECONFIG, '--output', 'both']);
-    const all = { 'dev-1': eu.url, 'eu/prod-1': eu.url, 'us/prod-1': us.url, 'stage-1': us.url };
+    const all = { 'eu/dev-1': eu.url, 'eu/prod-1': eu.url, 'us/prod-1': us.url, 'us/stage-1': us.url };
     expect(await contexts('both')).toEqual(all);
     const { stderr } = await jane.run([...KUBECONFIG, '--output', 'both', '--prune']);
     expect(stderr).toContain('up to date, 4 contexts\n');
     await jane.ok([...KUBECONFIG, '--output', 'named', '--cluster', 'us/prod-1', '--cluster', 'dev-1']);
-    expect(await contexts('named')).toEqual({ 'dev-1': eu.url, 'prod-1': us.url });
+    expect(await contexts('named')).toEqual({ 'eu/dev-1': eu.url, 'us/prod-1': us.url });
     expect(await jane.run([...KUBECONFIG, '--output', 'named', '--cluster', 'nope'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('error: nope: there is no such cluster that you may see\n'),
@@ -273,9 +256,7 @@ describe('exec', () => {
     expect(await at('eu')).toBe(`prod-1: ${eu.url} ${tokenOf('jane')}\n`);
   });
 
-  it('names the flag in the error of the server, and the account that was probably meant', async () => {
-    const said = await jane.fails(['exec', '--as', 'ci/bulder', '--cluster', 'dev-1', ...PRINT]);
-    expect(said).toContain('eu/dev-1: no token: serviceaccounts "bulder" not found; did you mean ci/builder?\n');
+  it('names the flag in the error of the server', async () => {
     expect(await jane.fails([...EXEC, '--cluster', 'dev-1', '--duration', '1m', ...PRINT])).toMatch(
       /^error: eu\/dev-1: no token: .* --duration: Invalid value: 1m: may not specify a duration less than 10 minutes$/m,
     );
@@ -283,7 +264,7 @@ describe('exec', () => {
 
   it('refuses a name that both have', async () => {
     expect(await jane.fails([...EXEC, '--cluster', 'prod-1', ...PRINT])).toBe(
-      'error: prod-1: several servers have it: write eu/prod-1 or us/prod-1\n1 of 1 clusters failed\n',
+      'error: prod-1: several servers have it: write eu/prod-1 or us/prod-1\n',
     );
     expect(await jane.fails([...EXEC, '--cluster', 'us/nope', ...PRINT])).toContain(
       'error: us/nope: there is no such cluster that you may see\n',
@@ -310,11 +291,10 @@ describe('a server that is down', () => {
     const run = await jane.run([...EXEC, '-l', 'env=prod', ...PRINT]);
     expect(run).toMatchObject({ code: 1, stdout: 'eu/prod-1: ran\n' });
     expect(run.stderr).toMatch(DOWN);
-    expect(run.stderr).toMatch(/^1 of 2 servers failed$/m);
     const written = await jane.run([...KUBECONFIG, '--prune', '--output', 'down']);
     expect(written.code).toBe(1);
     expect(written.stderr).toMatch(DOWN);
-    expect(Object.keys(await contexts('down'))).toEqual(['dev-1', 'eu/prod-1', 'us/prod-1', 'stage-1']);
+    expect(Object.keys(await contexts('down'))).toEqual(['eu/dev-1', 'eu/prod-1', 'us/prod-1', 'us/stage-1']);
   });
 
   it('may have a cluster of the same name, so exec needs the server of a name', async () => {
@@ -322,15 +302,6 @@ describe('a server that is down', () => {
       /^error: dev-1: a server that did not answer may have it, too: write eu\/dev-1$/m,
     );
     expect(await jane.ok([...EXEC, '--cluster', 'eu/dev-1', ...PRINT])).toBe('eu/dev-1: ran\n');
-  });
-
-  it('is taken up by kubeconfig --watch when it is back', async () => {
-    const running = jane.start([...KUBECONFIG, '--watch', '--output', 'watched']);
-    await running.until(({ stderr }) => stderr.includes('2 contexts, 2 new') && DOWN.test(stderr));
-    await us.restart();
-    await running.until(({ stderr }) => stderr.includes('4 contexts, 2 new'));
-    expect(Object.keys(await contexts('watched'))).toEqual(['dev-1', 'prod-1', 'us/prod-1', 'stage-1']);
-    expect((await running.stop()).code).toBe(0);
   });
 });
 

@@ -12,8 +12,7 @@ const tokenSelection: Flags = {
 const contextFlags: Flags = {
   ...subjectFlags,
   '--context-name <template>': {
-    doc: 'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`.',
-    default: '{cluster}',
+    doc: 'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`. Without it, new contexts are named `{cluster}`, or `{server}/{cluster}` with several logins, and others keep their names.',
   },
   '--accept-changes': 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
 };
@@ -38,7 +37,6 @@ export const USER_COMMANDS: readonly Command[] = [
       ...output('wide', 'json', 'yaml', 'name'),
       '-l, --selector <selector>': 'Label selector, e.g. `env in (dev,staging)`.',
       '--field-selector <selector>': 'Field selector, e.g. `status.type=EKS`.',
-      '-w, --watch': 'After listing the clusters, watch for changes.',
       ...noHeaders,
     },
     examples: ['clusterpass get clusters', 'clusterpass get clusters -l env=prod -o wide'],
@@ -62,8 +60,8 @@ export const USER_COMMANDS: readonly Command[] = [
     summary: 'Let kubectl use a cluster: write its context, and make it the current one.',
     details:
       'As `clusterpass kubeconfig` for one cluster. Without a name, a list to pick from on a terminal, ready clusters ' +
-      'first: typing filters it. Without `--as` and `--as-me`: as the only account of which you get passes there, or as ' +
-      'the one that you pick.',
+      'first. Without `--as` and `--as-me`: as the only account of which you get passes there, or as the one that you ' +
+      'pick.',
     arguments: [{ name: '[CLUSTER]', doc: 'Name of a cluster, or `SERVER/NAME`.', isCluster: true }],
     flags: { ...contextFlags },
     examples: ['clusterpass use prod-eu-1 --as ci/builder'],
@@ -192,7 +190,7 @@ export const USER_COMMANDS: readonly Command[] = [
     details:
       'Without `--as` and `--as-me`: a context `clusterpass` for the API of the fleet, and ' +
       '`clusterpass/CLUSTER` for that of each cluster at Clusterpass, with your own login; with several logins ' +
-      '`clusterpass@SERVER`, and `clusterpass@SERVER/CLUSTER` for a name that two servers have.\n\nContexts ' +
+      '`clusterpass@SERVER` and `clusterpass@SERVER/CLUSTER`.\n\nContexts ' +
       'are added to the first file of `$KUBECONFIG` (or `~/.kube/config`), mode 0600. Entries of other ' +
       'programs are never changed; a name that is in use is an error. A context that you renamed keeps its ' +
       'name and your settings. No secret is written: kubectl runs `clusterpass credential` with your login or ' +
@@ -208,14 +206,12 @@ export const USER_COMMANDS: readonly Command[] = [
       '--output <file>': 'File to write. `-` writes a new kubeconfig to stdout.',
       '-l, --selector <selector>': 'Label selector of clusters. Contexts of other clusters are not pruned.',
       ...cluster('Name of a cluster, or `SERVER/NAME`, in place of a selector.', { repeatable: true }),
-      '--prune':
-        'Remove contexts of clusters that you no longer see, and, without `--server`, a token and a selection, those of servers without a login. Without `--as`, nothing else is done.',
-      '-w, --watch': 'Keep running, and update the file when clusters change.',
+      '--prune': 'Remove contexts of clusters that you no longer see. Without `--as`, nothing else is done.',
       '--exec-command <command>': 'Program that kubectl runs for a token. Defaults to this one.',
     },
     examples: [
       "clusterpass kubeconfig --as ci/builder --context-name '{cluster}-{account}' --prune",
-      'clusterpass kubeconfig --as ci/builder --watch --prune --output ~/.kube/fleet',
+      'clusterpass kubeconfig --as ci/builder --prune --output ~/.kube/fleet',
       'clusterpass kubeconfig --as-me',
       'clusterpass kubeconfig',
       'clusterpass kubeconfig --prune',

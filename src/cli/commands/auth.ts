@@ -16,14 +16,12 @@ import {
 } from '../../client/access-reviews.ts';
 import { type Client, createClient } from '../../client/create-client.ts';
 import type { Fetch } from '../../client/transport.ts';
-import { orMeant } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { clusterPath } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { clientOptions, connect, resolveConnection } from '../connection/connection.ts';
 import { isPrinted, renderTable } from '../output/printer.ts';
 import { absenceOf, askedAction, checkCluster, objectPath } from '../resources.ts';
-import { nearestAccount } from '../select-clusters.ts';
 import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
 
 /** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
@@ -164,9 +162,7 @@ export const whoCan: Run = async (context, invocation) => {
   if (account !== undefined) {
     const path = objectPath(client, serviceAccountKind, { cluster, namespace: account.namespace }, account.name);
     const absentAccount = await absenceOf(client, path);
-    const meant =
-      absentAccount && (await nearestAccount(client, cluster ?? '', `${account.namespace}/${account.name}`));
-    if (absentAccount) context.err.write(`Warning: ${terminalSafe(absentAccount.message)}${orMeant(meant)}\n`);
+    if (absentAccount) context.err.write(`Warning: ${terminalSafe(absentAccount.message)}\n`);
   }
   if (await isPrinted(context, invocation, status)) return;
   context.out.write(subjectTable(invocation, status.subjects ?? []));

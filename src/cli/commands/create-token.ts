@@ -7,6 +7,7 @@ import type { Client } from '../../client/create-client.ts';
 import { isStatus, StatusError } from '../../client/errors.ts';
 import type { IssuedToken, TokenOptions, UserpassOptions } from '../../client/types.ts';
 import { memberOf } from '../../lib/json.ts';
+import { nearest } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, isDryRun, type Run } from '../command.ts';
 import { connect } from '../connection/connection.ts';
@@ -29,7 +30,7 @@ export const run: Run = async (context, invocation) => {
   ).catch(async (error: unknown) => {
     if (account === 'me' || !(isStatus(error, 403) || isStatus(error, 404))) throw error;
     // Most names that fail are misspelled: what may be meant comes before how to ask for what was written.
-    const { clusterHint, nearestAccount } = await import('../select-clusters.ts');
+    const { clusterHint } = await import('../select-clusters.ts');
     const meant = await nearestAccount(client, cluster, `${account.namespace}/${account.name}`);
     const all = [
       await clusterHint(context, invocation, cluster, error),
@@ -54,6 +55,15 @@ export const run: Run = async (context, invocation) => {
   if (id !== undefined) context.err.write(`To revoke this token: clusterpass token revoke ${id}\n`);
   return 0;
 };
+
+/** `ci/builder`: the usable account of the cluster whose name is nearest to this one, if that is not usable itself. */
+async function nearestAccount(client: Client, cluster: string, account: string): Promise<string | undefined> {
+  // The error about the name is what matters: it is printed also if this request fails.
+  const usable = await client.usableAccounts(cluster).catch(() => undefined);
+  const names = usable?.items.map(({ namespace, name }) => `${namespace}/${name}`) ?? [];
+  const found = nearest(account, names);
+  return found === account || found === undefined ? undefined : terminalSafe(found);
+}
 
 type AccountOptions = Omit<TokenOptions, keyof UserpassOptions>;
 

@@ -10,44 +10,21 @@ import { endpointsInForce, type UsableAccounts } from '../../client/types.ts';
 import { usabilityFacts } from '../../client/usability.ts';
 import { isPublicView, publicCluster } from '../clusters.ts';
 import type { Context, Run } from '../command.ts';
-import { connectAll, failureAt, type NamedServer } from '../connection/all-servers.ts';
-import { describeError, isObjectError } from '../describe-error.ts';
+import { connectAll } from '../connection/all-servers.ts';
 import { renderTable } from '../output/printer.ts';
-import {
-  clusterReferences,
-  fullClusters,
-  type LocatedCluster,
-  missingLines,
-  selectClusters,
-} from '../select-clusters.ts';
+import { clusterReferences, findClusters, fullClusters, type LocatedCluster } from '../select-clusters.ts';
 import { whyAllowed } from './auth.ts';
 
 /** Without `--server`, of all servers with a login. */
 export const run: Run = async (context, invocation) => {
   const servers = await connectAll(context, invocation);
   const references = clusterReferences(invocation.args, servers);
-  const { found, missing, failed } = await selectClusters(context, servers, references, fullClusters());
-  const errors = missingLines(missing);
-  const isSeveral = servers.length > 1;
-  const lost = new Set<NamedServer>();
-  let shown = 0;
-  for (const located of found) {
-    const { server } = located;
-    if (lost.has(server)) continue;
-    try {
-      const text = await describe(context, located, isSeveral);
-      context.out.write(shown++ > 0 ? `\n\n${text}` : text);
-    } catch (error) {
-      if (!isObjectError(error)) {
-        if (!isSeveral) throw error;
-        // It would fail for each further cluster of this server, after a timeout perhaps.
-        lost.add(server);
-      }
-      errors.push(isSeveral ? `error: ${failureAt(server, error)}` : `${describeError(error)}`);
-    }
+  const { found, isWhole } = await findClusters(context, servers, { references }, fullClusters());
+  for (const [at, located] of found.entries()) {
+    const text = await describe(context, located, servers.length > 1);
+    context.out.write(at > 0 ? `\n\n${text}` : text);
   }
-  for (const line of errors) context.err.write(`${line}\n`);
-  return errors.length > 0 || failed.length > 0 ? 1 : 0;
+  return isWhole ? 0 : 1;
 };
 
 /** Undefined without one, and for a user who may not see it. */

@@ -7,7 +7,6 @@ import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Run } from '../command.ts';
 import { clientFor, resolveConnection } from '../connection/connection.ts';
 import { codeChallengeFor } from '../connection/machine-key.ts';
-import { warnOfTokenFlag } from '../kubeconfig/exec-command.ts';
 import { forgetPass, writePassKubeconfig } from '../kubeconfig/pass-kubeconfig.ts';
 import { isPrinted } from '../output/printer.ts';
 import { parseServiceAccount } from '../service-account.ts';
@@ -65,7 +64,6 @@ export const requestPass: Run = async (context, invocation) => {
     const when = isReady ? 'Next' : 'After the approval';
     try {
       const file = await writePassKubeconfig(context, connection, client, value);
-      warnOfTokenFlag(context, invocation, connection.server);
       return `${when}: kubectl --kubeconfig ${file} auth whoami`;
     } catch (error) {
       if (!(error instanceof CliError)) throw error;

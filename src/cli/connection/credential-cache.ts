@@ -80,8 +80,8 @@ export async function cachedCredential(
   // As in a container with a read-only home directory: without a cache, each kubectl gets its own token.
   if (!(await isWritable(dirname(file)))) return renewed(await fresh());
   // Imported here: a usable credential needs no lock.
-  const { readOrMake } = await import('../files/file-lock.ts');
-  return readOrMake(file, { waitMs, err: context.err }, usable, async () => {
+  const { withLock } = await import('../files/file-lock.ts');
+  return withLock(file, { waitMs, err: context.err, read: usable }, async () => {
     const credential = await renewed(await fresh());
     await writePrivate(file, JSON.stringify(credential));
     return credential;

@@ -39,15 +39,10 @@ async function readKey(context: Context): Promise<string | undefined> {
 /** Under a lock: two processes must not make two keys. */
 async function createKey(context: Context): Promise<string> {
   const file = keyFile(context);
-  const { readOrMake } = await import('../files/file-lock.ts');
-  return readOrMake(
-    file,
-    { err: context.err },
-    () => readKey(context),
-    async () => {
-      const key = randomBytes(32).toString('base64url');
-      await writePrivate(file, `${key}\n`);
-      return key;
-    },
-  );
+  const { withLock } = await import('../files/file-lock.ts');
+  return withLock(file, { err: context.err, read: () => readKey(context) }, async () => {
+    const key = randomBytes(32).toString('base64url');
+    await writePrivate(file, `${key}\n`);
+    return key;
+  });
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { TokenProvider } from '../../client/transport.ts';
 import { sha256 } from '../../lib/sha256.ts';
 import { CliError, type Context } from '../command.ts';
-import { readOrMake } from '../files/file-lock.ts';
+import { withLock } from '../files/file-lock.ts';
 import { configFolder } from '../files/files.ts';
 import { type Session, timesOf } from '../oidc/oidc-session.ts';
 import { changeLogins, type Login, loginFor, readLogins } from './logins.ts';
@@ -23,9 +23,9 @@ export function sessionToken(context: Context, server: string): TokenProvider {
       const login = await sessionLogin(context, server);
       return isFresh(login, context.now(), refused) ? login.token : undefined;
     };
-    const options = { waitMs: LOCK_WAIT_MS, signal, err: context.err };
+    const options = { waitMs: LOCK_WAIT_MS, signal, err: context.err, read: fresh };
     const refreshed = () => refreshAndStore(context, server, refused, signal);
-    return (await fresh()) ?? readOrMake(lockFile(context, server), options, fresh, refreshed);
+    return (await fresh()) ?? withLock(lockFile(context, server), options, refreshed);
   };
 }
 

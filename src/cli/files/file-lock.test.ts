@@ -1,19 +1,23 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ownerText, withLock } from './file-lock.ts';
+import { withLock } from './file-lock.ts';
 
 let folder: string;
-const err = { write: (): void => {} };
+let written = '';
+const err = {
+  write: (text: string): void => {
+    written += text;
+  },
+};
 beforeEach(async () => {
+  written = '';
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-lock-'));
 });
-
-/** The owner in the lock of a process that no longer runs. */
-const endedOwner = (): Promise<string> => ownerText(spawnSync(process.execPath, ['-e', '0']).pid);
 
 describe('a lock', () => {
   it('runs one task at a time and removes its file', async () => {
@@ -37,12 +41,12 @@ describe('a lock', () => {
     const modes = await withLock(join(folder, 'deep/er/x'), { waitMs: 0, err }, () =>
       Promise.all(['deep', 'deep/er', 'deep/er/x.lock'].map(async (path) => (await stat(join(folder, path))).mode)),
     );
-    expect(modes?.map((mode) => mode & 0o777)).toEqual([0o700, 0o700, 0o600]);
+    expect(modes.map((mode) => mode & 0o777)).toEqual([0o700, 0o700, 0o600]);
   });
 
   it('says in words that a file is where a folder has to be', async () => {
     await writeFile(join(folder, 'file'), '');
-    const expected = `cannot create ${join(folder, 'file')}: there is a file where a directory has to be`;
+    const expected = `cannot create ${join(folder, 'file/x.lock')}: there is a file where a directory has to be`;
     await expect(withLock(join(folder, 'file/x'), { waitMs: 0, err }, async () => 1)).rejects.toThrow(expected);
     await expect(withLock(join(folder, 'file/a/x'), { waitMs: 0, err }, async () => 1)).rejects.toThrow(
       'not a directory',
@@ -58,48 +62,40 @@ describe('a lock', () => {
     expect(await withLock(file, { waitMs: 0, err }, async () => 1)).toBe(1);
   });
 
-  it('of a process that no longer runs is taken over by one process', async () => {
+  it('is released by an interrupt', async () => {
     const file = join(folder, 'x');
-    const owner = await endedOwner();
-    for (let round = 0; round < 200; round++) {
-      await writeFile(`${file}.lock`, owner);
-      let inside = 0;
-      let most = 0;
-      const tries = Array.from({ length: 8 }, () =>
-        withLock(file, { waitMs: 0, err }, async () => {
-          most = Math.max(most, ++inside);
-          await delay(2);
-          inside -= 1;
-        }),
-      );
-      // The others may fail: they do not wait.
-      await Promise.allSettled(tries);
-      expect(most).toBe(1);
-      expect(await readdir(folder)).toEqual([]);
-    }
+    const script = `
+      const { withLock } = await import('${new URL('file-lock.ts', import.meta.url)}');
+      withLock(${JSON.stringify(file)}, { err: process.stderr }, async () => {
+        console.log('held');
+        await new Promise((resolve) => setTimeout(resolve, 60_000));
+      });`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(child.stdout, 'data');
+    expect(await readdir(folder)).toEqual(['x.lock']);
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([130, null]);
+    expect(await readdir(folder)).toEqual([]);
   });
 
-  it('with the takeover file of a killed process is an error that names both files', async () => {
+  it.each(['', 'something else'])('of another process (%j) is not removed, and the error names it', async (content) => {
     const file = join(folder, 'x');
-    for (const name of ['x.lock', 'x.lock.takeover']) await writeFile(join(folder, name), await endedOwner());
-    const what = `remove ${file}.lock and ${file}.lock.takeover`;
-    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(what);
+    await writeFile(`${file}.lock`, content);
+    const expected = `${file} is locked by another process; if none is running, remove ${file}.lock`;
+    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(expected);
+    expect(await readdir(folder)).toEqual(['x.lock']);
   });
 
-  it('has its owner from its first moment', async () => {
+  it('is not acquired when another process has made the result, and prints one message for a long wait', async () => {
     const file = join(folder, 'x');
-    const found: string[] = [];
-    let isOver = false;
-    const reader = (async () => {
-      while (!isOver) {
-        const text = await readFile(`${file}.lock`, 'utf8').catch(() => undefined);
-        if (text !== undefined) found.push(text);
-      }
-    })();
-    for (let round = 0; round < 200; round++) await withLock(file, { waitMs: 0, err }, async () => delay(1));
-    isOver = true;
-    await reader;
-    expect(found.length).toBeGreaterThan(0);
-    expect(found).not.toContain('');
+    await writeFile(`${file}.lock`, '');
+    let polls = 0;
+    const read = async () => (++polls === 4 ? 'made' : undefined);
+    const options = { waitMs: 60_000, noticeAfterMs: -1, err, read };
+    expect(await withLock(file, options, async () => 'own')).toBe('made');
+    expect(written).toBe(`Waiting for another process that has locked ${file}...\n`);
+    expect(await readdir(folder)).toEqual(['x.lock']);
   });
 });

@@ -2,7 +2,7 @@ import { access, constants, realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { programFile } from '../../lib/program-files.ts';
-import type { Context, Invocation } from '../command.ts';
+import type { Context } from '../command.ts';
 import { readText } from '../files/files.ts';
 
 /** The names of the launchers. krew installs only the second. */
@@ -77,16 +77,4 @@ async function executable(path: string): Promise<string | undefined> {
   } catch {
     return undefined;
   }
-}
-
-/** kubectl runs `clusterpass credential` with the variables of its environment, not with the flags of this command. */
-export function warnOfTokenFlag({ err }: Context, invocation: Invocation, server: string): void {
-  const given = [
-    ['--token', 'CLUSTERPASS_TOKEN', invocation.text('token')],
-    ['--token-file', 'CLUSTERPASS_TOKEN_FILE', invocation.text('tokenFile')],
-  ].find(([, , value]) => value !== undefined);
-  if (given === undefined) return;
-  const [flag, variable] = given;
-  const instead = `run clusterpass login --server ${server}, or set ${variable}`;
-  err.write(`Warning: kubectl uses your login for ${server}, not ${flag}: ${instead}\n`);
 }

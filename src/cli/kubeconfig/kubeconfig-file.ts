@@ -1,18 +1,26 @@
-import { Document, isMap, isNode, isSeq, parseDocument, type ScalarTag, type Tags, type YAMLMap, YAMLSeq } from 'yaml';
-import { type ClusterFields, type ExecConfig, MAX_ALIASES } from '../../api/kubeconfig.ts';
-import { defined, parsedJson } from '../../lib/json.ts';
+import {
+  type Document,
+  isMap,
+  isNode,
+  isSeq,
+  parseDocument,
+  type ScalarTag,
+  type Tags,
+  type YAMLMap,
+  YAMLSeq,
+} from 'yaml';
+import type { ClusterFields, ExecConfig } from '../../api/kubeconfig.ts';
+import { defined } from '../../lib/json.ts';
 import { CliError } from '../command.ts';
 import { yamlProblem } from '../describe-error.ts';
 import { type EndpointChange, endpointChanges } from './endpoint-change.ts';
 
 /** A context for one cluster, with its cluster and user entries. */
-export interface WantedContext {
+export interface WantedContext extends ContextNames {
   /** Identifies the entries in the file, even if the user has renamed them. */
   readonly key: ContextKey;
-  readonly contextName: string;
-  readonly userName: string;
-  /** Names with that of the server, in place of those above if a context of another server has them. */
-  readonly qualified?: { readonly contextName: string; readonly userName: string };
+  /** Names for a new context, in place of its own, if another one of this program has or had its name. */
+  readonly fallback?: ContextNames;
   readonly cluster: Readonly<ClusterFields>;
   /** Identifies all endpoints of the cluster, of which `cluster` has one. */
   readonly endpoints: string;
@@ -22,6 +30,11 @@ export interface WantedContext {
   readonly namespace: string;
 }
 
+export interface ContextNames {
+  readonly contextName: string;
+  readonly userName: string;
+}
+
 export interface ContextKey {
   readonly server: string;
   readonly cluster: string;
@@ -29,34 +42,26 @@ export interface ContextKey {
   readonly account: string;
 }
 
-export interface KubeconfigText {
-  readonly path: string;
-  readonly text: string | undefined;
-}
-
-/** A context that was removed, and why. */
-export interface Removed {
-  readonly contextName: string;
-  readonly reason: string;
-}
-
 /** The name of the extension that marks our entries. */
 const MARK = 'clusterpass.dev';
 
 /** The sections of a kubeconfig. A collision is reported for the first, so contexts come first. */
-const SECTIONS = { contexts: 'context', clusters: 'cluster', users: 'user' } as const;
-type Section = keyof typeof SECTIONS;
+export const SECTIONS = { contexts: 'context', clusters: 'cluster', users: 'user' } as const;
+export type Section = keyof typeof SECTIONS;
 const SECTION_NAMES = Object.keys(SECTIONS) as Section[];
+
+/** The names of the entries of a context. */
+export type EntryNames = Readonly<Record<Section, string>>;
 
 type Fields = Record<string, unknown>;
 
 interface Entry {
   /** In the document. One with a mark is a map. */
   readonly node: unknown;
-  name: string;
-  fields: Fields;
+  readonly name: string;
+  readonly fields: Fields;
   /** The content of our extension. If its name differs from that of the entry, the user renamed the entry. */
-  mark: Mark | undefined;
+  readonly mark: Mark | undefined;
 }
 
 interface Mark extends ContextKey {
@@ -81,34 +86,23 @@ const withNumbersAsRead = (tags: Tags): Tags =>
 export class KubeconfigFile {
   readonly #path: string;
   readonly #document: Document;
-  readonly #isJson: boolean;
-  /** The text after the first YAML document. */
-  readonly #rest: string;
   /** The entries as they are in the document. Reading all of them for each of 500 contexts would take half a minute. */
   readonly #entries: Record<Section, Entry[]>;
-  /** The servers of contexts that were removed, by name. */
-  readonly #removed = new Map<string, string>();
+  /** The names of contexts that were removed. */
+  readonly #removed = new Set<string>();
   changed = false;
 
-  /**
-   * As in kubectl, a file is its first YAML document. What follows that stays as it is. A file that is only read may
-   * have keys twice: the last one counts.
-   */
-  constructor({ path, text = '' }: KubeconfigText, { isOnlyRead = false }: { readonly isOnlyRead?: boolean } = {}) {
-    const parsed = parseDocument(text, { customTags: withNumbersAsRead, uniqueKeys: !isOnlyRead });
-    const problem = parsed.errors.find(({ code }) => code !== 'MULTIPLE_DOCS');
+  constructor(path: string, text = '') {
+    const document: Document = parseDocument(text, { customTags: withNumbersAsRead });
+    const [problem] = document.errors;
     if (problem !== undefined) {
-      throw new CliError(`${path} cannot be parsed, and is not changed: ${yamlProblem(problem)}`);
+      const why = problem.code === 'MULTIPLE_DOCS' ? 'it has several YAML documents' : yamlProblem(problem);
+      throw new CliError(`${path} cannot be parsed, and is not changed: ${why}`);
     }
-    const document: Document = isOnlyRead && parsed.contents !== null ? new Document(parsed.toJS(MAX_ALIASES)) : parsed;
     // Without entries, a file has at most comments, which stay.
     document.contents ??= parseDocument(EMPTY).contents;
     this.#path = path;
     this.#document = document;
-    const end = parsed.errors.length === 0 ? text.length : parsed.range[2];
-    this.#rest = text.slice(end);
-    this.#isJson = parsedJson(text.slice(0, end)) !== undefined;
-    parsed.errors = [];
     const shape = this.#wrongShape();
     if (shape !== undefined) throw new CliError(`${path} is not a kubeconfig, and is not changed: ${shape}`);
     const entriesOf = (section: Section): Entry[] => {
@@ -130,10 +124,7 @@ export class KubeconfigFile {
   }
 
   toString(): string {
-    const quoted = this.#isJson
-      ? ({ defaultKeyType: 'QUOTE_DOUBLE', defaultStringType: 'QUOTE_DOUBLE', doubleQuotedAsJSON: true } as const)
-      : {};
-    return `${this.#document.toString({ lineWidth: 0, indentSeq: false, ...quoted })}${this.#rest}`;
+    return this.#document.toString({ lineWidth: 0, indentSeq: false });
   }
 
   #read(section: Section, node: unknown): Entry {
@@ -146,60 +137,40 @@ export class KubeconfigFile {
     return this.#entries[section].find(({ mark }) => mark !== undefined && sameKey(mark, key));
   }
 
-  has(key: ContextKey): boolean {
-    return this.#own('clusters', key) !== undefined;
-  }
-
   /**
-   * With its qualified name, if it needs one. A context that is in the file keeps the form of its name, or with
-   * `keepsName` the name itself.
+   * With its fallback, if it is new and its name is that of another context of this program, was that of a removed one,
+   * or is that of the current context, which does not exist: under it, kubectl would act on another cluster.
    */
-  withName(wanted: WantedContext, isTaken: boolean, keepsName: boolean): WantedContext {
-    const { key, qualified } = wanted;
-    const name = this.#own('contexts', key)?.mark?.name;
-    const userName = this.#own('users', key)?.mark?.name;
-    if (keepsName && name !== undefined) return { ...wanted, contextName: name, userName: userName ?? wanted.userName };
-    if (qualified === undefined) return wanted;
-    const isQualified = name === undefined ? isTaken : name === qualified.contextName;
-    return isQualified ? { ...wanted, ...qualified } : wanted;
+  withFreeName(wanted: WantedContext): WantedContext {
+    const { key, contextName, fallback } = wanted;
+    if (fallback === undefined || this.#own('contexts', key) !== undefined) return wanted;
+    const { contexts } = this.#entries;
+    const known = contexts.find(({ name }) => name === contextName);
+    const isLost = known === undefined && contexts.length > 0 && this.current === contextName;
+    return known?.mark !== undefined || isLost || this.#removed.has(contextName) ? { ...wanted, ...fallback } : wanted;
   }
 
-  /**
-   * Whether the name belongs to a context of another server or, with `ofAccounts`, of another account. A context that
-   * was just removed counts, and so does a current context that is missing in a file with contexts of other servers:
-   * under its name kubectl would act on another cluster.
-   */
-  isOfAnother({ contextName, key }: WantedContext, ofAccounts: boolean): boolean {
-    const { server } = key;
-    const contexts = this.#entries.contexts;
-    if (ofAccounts && contexts.some(({ name, mark }) => name === contextName && mark && !sameKey(mark, key)))
-      return true;
-    const others = contexts.filter(({ mark }) => mark !== undefined && mark.server !== server);
-    if (others.some(({ name }) => name === contextName)) return true;
-    if ((this.#removed.get(contextName) ?? server) !== server) return true;
-    return others.length > 0 && this.current === contextName && !contexts.some(({ name }) => name === contextName);
-  }
-
-  /** The names that the entries of a context get. One that the user renamed keeps its name. */
-  namesToSet(wanted: WantedContext): ReadonlyMap<Section, string> {
-    const isFree = (section: Section): boolean => {
-      const own = this.#own(section, wanted.key);
-      return own === undefined || !isRenamed(own);
+  /** One that the user renamed keeps its name; with `keepsNames`, all that are in the file do. */
+  namesOf({ key, contextName, userName }: WantedContext, keepsNames: boolean): EntryNames {
+    const nameIn = (section: Section, name: string): string => {
+      const own = this.#own(section, key);
+      return own !== undefined && (keepsNames || own.mark?.name !== own.name) ? own.name : name;
     };
-    return new Map(SECTION_NAMES.filter(isFree).map((section) => [section, nameFor(section, wanted)]));
+    return {
+      contexts: nameIn('contexts', contextName),
+      clusters: nameIn('clusters', contextName),
+      users: nameIn('users', userName),
+    };
   }
 
   /** The reason why a context cannot be written; undefined if it can. */
-  collision({ key }: WantedContext, names: ReadonlyMap<Section, string>): string | undefined {
-    for (const [section, name] of names) {
+  collision({ key }: WantedContext, names: EntryNames): string | undefined {
+    for (const section of SECTION_NAMES) {
+      const name = names[section];
       const other = this.#entries[section].find((entry) => entry.name === name);
       if (other === undefined || (other.mark !== undefined && sameKey(other.mark, key))) continue;
-      const owner =
-        other.mark === undefined
-          ? 'was not written by clusterpass'
-          : `is for ${other.mark.account} at ${other.mark.server}`;
-      const entry = `${SECTIONS[section]} ${JSON.stringify(name)}`;
-      return `${entry} exists already in ${this.#path} and ${owner}; it is not changed (see --context-name)`;
+      const { mark } = other;
+      return collisionText(section, name, this.#path, mark && `is for ${mark.account} at ${mark.server}`);
     }
     return undefined;
   }
@@ -212,50 +183,52 @@ export class KubeconfigFile {
     return changes.length === 0 ? undefined : { contextName, changes, isConfirmed: wanted.isConfirmed === true };
   }
 
-  /** Returns the new and the previous name of the context. */
-  put(wanted: WantedContext): { readonly before: string | undefined; readonly name: string } {
-    const old = this.#own('contexts', wanted.key)?.name;
-    const cluster = this.#set('clusters', wanted, { 'certificate-authority-data': undefined, ...wanted.cluster });
-    const exec = this.#own('users', wanted.key)?.fields.exec as Fields | undefined;
-    const user = this.#set('users', wanted, { exec: { ...(exec ?? {}), ...wanted.exec } });
-    const namespace = old === undefined ? { namespace: wanted.namespace } : {};
-    return { before: old, name: this.#set('contexts', wanted, { cluster, user, ...namespace }) };
+  /** Returns the previous name of the context; undefined for a new one. */
+  put(wanted: WantedContext, names: EntryNames): string | undefined {
+    const { key, cluster, endpoints } = wanted;
+    const before = this.#own('contexts', key)?.name;
+    this.#set(
+      'clusters',
+      wanted,
+      names.clusters,
+      { 'certificate-authority-data': undefined, ...cluster },
+      { endpoints },
+    );
+    const exec = this.#own('users', key)?.fields.exec as Fields | undefined;
+    this.#set('users', wanted, names.users, { exec: { ...(exec ?? {}), ...wanted.exec } });
+    const namespace = before === undefined ? { namespace: wanted.namespace } : {};
+    this.#set('contexts', wanted, names.contexts, { cluster: names.clusters, user: names.users, ...namespace });
+    return before;
   }
 
-  /** Adds or updates an entry and returns its name. */
-  #set(section: Section, wanted: WantedContext, fields: Fields): string {
-    const own = this.#own(section, wanted.key);
-    const name = own !== undefined && isRenamed(own) ? own.name : nameFor(section, wanted);
-    const endpoints = section === 'clusters' ? { endpoints: wanted.endpoints } : {};
-    const mark: Mark = { ...wanted.key, name: nameFor(section, wanted), ...endpoints };
+  /** Adds or updates an entry. */
+  #set(section: Section, { key }: WantedContext, name: string, fields: Fields, more: Pick<Mark, 'endpoints'> = {}) {
+    const own = this.#own(section, key);
     if (own === undefined) {
-      const entry = {
-        name,
-        [SECTIONS[section]]: { ...defined(fields), extensions: [{ name: MARK, extension: mark }] },
-      };
-      this.#append(section, entry);
-      return name;
+      const extensions = [{ name: MARK, extension: { ...key, name, ...more } }];
+      this.#append(section, { name, [SECTIONS[section]]: { ...defined(fields), extensions } });
+      return;
     }
     if (own.name !== name) {
       this.#change(own.node, ['name'], name);
       if (section === 'contexts' && this.current === own.name) this.select(name);
     }
     const others = extensionsOf(own.fields).filter((extension) => extension.name !== MARK);
-    // The mark of a renamed entry keeps the old name: that is how it is known to be renamed.
-    const extension = isRenamed(own) ? { ...own.mark, ...endpoints } : mark;
-    const all: Fields = { ...fields, extensions: [...others, { name: MARK, extension }] };
+    // The mark of an entry that the user renamed keeps the old name: that is how it is known to be renamed.
+    const mark = own.name === name ? own.mark : { ...key, name };
+    const all: Fields = { ...fields, extensions: [...others, { name: MARK, extension: { ...mark, ...more } }] };
     for (const [field, value] of Object.entries(all)) {
       if (!same(own.fields[field], value)) this.#change(own.node, [SECTIONS[section], field], value);
     }
-    Object.assign(own, this.#read(section, own.node));
-    return name;
+    const entries = this.#entries[section];
+    entries[entries.indexOf(own)] = this.#read(section, own.node);
   }
 
   #append(section: Section, entry: unknown): void {
     if (!isSeq(this.#document.get(section))) this.#document.set(section, this.#document.createNode([]));
     const list = this.#document.get(section) as YAMLSeq;
     // An empty list is in flow style ([]), which would put all entries on one line.
-    if (list.items.length === 0 && !this.#isJson) list.flow = false;
+    if (list.items.length === 0) list.flow = false;
     const node = this.#document.createNode(entry);
     list.items.push(node);
     this.#entries[section].push(this.#read(section, node));
@@ -282,35 +255,35 @@ export class KubeconfigFile {
   }
 
   /** Without a current context kubectl connects to localhost:8080. */
-  select(name: string | undefined): string | undefined {
-    if (name !== undefined && name !== this.current) this.#change(this.#document.contents, ['current-context'], name);
+  select(name: string): string {
+    if (name !== this.current) this.#change(this.#document.contents, ['current-context'], name);
     return name;
   }
 
-  /** Removes our entries for which there is a reason. Returns the contexts among them. */
-  prune(reasonFor: (key: ContextKey) => string | undefined): Removed[] {
-    const removed: Removed[] = [];
+  /** Removes our entries of clusters that are not visible. Returns the contexts among them. */
+  prune(isVisible: (key: ContextKey) => boolean): string[] {
     for (const section of SECTION_NAMES) {
       this.#entries[section] = this.#entries[section].filter(({ node, name, mark }) => {
-        const reason = mark && reasonFor(mark);
-        if (mark === undefined || reason === undefined) return true;
+        if (mark === undefined || isVisible(mark)) return true;
         const { items } = this.#document.get(section) as YAMLSeq;
         items.splice(items.indexOf(node), 1);
         this.changed = true;
-        if (section !== 'contexts') return false;
-        removed.push({ contextName: name, reason });
-        this.#removed.set(name, mark.server);
+        if (section === 'contexts') this.#removed.add(name);
         return false;
       });
     }
-    return removed;
+    return [...this.#removed];
   }
 }
 
-const nameFor = (section: Section, { contextName, userName }: WantedContext): string =>
-  section === 'users' ? userName : contextName;
-
-const isRenamed = ({ name, mark }: Entry): boolean => mark !== undefined && mark.name !== name;
+export const collisionText = (
+  section: Section,
+  name: string,
+  path: string,
+  owner = 'was not written by clusterpass',
+): string =>
+  `${SECTIONS[section]} ${JSON.stringify(name)} exists already in ${path} and ${owner}; it is not changed (see ` +
+  '--context-name)';
 
 const sameKey = (a: ContextKey, b: ContextKey): boolean =>
   a.server === b.server && a.cluster === b.cluster && a.account === b.account;
@@ -321,7 +294,7 @@ function extensionsOf(fields: Fields): { name?: unknown; extension?: unknown }[]
   return Array.isArray(fields.extensions) ? fields.extensions : [];
 }
 
-function markIn(fields: Fields): Entry['mark'] {
+function markIn(fields: Fields): Mark | undefined {
   const found = extensionsOf(fields).find(({ name }) => name === MARK)?.extension as Partial<Mark> | undefined;
   const { server, cluster, account, name, endpoints } = found ?? {};
   if (server === undefined || cluster === undefined || account === undefined || name === undefined) return undefined;

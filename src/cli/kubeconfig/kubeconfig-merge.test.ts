@@ -2,14 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { passContext } from '../../api/kubeconfig.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
-import { mergeKubeconfig, type Pruning, type WrittenContext } from './kubeconfig-merge.ts';
+import { mergeKubeconfig, type WrittenContext } from './kubeconfig-merge.ts';
 
 const PASS = 'https://pass';
 
-const pruning = (server: string, visible: ReadonlySet<string>): Pruning => ({
-  visible: new Map([[server, visible]]),
-  knownServers: undefined,
-});
+const seeing = (server: string, ...clusters: string[]) => ({ visible: new Map([[server, new Set(clusters)]]) });
 
 function wanted(cluster: string, contextName = cluster, server = `https://${cluster}`, baseUrl = PASS): WantedContext {
   const account = { namespace: 'ci', name: 'builder' };
@@ -29,41 +26,39 @@ function wanted(cluster: string, contextName = cluster, server = `https://${clus
 const read = (text: string): any => parse(text);
 const names = (text: string): string[] => read(text).contexts.map(({ name }: { name: string }) => name);
 
-describe('names of contexts of several servers', () => {
-  const qualified = (cluster: string, server: string): WantedContext => {
-    const contextName = `${new URL(server).host}/${cluster}`;
-    return {
-      ...wanted(cluster, cluster, `https://${cluster}`, server),
-      qualified: { contextName, userName: `ci:builder@${contextName}` },
-    };
-  };
+describe('a new context whose name another one of this program has', () => {
+  const own = (cluster: string, account: string, server = PASS): WantedContext => ({
+    ...wanted(cluster, cluster, `https://${cluster}`, server),
+    key: { server, cluster, account },
+    fallback: { contextName: `${cluster}-${account}`, userName: `${account}@${cluster}-${account}` },
+  });
+  const merge = (before: string | undefined, contexts: readonly WantedContext[], more: object = {}) =>
+    mergeKubeconfig(before, contexts, { keepsNames: true, ...more });
 
-  it('contain the server if a context of another server has the name, and stay as they are', () => {
-    const { text } = mergeKubeconfig(undefined, [qualified('a', 'https://eu')]);
-    const both = mergeKubeconfig(text, [qualified('a', 'https://eu'), qualified('a', 'https://us')]);
-    expect([names(both.text), both.renamed, both.collisions]).toEqual([['a', 'us/a'], [], []]);
-    // Without the other one, too.
-    const prune = pruning('https://eu', new Set<string>());
-    expect(names(mergeKubeconfig(both.text, [qualified('a', 'https://us')], { prune }).text)).toEqual(['us/a']);
+  it('has its fallback, and both keep their names', () => {
+    const { text } = merge(undefined, [own('a', 'web')]);
+    const both = merge(text, [own('a', 'ci'), own('a', 'web')]);
+    expect([names(both.text), both.renamed, both.collisions]).toEqual([['a', 'a-ci'], [], []]);
+    const again = merge(both.text, [own('a', 'ci')], { visible: new Map([[PASS, new Set(['a'])]]) });
+    expect([again.changed, names(again.text)]).toEqual([false, ['a', 'a-ci']]);
+    const other = merge(undefined, [own('a', 'ci', 'https://eu'), own('a', 'ci', 'https://us')]);
+    expect(names(other.text)).toEqual(['a', 'a-ci']);
   });
 
-  it('contain the server if both are new', () => {
-    const shared = ['https://eu', 'https://us'].map((server) => qualified('a', server));
-    expect(names(mergeKubeconfig(undefined, shared).text)).toEqual(['eu/a', 'us/a']);
-  });
-
-  it('contain the server if the name was that of a removed context, so that kubectl does not act on another cluster', () => {
-    const [eu, us, other] = [qualified('a', 'https://eu'), qualified('a', 'https://us'), qualified('b', 'https://eu')];
-    const prune = pruning('https://eu', new Set(['b']));
-    const before = mergeKubeconfig(undefined, [eu, other]).text;
-    const at = mergeKubeconfig(before, [other, us], { prune });
-    expect([names(at.text), at.lost]).toEqual([['b', 'us/a'], 'a']);
+  it('has its fallback also if the other one was removed, so that kubectl does not act on another cluster', () => {
+    const [eu, us, other] = [own('a', 'ci', 'https://eu'), own('a', 'ci', 'https://us'), own('b', 'ci', 'https://eu')];
+    const prune = seeing('https://eu', 'b');
+    const before = merge(undefined, [eu, other]).text;
+    const at = merge(before, [other, us], prune);
+    expect([names(at.text), at.lost]).toEqual([['b', 'a-ci'], 'a']);
     // The file still has it as the current context.
-    const { text } = mergeKubeconfig(before, [other], { prune });
-    const later = mergeKubeconfig(text, [other, us], { prune });
-    expect([names(later.text), read(later.text)['current-context']]).toEqual([['b', 'us/a'], 'a']);
-    // With one server, the context is back.
-    expect(names(mergeKubeconfig(text, [other, eu], { prune }).text)).toEqual(['b', 'a']);
+    const { text } = merge(before, [other], prune);
+    const later = merge(text, [other, us], prune);
+    expect([names(later.text), read(later.text)['current-context']]).toEqual([['b', 'a-ci'], 'a']);
+  });
+
+  it('still collides with one of another program', () => {
+    expect(merge('contexts: [{name: a, context: {}}]', [own('a', 'ci')]).collisions).toHaveLength(1);
   });
 });
 
@@ -92,22 +87,10 @@ describe('merging', () => {
     }
   });
 
-  it('makes the context of clusterpass use the current one, under a name of its own for each account', () => {
-    const use = (before: string | undefined, account: string) => {
-      const key = { server: PASS, cluster: 'a', account };
-      const names = { contextName: 'a', userName: `${account}@a` };
-      const qualified = { contextName: `a-${account}`, userName: `${account}@a-${account}` };
-      return mergeKubeconfig(before, [{ ...wanted('a'), key, ...names, qualified }], { makesCurrent: true });
-    };
-    const first = use('contexts: [{name: mine, context: {}}]\ncurrent-context: mine', 'web');
-    expect([first.selected, read(first.text)['current-context']]).toEqual(['a', 'a']);
-    const second = use(first.text, 'ci');
-    expect([second.selected, names(second.text), second.collisions]).toEqual(['a-ci', ['mine', 'a', 'a-ci'], []]);
-    // Each keeps its name, also when the other is gone.
-    const { contexts, ...rest } = read(second.text);
-    const text = JSON.stringify({ ...rest, contexts: contexts.filter(({ name }: { name: string }) => name !== 'a') });
-    const again = use(text, 'ci');
-    expect([again.changed, names(again.text), again.renamed]).toEqual([false, ['mine', 'a-ci'], []]);
+  it('makes the context of clusterpass use the current one', () => {
+    const before = 'contexts: [{name: mine, context: {}}]\ncurrent-context: mine';
+    const { selected, text } = mergeKubeconfig(before, [wanted('a')], { makesCurrent: true });
+    expect([selected, read(text)['current-context']]).toEqual(['a', 'a']);
   });
 
   it('is idempotent', () => {
@@ -161,6 +144,18 @@ describe('merging', () => {
     expect(read(renamed.text)['current-context']).toBe('x-b');
     expect(read(renamed.text).contexts[0].context).toMatchObject({ cluster: 'x-a', user: 'ci:builder@x-a' });
     expect(names(mergeKubeconfig(renamed.text, [wanted('a'), wanted('b')]).text)).toEqual(['work', 'b']);
+    const kept = mergeKubeconfig(renamed.text, [wanted('a'), wanted('b')], { keepsNames: true });
+    expect([names(kept.text), kept.renamed]).toEqual([['work', 'x-b'], []]);
+  });
+
+  it('allows another entry to take the old name of a renamed context', () => {
+    const { text } = mergeKubeconfig(undefined, [wanted('a')]);
+    const config = read(text);
+    config.contexts[0].name = 'work';
+    config.contexts.push({ name: 'a', context: { cluster: 'mine', user: 'me' } });
+    const { collisions, text: after } = mergeKubeconfig(JSON.stringify(config), [wanted('a')]);
+    expect(collisions).toEqual([]);
+    expect(names(after)).toEqual(['work', 'a']);
   });
 
   it.each(['contexts', 'clusters', 'users'])(
@@ -187,8 +182,6 @@ describe('merging', () => {
       const { collisions, text } = mergeKubeconfig(undefined, [wanted('a'), wanted('b')], beside(mine));
       expect(collisions).toEqual([expect.stringMatching(/^context "a" exists already in \/other and was not written/)]);
       expect(names(text)).toEqual(['b']);
-      const ours = mergeKubeconfig(undefined, [wanted('a')]).text;
-      expect(mergeKubeconfig(undefined, [wanted('a')], beside(ours)).collisions).toEqual([]);
     });
 
     it('reads another file as kubectl does: its first document, and the last of two keys', () => {
@@ -206,26 +199,53 @@ describe('merging', () => {
       expect(collisions('# nothing\n')).toEqual([]);
     });
 
-    it('reports a changed address and a lost current context of another file', () => {
+    it('reports a lost current context of another file', () => {
       const ours = mergeKubeconfig(undefined, [wanted('a')]).text;
-      const moved = mergeKubeconfig(undefined, [wanted('a', 'a', 'https://moved')], beside(ours));
-      expect([moved.moved.length, moved.written]).toEqual([1, []]);
-      const prune = pruning(PASS, new Set<string>());
       const { current, text } = {
         current: beside('current-context: a'),
         text: ours.replace(/^current-context.*\n/m, ''),
       };
-      expect(mergeKubeconfig(text, [], { ...current, prune }).lost).toBe('a');
+      expect(mergeKubeconfig(text, [], { ...current, ...seeing(PASS) }).lost).toBe('a');
       expect(mergeKubeconfig(text, [wanted('a', 'new-a')], current).lost).toBe('a');
     });
+
+    it.each(['current-context: mine', 'contexts: [{name: x, context: {}}]'])(
+      'leaves the current context to %s',
+      (text) => {
+        expect(mergeKubeconfig(undefined, [wanted('b')], beside(text)).selected).toBeUndefined();
+      },
+    );
+
+    it('selects a context if no file has one', () => {
+      const others = [{ path: '/absent', text: undefined }];
+      expect(mergeKubeconfig(undefined, [wanted('b')], { others }).selected).toBe('b');
+    });
+  });
+
+  it('keeps the numbers of other programs as they were written', () => {
+    const clusters =
+      '- {name: x, cluster: {extensions: [{name: y, extension: {id: 12345678901234567890, zip: 0123}}]}}';
+    const { text } = mergeKubeconfig(`clusters:\n${clusters}\n`, [wanted('a')]);
+    expect(text).toContain('id: 12345678901234567890, zip: 0123');
+  });
+
+  it('reads a file in JSON', () => {
+    const { text } = mergeKubeconfig('{"kind":"Config","clusters":[],"preferences":{"n":1.50}}', [wanted('a')]);
+    expect(read(text)).toMatchObject({ kind: 'Config', contexts: [{ name: 'a' }], preferences: { n: 1.5 } });
+    expect(mergeKubeconfig(text, [wanted('a')]).changed).toBe(false);
   });
 
   it('names the file that it cannot use', () => {
     const merge = (text: string) => () => mergeKubeconfig(text, [wanted('a')], { path: '/k' });
     expect(merge('a: [')).toThrow(/^\/k cannot be parsed, and is not changed: /);
+    expect(merge('kind: Config\n---\na: 1\n')).toThrow('is not changed: it has several YAML documents');
     expect(merge('[]')).toThrow('/k is not a kubeconfig, and is not changed');
     expect(merge('kind: Pod')).toThrow('/k is not a kubeconfig, and is not changed: kind is "Pod", not Config');
     expect(merge('contexts: {}')).toThrow('/k is not a kubeconfig, and is not changed: contexts is not a list');
+  });
+
+  it('keeps the comments of a file without entries', () => {
+    expect(mergeKubeconfig('# mine\n', [wanted('a')]).text).toMatch(/^# mine\n/);
   });
 
   it('does not overwrite the context of another server', () => {
@@ -309,30 +329,34 @@ describe('pruning', () => {
   ]);
 
   it('removes contexts of this server for clusters that are not visible', () => {
-    const result = mergeKubeconfig(text, [wanted('a')], { prune: pruning(PASS, new Set(['a'])) });
-    expect(result.removed).toEqual([{ contextName: 'b', reason: `you no longer see this cluster at ${PASS}` }]);
+    const result = mergeKubeconfig(text, [wanted('a')], seeing(PASS, 'a'));
+    expect(result.removed).toEqual(['b']);
     expect(names(result.text)).toEqual(['mine', 'a', 'c']);
     expect(read(result.text).users).toHaveLength(2);
     expect(read(result.text).clusters).toHaveLength(2);
   });
 
-  it('removes contexts of servers without a login, and nothing of other programs', () => {
-    const mine = 'contexts: [{name: x, context: {extensions: [{name: other, extension: {server: https://old}}]}}]\n';
-    const kept = mergeKubeconfig(mine, [wanted('a')]).text;
-    const { text } = mergeKubeconfig(kept, [wanted('b', 'b', 'https://b', 'https://old')]);
-    const knownServers = new Set([PASS]);
-    const result = mergeKubeconfig(text, [], { prune: { visible: new Map(), knownServers } });
-    expect([result.text, result.removed]).toEqual([
-      kept,
-      [{ contextName: 'b', reason: 'you are not logged in to https://old' }],
-    ]);
-    expect(mergeKubeconfig(text, [], { prune: { visible: new Map(), knownServers: undefined } }).removed).toEqual([]);
-  });
-
   it('selects no other context if the current one is removed: kubectl would act on another cluster', () => {
     const current = JSON.stringify({ ...read(text), 'current-context': 'b' });
-    const result = mergeKubeconfig(current, [wanted('a')], { prune: pruning(PASS, new Set(['a'])) });
+    const result = mergeKubeconfig(current, [wanted('a')], seeing(PASS, 'a'));
     expect(read(result.text)['current-context']).toBe('b');
     expect([result.lost, result.selected]).toEqual(['b', undefined]);
+  });
+});
+
+describe('files of every shape', () => {
+  it.each(['', '\n', '{}', 'contexts: null\nusers:\n', 'apiVersion: v1\nkind: Config\nclusters: []\n'])(
+    '%j',
+    (before) => {
+      expect(names(mergeKubeconfig(before, [wanted('a')]).text)).toEqual(['a']);
+    },
+  );
+
+  it('reports the position of a syntax error and no excerpt', () => {
+    expect(() => mergeKubeconfig('a: [', [])).toThrow(/not changed: .* at line 1, column \d+$/);
+  });
+
+  it.each(['[1]', 'text', 'a: [', 'a: 1\na: 2\n', 'apiVersion: v9'])('%j is refused', (before) => {
+    expect(() => mergeKubeconfig(before, [wanted('a')])).toThrow(/not changed/);
   });
 });

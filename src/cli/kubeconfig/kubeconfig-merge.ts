@@ -1,9 +1,12 @@
+import { parseKubeconfig } from '../../api/kubeconfig.ts';
 import type { EndpointChange } from './endpoint-change.ts';
 import {
   type ContextKey,
+  collisionText,
+  type EntryNames,
   KubeconfigFile,
-  type KubeconfigText,
-  type Removed,
+  SECTIONS,
+  type Section,
   type WantedContext,
 } from './kubeconfig-file.ts';
 
@@ -21,7 +24,8 @@ export interface MergeResult {
   readonly added: readonly string[];
   /** Contexts with a new name, after a change of the template. */
   readonly renamed: readonly { readonly from: string; readonly to: string }[];
-  readonly removed: readonly Removed[];
+  /** Contexts of clusters that the user no longer sees. */
+  readonly removed: readonly string[];
   /** The context that became the current one, because the file had none. */
   readonly selected: string | undefined;
   /** The current context, if it was removed or renamed and a file still names it, so that kubectl fails. */
@@ -33,83 +37,83 @@ export interface MergeResult {
 }
 
 export interface MergeOptions {
-  readonly prune?: Pruning | undefined;
+  /** The clusters that the user sees, by server. Contexts of others of these servers are removed. */
+  readonly visible?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   readonly acceptChanges?: boolean;
+  /** Contexts that are in the file keep their names. */
+  readonly keepsNames?: boolean;
   /** The context that works best now: it becomes the current one. Undefined if none works. */
   readonly choose?: (written: readonly WrittenContext[]) => WrittenContext | undefined;
-  /**
-   * The chosen context becomes the current one, also if the user has another one. Contexts keep their names, and get
-   * qualified ones where another account has the name.
-   */
+  /** The chosen context becomes the current one, also if the user has another one. */
   readonly makesCurrent?: boolean | undefined;
   /** The path of the file, for messages. */
   readonly path?: string;
   /** The files that kubectl reads with this one (`$KUBECONFIG`). They are not changed. */
-  readonly others?: readonly KubeconfigText[];
-}
-
-/** Which contexts are removed. Contexts of servers that are not named here stay. */
-export interface Pruning {
-  /** The clusters that the user sees, by server. Contexts of others of these servers are removed. */
-  readonly visible: ReadonlyMap<string, ReadonlySet<string>>;
-  /** If it is set, contexts of servers that are not among these are removed. */
-  readonly knownServers: ReadonlySet<string> | undefined;
-}
-
-function removalReason({ visible, knownServers }: Pruning, { server, cluster }: ContextKey): string | undefined {
-  if (visible.get(server)?.has(cluster) === false) return `you no longer see this cluster at ${server}`;
-  return knownServers?.has(server) === false ? `you are not logged in to ${server}` : undefined;
+  readonly others?: readonly { readonly path: string; readonly text: string | undefined }[];
 }
 
 /**
- * Adds and updates contexts in the text of a kubeconfig, and removes those that `prune` names. Other entries, comments
- * and the order stay. In our entries, only our fields are set. A context whose cluster has another address or CA is not
- * updated unless these are confirmed at the server or `acceptChanges` is set: kubectl would send tokens there. In
- * kubectl an entry of this file hides those of its name in `others`, so names in use there are collisions, too.
+ * Adds and updates contexts in the text of a kubeconfig, and removes those of clusters that are no longer visible. Other
+ * entries, comments and the order stay. In our entries, only our fields are set. A context whose cluster has another
+ * address or CA is not updated unless these are confirmed at the server or `acceptChanges` is set: kubectl would send
+ * tokens there. In kubectl an entry of this file hides those of its name in `others`, so names in use there are
+ * collisions, too.
  */
 export function mergeKubeconfig(
   text: string | undefined,
   wanted: readonly WantedContext[],
   options: MergeOptions = {},
 ): MergeResult {
-  const { prune, acceptChanges = false, makesCurrent = false, choose = () => undefined } = options;
+  const {
+    visible,
+    acceptChanges = false,
+    keepsNames = false,
+    makesCurrent = false,
+    choose = () => undefined,
+  } = options;
   const { path = 'the kubeconfig', others = [] } = options;
-  const file = new KubeconfigFile({ path, text });
-  const all = [file, ...others.map((other) => new KubeconfigFile(other, { isOnlyRead: true }))];
-  const removed = prune === undefined ? [] : file.prune((key) => removalReason(prune, key));
+  const file = new KubeconfigFile(path, text);
+  const read = others.map((other) => ({ path: other.path, config: parseKubeconfig(other.text ?? '') }));
+  const isVisible = ({ server, cluster }: ContextKey): boolean => visible?.get(server)?.has(cluster) !== false;
+  const removed = file.prune(isVisible);
   const written: WrittenContext[] = [];
   const added: string[] = [];
   const renamed: { from: string; to: string }[] = [];
   const moved: EndpointChange[] = [];
   const collisions: string[] = [];
-  const byName = Map.groupBy(wanted, ({ contextName }) => contextName);
+  const hidden = (names: EntryNames): string | undefined => {
+    for (const { path, config } of read) {
+      for (const section of Object.keys(SECTIONS) as Section[]) {
+        const name = names[section];
+        if (config?.[section].some((entry) => entry.name === name)) return collisionText(section, name, path);
+      }
+    }
+    return undefined;
+  };
   for (const each of wanted) {
-    const isShared = byName.get(each.contextName)?.some(({ key }) => key.server !== each.key.server) === true;
-    const isTaken = isShared || all.some((document) => document.isOfAnother(each, makesCurrent));
-    const context = file.withName(each, isTaken, makesCurrent);
-    const names = file.namesToSet(context);
-    const problem = all.map((document) => document.collision(context, names)).find((found) => found !== undefined);
+    const context = file.withFreeName(each);
+    const names = file.namesOf(context, keepsNames);
+    const problem = file.collision(context, names) ?? hidden(names);
     if (problem !== undefined) {
       collisions.push(problem);
       continue;
     }
-    // Of the entry that kubectl uses now, in whichever file it is.
-    const change = all.find((document) => document.has(context.key))?.endpointChange(context);
+    const change = file.endpointChange(context);
     if (change !== undefined) {
       moved.push(change);
       if (!acceptChanges && !change.isConfirmed) continue;
     }
-    const { before, name } = file.put(context);
-    written.push({ server: context.key.server, cluster: context.key.cluster, contextName: name });
-    if (before === undefined) added.push(name);
-    else if (before !== name) renamed.push({ from: before, to: name });
+    const before = file.put(context, names);
+    const contextName = names.contexts;
+    written.push({ server: context.key.server, cluster: context.key.cluster, contextName });
+    if (before === undefined) added.push(contextName);
+    else if (before !== contextName) renamed.push({ from: before, to: contextName });
   }
   const first = choose(written) ?? written[0];
-  const isChosen = !makesCurrent && all.some((document) => document.hasChoice);
-  const selected = isChosen ? undefined : file.select(first?.contextName);
-  const current = all.map((document) => document.current).find((name) => name !== undefined && name !== '');
-  const gone = [...removed.map(({ contextName }) => contextName), ...renamed.map(({ from }) => from)];
-  const lost = gone.find((name) => name === current);
+  const hasChoice = file.hasChoice || read.some(({ config }) => config?.current || config?.contexts.length);
+  const selected = first === undefined || (hasChoice && !makesCurrent) ? undefined : file.select(first.contextName);
+  const current = file.current || read.map(({ config }) => config?.current).find(Boolean);
+  const lost = [...removed, ...renamed.map(({ from }) => from)].find((name) => name === current);
   const done = { written, added, renamed, removed, moved, selected, lost, collisions };
   return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
 }

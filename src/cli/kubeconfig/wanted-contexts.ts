@@ -7,11 +7,11 @@ import type { NamedServer } from '../connection/all-servers.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { PassSubject } from '../service-account.ts';
 import { endpointFor } from './cluster-endpoint.ts';
-import type { WantedContext } from './kubeconfig-file.ts';
+import type { ContextNames, WantedContext } from './kubeconfig-file.ts';
 
 export interface ContextSettings {
-  /** Of `--context-name`. */
-  readonly template: string;
+  /** Of `--context-name`. Undefined: contexts that are in the file keep their names. */
+  readonly template: string | undefined;
   /** The program that kubectl runs for a token. */
   readonly command: string;
   /** Of `--group`. */
@@ -20,14 +20,12 @@ export interface ContextSettings {
   readonly makesCurrent?: boolean;
 }
 
-/** The default. */
-const CLUSTER_TEMPLATE = '{cluster}';
-/** In place of it, where a context of another server has that name, or of another account (`clusterpass use`). */
-const QUALIFIED_TEMPLATES = ['{server}/{cluster}', '{cluster}-{account}'] as const;
+/** Without `--context-name`: for one login, and for several. */
+const DEFAULT_TEMPLATES = ['{cluster}', '{server}/{cluster}'] as const;
 
 /** The context of a cluster, or the reason why it has none. */
 export function wantedContext(
-  { template, command, group, makesCurrent = false }: ContextSettings,
+  { template, command, group }: ContextSettings,
   { name: serverName, connection }: NamedServer,
   subject: PassSubject,
   cluster: Cluster,
@@ -40,15 +38,16 @@ export function wantedContext(
   const entry = passContext({ cluster: name, ...endpoint, baseUrl, account: subject, group, productName, command });
   const account = subject === 'me' ? { namespace: 'default', name: subject } : subject;
   const who = subject === 'me' ? subject : `${account.namespace}:${account.name}`;
-  const namesBy = (text: string): { contextName: string; userName: string } => {
+  const namesBy = (text: string): ContextNames => {
     const values = { cluster: name, namespace: account.namespace, account: account.name, server: serverName };
     const contextName = text.replaceAll(/\{(\w+)\}/g, (_, key: string) => values[key as keyof typeof values] ?? '');
     return { contextName, userName: `${who}@${contextName}` };
   };
+  const usual = DEFAULT_TEMPLATES[connection.loginNames.size > 1 ? 1 : 0];
   return {
     key: { server: baseUrl, cluster: name, account: who.replace(':', '/') },
-    ...namesBy(template),
-    ...(template === CLUSTER_TEMPLATE ? { qualified: namesBy(QUALIFIED_TEMPLATES[makesCurrent ? 1 : 0]) } : {}),
+    ...namesBy(template ?? usual),
+    ...(template === undefined ? { fallback: namesBy(`${usual}-{account}`) } : {}),
     cluster: entry.cluster,
     endpoints: endpointsFingerprint(endpointsInForce(cluster)),
     isConfirmed: areEndpointsConfirmed(cluster),
@@ -89,7 +88,7 @@ export function serverContexts(
   command: string,
   clusters: readonly string[],
 ): WantedContext[] {
-  const { server, productName, insecureSkipTlsVerify } = connection;
+  const { server, productName, insecureSkipTlsVerify, loginNames } = connection;
   if (!server.startsWith('https://')) {
     throw new CliError(
       `kubectl sends no token over http: log in at an https address of ${server}, or set --as for contexts of clusters`,
@@ -100,13 +99,11 @@ export function serverContexts(
       'a context of the server needs a verified certificate: pass its CA with --certificate-authority',
     );
   }
+  const fleet = loginNames.size > 1 ? `${FLEET_CONTEXT}@${serverName}` : FLEET_CONTEXT;
   const contextFor = (name: string, path: string, suffix: string): WantedContext => {
-    const contextOf = (contextName: string) => loginContext(contextName, connection, path, command);
-    const { name: contextName, userName, cluster, user } = contextOf(`${FLEET_CONTEXT}${suffix}`);
-    const qualified = contextOf(`${FLEET_CONTEXT}@${serverName}${suffix}`);
+    const { name: contextName, userName, cluster, user } = loginContext(`${fleet}${suffix}`, connection, path, command);
     return {
       ...{ key: { server, cluster: name, account: '' }, contextName, userName, cluster },
-      qualified: { contextName: qualified.name, userName: qualified.userName },
       ...{ endpoints: '', exec: user.exec, namespace: 'default' },
     };
   };
@@ -115,7 +112,8 @@ export function serverContexts(
 
 const PLACEHOLDERS = ['cluster', 'namespace', 'account', 'server'];
 
-export function checkedTemplate(template: string): string {
+export function checkedTemplate(template: string | undefined): string | undefined {
+  if (template === undefined) return undefined;
   const names = [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const unknown = names.find((name) => !PLACEHOLDERS.includes(name));
   if (unknown !== undefined) {

@@ -3,24 +3,17 @@ import { readyStatus } from '../../api/clusters/conditions.ts';
 import { isDns1123Subdomain } from '../../api/names.ts';
 import type { Cluster } from '../../client/types.ts';
 import { quantity, shellWord, terminalSafe } from '../../lib/text.ts';
-import { CliError, type Context, type Invocation } from '../command.ts';
+import type { Context, Invocation } from '../command.ts';
 import type { NamedServer } from '../connection/all-servers.ts';
-import { readLogins } from '../connection/logins.ts';
 import { withLock } from '../files/file-lock.ts';
 import { kubeconfigFile, kubeconfigFiles, readText, writePrivate } from '../files/files.ts';
-import { type ClusterChoice, clusterLabel, type ServerClusters } from '../select-clusters.ts';
+import { type ClusterChoice, clusterLabel } from '../select-clusters.ts';
 import { type PassSubject, tokenProblems } from '../service-account.ts';
 import { localAddressTo } from './cluster-endpoint.ts';
 import type { EndpointChange } from './endpoint-change.ts';
 import { sayAllowListEntry } from './exec-command.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
-import {
-  type MergeOptions,
-  type MergeResult,
-  mergeKubeconfig,
-  type Pruning,
-  type WrittenContext,
-} from './kubeconfig-merge.ts';
+import { type MergeOptions, type MergeResult, mergeKubeconfig, type WrittenContext } from './kubeconfig-merge.ts';
 import { type ContextSettings, serverContexts, wantedContext } from './wanted-contexts.ts';
 
 export interface WriteSettings extends ContextSettings, ClusterChoice {
@@ -30,11 +23,13 @@ export interface WriteSettings extends ContextSettings, ClusterChoice {
   /** Whether to write contexts for Clusterpass itself. */
   readonly isServer?: boolean;
   readonly prune?: boolean;
-  /** Whether contexts of servers without a login are removed, too. */
-  readonly prunesLogouts?: boolean;
   readonly acceptChanges: boolean;
-  /** With `--watch`, after the first time: only changes and problems are printed. */
-  readonly isRepeated?: boolean;
+}
+
+/** The clusters of a server that are written. */
+export interface ServerClusters {
+  readonly server: NamedServer;
+  readonly clusters: readonly Cluster[];
 }
 
 /** Contexts that were written, and what is known of their tokens. */
@@ -50,19 +45,22 @@ export async function writeContexts(
   const print = (text: string): void => context.err.write(`${text}\n`);
   const { wanted, skipped } = await contextsOf(settings, parts);
   for (const reason of skipped) print(`Warning: ${reason}`);
-  const prune = settings.prune ? await pruningOf(context, settings, parts) : undefined;
+  const visible = settings.prune
+    ? new Map(await Promise.all(parts.map((part) => visibleAt(settings, part))))
+    : undefined;
   // Before the file is written: a context that fails is not the one to start with.
   const tested = await testTokens(settings, wanted, parts);
   const { choose } = tested;
   const file = fileOf(context, invocation);
   const { acceptChanges, makesCurrent } = settings;
+  const options = { visible, acceptChanges, makesCurrent, choose, keepsNames: settings.template === undefined };
   const result =
     file === undefined
       ? mergeKubeconfig(undefined, wanted, { choose })
-      : await mergeIntoFile(context, file, wanted, { prune, acceptChanges, makesCurrent, choose });
+      : await mergeIntoFile(context, file, wanted, options);
   if (file === undefined) context.out.write(result.text);
-  else if (result.changed || !settings.isRepeated) print(`${file}: ${summaryOf(settings, result)}`);
-  for (const { contextName, reason } of result.removed) print(`removed: ${terminalSafe(`${contextName}: ${reason}`)}`);
+  else print(`${file}: ${summaryOf(settings, result)}`);
+  for (const name of result.removed) print(`removed: ${terminalSafe(name)}: you no longer see its cluster`);
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
   reportCurrentContext(settings, result, print);
   reportMoved(settings, result, print);
@@ -91,29 +89,14 @@ async function contextsOf(
   return { wanted, skipped };
 }
 
-async function pruningOf(
-  context: Context,
-  settings: WriteSettings,
-  parts: readonly ServerClusters[],
-): Promise<Pruning> {
-  const visible = new Map(
-    await Promise.all(
-      parts.map(async (part) => [part.server.connection.server, await visibleNames(settings, part)] as const),
-    ),
-  );
-  if (!settings.prunesLogouts) return { visible, knownServers: undefined };
-  const servers = settings.servers.map(({ connection }) => connection.server);
-  return { visible, knownServers: new Set([...servers, ...Object.keys((await readLogins(context)).logins)]) };
-}
-
 /** Clusters that are not selected are visible, so they are not pruned. The context of the fleet has no cluster. */
-async function visibleNames(
+async function visibleAt(
   { labelSelector, references }: WriteSettings,
   { server, clusters }: ServerClusters,
-): Promise<ReadonlySet<string>> {
+): Promise<[server: string, names: ReadonlySet<string>]> {
   const isAll = labelSelector === undefined && references.length === 0;
   const visible = isAll ? clusters : (await server.client.listClusters({})).items;
-  return new Set(['', ...visible.map(({ metadata }) => metadata.name)]);
+  return [server.connection.server, new Set(['', ...visible.map(({ metadata }) => metadata.name)])];
 }
 
 async function mergeIntoFile(
@@ -124,14 +107,12 @@ async function mergeIntoFile(
 ): Promise<MergeResult> {
   const all = kubeconfigFiles(env);
   const paths = file === all[0] ? all.slice(1) : [];
-  const result = await withLock(file, { err }, async () => {
+  return withLock(file, { err }, async () => {
     const others = await Promise.all(paths.map(async (path) => ({ path, text: await readText(path) })));
     const merged = mergeKubeconfig(await readText(file), wanted, { ...options, path: file, others });
     if (merged.changed) await writePrivate(file, merged.text);
     return merged;
   });
-  if (result === undefined) throw new CliError(`${file} could not be locked`);
-  return result;
 }
 
 function reportCurrentContext(
@@ -186,22 +167,21 @@ function summaryOf(settings: WriteSettings, { changed, written, added, renamed, 
   const fleets = written.filter(({ cluster }) => cluster === '').length;
   const contexts = `${quantity(count, 'context')}${fleets === 0 ? '' : `, ${fleets} of them for the fleet`}`;
   if (!changed && unchanged.length === 0) return count === 0 ? 'no contexts to write' : `up to date, ${contexts}`;
-  const parts = Object.entries({ new: added, renamed, removed, 'left unchanged': unchanged }).filter(
-    ([, list]) => list.length > 0,
-  );
-  return [contexts, ...(parts.length === 0 ? ['changed'] : parts.map(([word, list]) => `${list.length} ${word}`))].join(
-    ', ',
-  );
+  const parts = Object.entries({ new: added, renamed, removed, 'left unchanged': unchanged });
+  return [
+    contexts,
+    ...parts.filter(([, { length }]) => length > 0).map(([word, { length }]) => `${length} ${word}`),
+  ].join(', ');
 }
 
 async function testTokens(
-  { servers, account, isRepeated, group }: WriteSettings,
+  { servers, account, group }: WriteSettings,
   wanted: readonly WantedContext[],
   parts: readonly ServerClusters[],
 ) {
   const tested = await Promise.all(
     servers.map(async ({ name, client, connection: { server } }) => {
-      if (account === undefined || isRepeated) return { server, warnings: [], refused: new Set<string>() };
+      if (account === undefined) return { server, warnings: [], refused: new Set<string>() };
       const clusters = wanted.filter(({ key }) => key.server === server && key.cluster !== '');
       const names = [...new Set(clusters.map(({ key }) => key.cluster))];
       const options = { server: servers.length === 1 ? undefined : name, group };

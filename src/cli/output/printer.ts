@@ -8,7 +8,10 @@ const GAP = 3;
 type Rows = readonly (readonly (string | undefined)[])[];
 
 /** Renders columns as wide as their longest cell, three spaces apart, as kubectl does, and makes each cell safe. */
-export function renderTable(rows: Rows, widths = widthsOf(rows)): string {
+export function renderTable(rows: Rows): string {
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [index, cell = ''] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
   return rows
     .map((row) => row.map((cell = '') => terminalSafe(cell)))
     .map((row) =>
@@ -19,13 +22,6 @@ export function renderTable(rows: Rows, widths = widthsOf(rows)): string {
     )
     .map((line) => `${line}\n`)
     .join('');
-}
-
-export function widthsOf(rows: Rows): number[] {
-  const widths: number[] = [];
-  for (const row of rows)
-    for (const [index, cell = ''] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
-  return widths;
 }
 
 /** The cells of an object, in the columns of the server's own tables. */

@@ -26,7 +26,7 @@ export function clientCommand(line: string): ClientCommand | undefined {
     rest = rest.slice(text.length).trimStart();
   }
   const [program, ...others] = words;
-  if (program !== 'clusterpass' || NEEDS_PROCESS.test(others[0] ?? '') || others.includes('--watch')) return undefined;
+  if (program !== 'clusterpass' || NEEDS_PROCESS.test(others[0] ?? '')) return undefined;
   const at = others.findIndex((word) => word === '<' || word === '>');
   if (at >= 0 && at !== others.length - 2) return undefined;
   const plain = (word: string): string => word.replaceAll("'", '');
