@@ -302,28 +302,11 @@ type request struct {
 	isPass bool
 	// codeVerifier is empty if no pass was requested on this machine.
 	codeVerifier string
-	// setBy has the flag, or the variable, that sets a field. Errors of the server name it in place of the field.
-	setBy map[string]string
 }
 
 var handle = regexp.MustCompile(`^[a-z0-9_]{1,253}$`)
 
 func wantedToken(given flags, env func(string) string, info info) (request, error) {
-	wanted, err := requestOf(given, env, info)
-	wanted.setBy = map[string]string{
-		"spec.audiences": "--audience", "spec.expirationSeconds": "--duration",
-		"metadata.annotations[clusterpass.dev/group]": "--group",
-	}
-	if len(given.audiences) == 0 && env("CLUSTERPASS_AUDIENCE") != "" {
-		wanted.setBy["spec.audiences"] = "CLUSTERPASS_AUDIENCE"
-	}
-	if _, isFlag := given.text["--duration"]; !isFlag && env("CLUSTERPASS_DURATION") != "" {
-		wanted.setBy["spec.expirationSeconds"] = "CLUSTERPASS_DURATION"
-	}
-	return wanted, err
-}
-
-func requestOf(given flags, env func(string) string, info info) (request, error) {
 	pass, isPass := given.text["--pass"]
 	if isPass {
 		for _, name := range []string{"--as", "--namespace", "--service-account", "--duration", "--audience", "--group"} {

@@ -323,7 +323,7 @@ func (c connection) issue(wanted request) (string, int64, error) {
 		}
 		delay, ok := retryAfter(got)
 		if !ok || retries == maxRetries {
-			return "", 0, statusError(got, wanted.setBy)
+			return "", 0, failure(statusText(got))
 		}
 		retries++
 		select {
@@ -550,47 +550,6 @@ func printWarnings(header http.Header) {
 	}
 	for _, match := range warning.FindAllStringSubmatch(string(letters), -1) {
 		os.Stderr.WriteString("Warning: " + terminalSafe(escaped.ReplaceAllString(match[1], "$1")) + "\n")
-	}
-}
-
-// statusError is the error of a response, with flags and variables in place of the fields that they set.
-func statusError(got response, setBy map[string]string) error {
-	text := statusText(got)
-	for field, name := range setBy {
-		text = withName(text, field, name)
-	}
-	return failure(text)
-}
-
-var (
-	fieldIndex = regexp.MustCompile(`^\[[^\]]*\]`)
-	pathBefore = regexp.MustCompile(`[\w.]$`)
-	pathAfter  = regexp.MustCompile(`^[\w.]*\w`)
-)
-
-// withName replaces a field with its index, but not one that is part of a longer path or a longer word.
-func withName(text, field, name string) string {
-	replaced := ""
-	for from := 0; ; {
-		found := strings.Index(text[from:], field)
-		if found < 0 {
-			return replaced + text[from:]
-		}
-		start, end := from+found, from+found+len(field)
-		replaced += text[from:start]
-		withIndex := end + len(fieldIndex.FindString(text[end:]))
-		switch {
-		case pathBefore.MatchString(text[:start]):
-			replaced += field
-		case !pathAfter.MatchString(text[withIndex:]):
-			replaced += name
-			end = withIndex
-		case !pathAfter.MatchString(text[end:]):
-			replaced += name
-		default:
-			replaced += field
-		}
-		from = end
 	}
 }
 

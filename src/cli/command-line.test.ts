@@ -63,8 +63,6 @@ describe('wrong usage', () => {
     ['create token --as-me -n ci', "option '--as-me' cannot be used with option '-n, --namespace <namespace>'"],
     ['create token --as-me --for-cluster', "option '--as-me' cannot be used with option '--for-cluster'"],
     ['create token --as-me --audience x', "option '--as-me' cannot be used with option '--audience <audience>'"],
-    ['auth can-i --list -A', "option '--list' cannot be used with option '-A, --all-namespaces'"],
-    ['auth can-i --list -q', "option '--list' cannot be used with option '-q, --quiet'"],
   ])('%s', (line, problem) => {
     expect(() => parsed(line)).toThrow(new UsageError(problem));
   });

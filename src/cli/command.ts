@@ -48,8 +48,6 @@ export interface FlagFacts {
   readonly repeatable?: boolean;
   /** The environment variable that sets the same value. */
   readonly variable?: string;
-  /** The field of the request that the flag sets. Errors of the server name the flag in its place. */
-  readonly field?: RegExp;
 }
 
 export interface Flag extends FlagFacts {
@@ -111,30 +109,10 @@ export const flagNamed = (option: string): string =>
 export class Invocation {
   readonly args: readonly string[];
   readonly #options: Readonly<Record<string, unknown>>;
-  readonly #flags: readonly Flag[];
 
-  constructor(args: readonly string[], options: Readonly<Record<string, unknown>>, flags: readonly Flag[] = []) {
+  constructor(args: readonly string[], options: Readonly<Record<string, unknown>>) {
     this.args = args;
     this.#options = options;
-    this.#flags = flags;
-  }
-
-  /** An error of the server, with the flags or the variables in place of the fields that they set. */
-  withFlagNames(message: string, env: Context['env']): string {
-    return this.#flags.reduce((text, { flags, variable = '', field }) => {
-      const [long] = /--[a-z-]+/.exec(flags) ?? [];
-      if (field === undefined || long === undefined) return text;
-      const option = optionName(long);
-      const name = this.#options[option] === undefined && env[variable] ? variable : long;
-      // Not the field of a longer path, nor a part of a longer word.
-      const named = text.replaceAll(
-        new RegExp(`(?<![\\w.])${field.source}(?:\\[[^\\]]*\\])?(?![\\w.]*\\w)`, 'g'),
-        name,
-      );
-      // The server has seconds, and the user wrote `20h`.
-      const seconds = flags.endsWith('<duration>') ? this.seconds(option) : undefined;
-      return named.replace(`${name}: Invalid value: ${seconds}:`, `${name}: Invalid value: ${this.text(option)}:`);
-    }, message);
   }
 
   /** The value of a flag, by its name in camel case. */

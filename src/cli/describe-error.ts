@@ -2,7 +2,7 @@ import { ConnectionError, StatusError } from '../client/errors.ts';
 import { UnsafeFile } from '../lib/secret-file.ts';
 import { terminalSafe, terminalSafeLines } from '../lib/text.ts';
 import { NotServedError } from '../sync/api-version.ts';
-import { CliError, type Context, type Invocation } from './command.ts';
+import { CliError } from './command.ts';
 
 /** The message for an error, in kubectl's words; undefined for a bug of this program. */
 export function describeError(error: unknown): string | undefined {
@@ -22,12 +22,9 @@ export function describeError(error: unknown): string | undefined {
   return `Error from server${reason}: ${terminalSafeLines(error.message)}`;
 }
 
-/** What a command that failed prints. Fields in errors of the server have the names of the flags that set them. */
-export function failureText(error: unknown, invocation: Invocation, env: Context['env']): string {
-  const text = describeError(error);
-  if (text === undefined) return `error: ${error instanceof Error ? error.stack : String(error)}`;
-  return error instanceof StatusError ? invocation.withFlagNames(text, env) : text;
-}
+/** What a command that failed prints. */
+export const failureText = (error: unknown): string =>
+  describeError(error) ?? `error: ${error instanceof Error ? error.stack : String(error)}`;
 
 /** Whether the server refused one object only, so that the command can continue with the next. */
 export const isObjectError = (error: unknown): error is StatusError =>

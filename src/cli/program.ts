@@ -26,7 +26,7 @@ export async function runProgram(args: readonly string[], context: Context, runL
   if (typeof parsed === 'number') return parsed;
   if (parsed.options.help === true) return help(context, words);
   if (isLocal) return withProgress(context, (own) => runLocal(command, parsed.options, own));
-  const invocation = new Invocation(parsed.args, parsed.options, flags);
+  const invocation = new Invocation(parsed.args, parsed.options);
   const cluster = command.isPlugin === true ? undefined : clusterOf(command, invocation);
   return runCommand(() => loadCommand(command), context, invocation, command.usageExitCode, cluster);
 }
@@ -103,7 +103,7 @@ export async function runCommand(
       const run = await load();
       return (await run(own, invocation)) || 0;
     } catch (error) {
-      own.err.write(`${failureText(error, invocation, own.env)}\n`);
+      own.err.write(`${failureText(error)}\n`);
       if (cluster !== undefined && error instanceof StatusError) {
         const { clusterHint } = await import('./select-clusters.ts');
         const hint = await clusterHint(own, invocation, cluster, error);

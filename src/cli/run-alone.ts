@@ -14,12 +14,12 @@ export async function runAlone(command: Command, run: Run, context: Context): Pr
     await import(workerEntry('main').href);
     return;
   }
-  const invocation = new Invocation([], options, flagsOf(command));
+  const invocation = new Invocation([], options);
   let exitCode: number;
   try {
     exitCode = (await run(context, invocation)) ?? 0;
   } catch (error) {
-    context.err.write(`${failureText(error, invocation, context.env)}\n`);
+    context.err.write(`${failureText(error)}\n`);
     exitCode = error instanceof UsageError ? (command.usageExitCode ?? 1) : 1;
   }
   // All is written. A connection to a proxy that does not answer would keep the process alive.

@@ -111,8 +111,7 @@ describeWithKubectl('run', () => {
     const [port = 0, tlsPort = 0] = await freePorts(2);
     url = `https://127.0.0.1:${tlsPort}`;
     cluster = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), ({ path, headers }) => {
-      // `clusterpass register` sends the token of the kubeconfig, `clusterpass trust --refresh` one that no key
-      // verifies.
+      // `clusterpass register` sends the token of the kubeconfig, and the prober one that no key verifies.
       if (headers.authorization !== 'Bearer of-an-administrator') return { status: 401 };
       const body = path === '/version' ? { gitVersion: 'v1.36.4' } : { metadata: { uid: 'a-uid' } };
       return { status: 200, body: JSON.stringify(body) };

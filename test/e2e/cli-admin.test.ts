@@ -175,12 +175,12 @@ describeWithKubectl('kubectl with these contexts', () => {
     const names = async (...args: string[]): Promise<string[]> =>
       (await kubectlBinary([...args, '-o', 'name'], env)).trim().split('\n').sort();
     expect(await names('config', 'get-contexts')).toEqual([
-      'clusterpass/beta',
-      'clusterpass/gamma',
       'clusterpass@one',
       'clusterpass@one/alpha',
+      'clusterpass@one/beta',
       'clusterpass@two',
       'clusterpass@two/alpha',
+      'clusterpass@two/gamma',
     ]);
     // `clusterpass kubectl` has the same contexts of the fleets.
     await symlink(KUBECTL, join(person.home, 'kubectl'));

@@ -72,13 +72,6 @@ describe('clusterpass auth can-i', () => {
     expect(code).toBe(1);
     expect(stderr).toBe(`Warning: the server doesn't have a resource type "widgets"\n`);
   });
-
-  it('--list', async () => {
-    const text = await jane.ok(['auth', 'can-i', '--list', '-n', 'ci', '--cluster', 'alpha']);
-    expect(text).toMatch(/^Resources +Non-Resource URLs +Resource Names +Verbs\n/);
-    expect(text).toMatch(/^serviceaccounts\/token +\[\] +\[\] +\[create\]$/m);
-    expect(await jane.fails(['auth', 'can-i'])).toMatch(/VERB and TYPE/);
-  });
 });
 
 describe('clusterpass register', () => {

@@ -1,12 +1,8 @@
 import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createServer, type Server as TlsServer } from 'node:tls';
-import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
+import { decodeJwt } from 'jose';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { presentedRoot } from '../../src/cli/commands/trust.ts';
-import { startApiServer } from '../../src/clusters/upstream/api-server.fixture.ts';
-import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { applyYaml } from './support/apply.ts';
 import { Person } from './support/cli.ts';
 import { bind, createObjects, issue, tokenPath } from './support/objects.ts';
@@ -34,8 +30,6 @@ beforeAll(async () => {
 
 const CA = ['--certificate-authority', TLS.caFile];
 
-const withoutNewline = (text: string): string => text.trimEnd();
-
 describe('clusterpass trust', () => {
   it('names the issuer, its audience and the authority that was given', async () => {
     const out = await person.ok(['trust', 'alpha', '--certificate-authority', TLS.caFile]);
@@ -44,16 +38,10 @@ describe('clusterpass trust', () => {
     expect(issuer).toMatchObject({ url, audiences: [url], certificateAuthority: await readFile(TLS.caFile, 'utf8') });
   });
 
-  it('takes the authority from the connection to the issuer, if this machine trusts it', async () => {
-    const out = await person.ok(['trust', 'alpha'], { env: { NODE_EXTRA_CA_CERTS: TLS.caFile } });
-    const { certificateAuthority } = parse(out).jwt[0].issuer;
-    expect(withoutNewline(certificateAuthority)).toBe(withoutNewline(await readFile(TLS.caFile, 'utf8')));
-  });
-
-  it('never uses a CA from a connection that was not verified', async () => {
+  it('says that it has no authority without one: that of a connection could be an attacker', async () => {
     const out = await person.ok(['trust', 'alpha', '--insecure-skip-tls-verify']);
     expect(parse(out).jwt[0].issuer).not.toHaveProperty('certificateAuthority');
-    expect(out).toContain('# No certificateAuthority: the certificate of the issuer was not verified.');
+    expect(out).toContain('# No certificateAuthority: ');
   });
 
   it('is not written for a cluster that does not exist, or that the caller may not get', async () => {
@@ -125,8 +113,6 @@ describe('clusterpass trust --webhook', () => {
 });
 
 describe('A43: clusterpass trust --refresh', () => {
-  const authority = createAuthority('cluster CA');
-
   it('changes a comment of the file in place, and nothing else', async () => {
     const file = join(person.home, 'authentication.yaml');
     const printed = await person.ok(['trust', 'alpha', '--certificate-authority', TLS.caFile]);
@@ -160,31 +146,6 @@ describe('A43: clusterpass trust --refresh', () => {
     expect(await person.fails(['trust', '--refresh'])).toContain('set --file FILE');
     expect(await person.fails(['trust'])).toContain('name the cluster');
     expect(await person.fails(['trust', 'alpha', '--file', file])).toContain('add --refresh');
-  });
-
-  it('sends the API server a token for it that no key verifies', async () => {
-    const api = await startApiServer(authority.issue({ names: ['127.0.0.1'] }), () => ({ status: 401 }));
-    const spec = {
-      orchestratorApiEndpoints: {
-        serverEndpoints: [{ serverAddress: `https://127.0.0.1:${api.port}` }],
-        caBundle: Buffer.from(authority.cert).toString('base64'),
-      },
-    };
-    const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'real' }, spec };
-    expect((await server.call('POST', CLUSTERS, { body })).code).toBe(201);
-    expect(await person.ok(['trust', 'real', '--refresh'])).toContain('was sent a token that no key verifies');
-    const token = String(api.requests[0]?.headers.authorization).replace('Bearer ', '');
-    const issuer = `${server.url}/orchestrator/real`;
-    expect(decodeJwt(token)).toMatchObject({ iss: issuer, aud: [issuer] });
-    expect(api.requests).toHaveLength(1);
-    const jwks = (await server.call('GET', '/orchestrator/real/openid/v1/jwks', { token: null })).json;
-    await expect(jwtVerify(token, createLocalJWKSet(jwks))).rejects.toThrow('no applicable key');
-    api.answer = () => ({ status: 200 });
-    expect(await person.fails(['trust', 'real', '--refresh'])).toContain('answered 200 where 401 was expected');
-    await api.close();
-    expect(await person.fails(['trust', 'real', '--refresh'])).toMatch(
-      /https:\/\/127\.0\.0\.1:\d+ cannot be reached: /,
-    );
   });
 });
 
@@ -276,17 +237,5 @@ describe('the printed configuration in use', () => {
   it('A3: a token for another audience, or of another cluster, is refused there', async () => {
     expect(await user(await issue(server, tokenPath(), { audiences: ['vault'] }))).toBeUndefined();
     expect(await user(await issue(server, tokenPath('builder', 'ci', 'beta')))).toBeUndefined();
-  });
-});
-
-describe('the check of a certificate', () => {
-  it('A13: a certificate that this machine does not trust is an error, and so is no response', async () => {
-    const other: TlsServer = createServer({ cert: await readFile(TLS.certFile), key: await readFile(TLS.keyFile) });
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as { port: number };
-    // The certificate is not for this name.
-    expect(await presentedRoot({ host: 'localhost.localdomain', port })).toHaveProperty('problem');
-    await new Promise((resolve) => other.close(resolve));
-    expect(await presentedRoot({ host: '127.0.0.1', port })).toHaveProperty('problem');
   });
 });

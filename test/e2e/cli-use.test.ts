@@ -92,7 +92,7 @@ describe('clusterpass use', () => {
     let screen = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       screen += text;
-      if (/part of the name: $/.test(text)) child.stdin.write(keys.shift());
+      if (/^1\) /m.test(text)) child.stdin.write(keys.shift());
     });
     const [code] = await once(child, 'close');
     expect([code, await current()], screen).toEqual([

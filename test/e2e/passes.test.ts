@@ -265,12 +265,12 @@ describe('clusterpass exec', () => {
     [
       'no selector',
       ['exec', '--as', 'ci/builder', '--', 'true'],
-      /select clusters with --selector, by name with --cluster, or all that you see/,
+      /select clusters with one of --selector, --cluster, and --all/,
     ],
     [
       'a selector and all',
       ['exec', '-l', 'exec=yes', '--all', '--as', 'ci/builder', '--', 'true'],
-      /select clusters with only one of --selector, --cluster and --all/,
+      /select clusters with one of --selector, --cluster, and --all/,
     ],
     [
       'a server that is not known',

@@ -20,25 +20,20 @@ export const ACCESS_COMMANDS: readonly Command[] = [
   {
     path: ['auth', 'can-i'],
     summary: 'Check whether an action is allowed.',
-    details: 'Prints `yes` and exits with 0, or prints `no` and exits with 1.',
-    arguments: action('[VERB]', '[TYPE]'),
+    details:
+      'Prints `yes` and exits with 0, or prints `no` and exits with 1. `clusterpass kubectl auth can-i --list` lists all.',
+    arguments: action('<VERB>', '<TYPE>'),
     flags: {
       ...subresource,
       ...namespace({ default: 'default' }),
       '-A, --all-namespaces': 'Check the action in all namespaces.',
       ...cluster('Check in this cluster. Required for objects inside clusters.'),
       '--as <user>': 'Check for this user, whom you must be allowed to impersonate.',
-      '--list': {
-        doc: 'Print all allowed actions in a namespace.',
-        conflicts: ['--subresource', '--all-namespaces', '--quiet'],
-      },
       '-q, --quiet': 'Suppress output and only return the exit code.',
-      ...noHeaders,
     },
     examples: [
       'clusterpass auth can-i get clusters prod-eu-1',
       'clusterpass auth can-i create serviceaccounts/builder --subresource token -n ci --cluster prod-eu-1',
-      'clusterpass auth can-i --list -n ci --cluster prod-eu-1',
     ],
   },
   {
@@ -109,24 +104,20 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       '--group <group>': { doc: 'A group.', conflicts: ['--service-account'] },
       '--service-account <namespace/name>': {
         doc: 'A service account of the clusters.',
-        field: /spec\.subjects\[\d+\]\.\w+/,
       },
       '--role <role>': {
         doc: 'Name of a ClusterRole, or `Role/NAME` for the Role in `--namespace`. Required.',
-        field: /spec\.roleRef\.\w+/,
       },
-      ...cluster('The only cluster in which it holds.', { conflicts: ['--selector'], field: /spec\.clusters\.names/ }),
+      ...cluster('The only cluster in which it holds.', { conflicts: ['--selector'] }),
       '-l, --selector <selector>': {
         doc: 'It holds in the clusters with these labels, now and later.',
-        field: /spec\.clusters\.selector[\w.[\]]*/,
       },
       '-n, --namespace <namespace>': {
         doc: 'The only namespace in which it holds. If unset, all of them.',
-        field: /spec\.namespaces/,
       },
-      '--for <duration>': { doc: 'It ends after this time, e.g. `8h`. If unset, never.', field: /spec\.expiresAt/ },
-      '--max-pass <duration>': { doc: 'The longest pass through it, e.g. `15m`.', field: /spec\.maxPassSeconds/ },
-      '--agents': { doc: 'Agents of the subject get passes through it, too.', field: /spec\.agents/ },
+      '--for <duration>': { doc: 'It ends after this time, e.g. `8h`. If unset, never.' },
+      '--max-pass <duration>': { doc: 'The longest pass through it, e.g. `15m`.' },
+      '--agents': { doc: 'Agents of the subject get passes through it, too.' },
       '--apply': 'Write the binding.',
       ...output('json', 'yaml'),
     },

@@ -37,10 +37,7 @@ export const CONNECTOR: Command = {
       'File with the bootstrap token that registers the cluster. Not read once it is registered.',
     '-n, --namespace <namespace>': 'Namespace of the connector. Defaults to that of the Pod.',
     ...kubeconfigFlags,
-    '--address <URL>': {
-      doc: 'Address of the API server for clients outside of the cluster. Defaults to none.',
-      field: /spec\.\w+\.serverEndpoints\[\d+\]\.serverAddress/,
-    },
+    '--address <URL>': 'Address of the API server for clients outside of the cluster. Defaults to none.',
   },
   notRun: 'it needs a cluster',
   examples: [
@@ -67,11 +64,10 @@ export const ADMIN_COMMANDS: readonly Command[] = [
         doc: 'Give a registered cluster the address and the CA of the kubeconfig. Prints the change, after a dry run at the server.',
         conflicts: ['--label'],
       },
-      '--label <key=value>': { doc: 'Label of the new cluster.', repeatable: true, field: /metadata\.labels/ },
+      '--label <key=value>': { doc: 'Label of the new cluster.', repeatable: true },
       '--client-cidr <network>': {
         doc: 'Network whose clients use this address. Defaults to all networks.',
         repeatable: true,
-        field: /spec\.\w+\.serverEndpoints\[\d+\]\.clientCIDR/,
       },
       '--offline': 'Do not connect to the cluster.',
       ...dryRun,
@@ -86,13 +82,12 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     summary: 'Write the authentication configuration with which a cluster accepts passes.',
     details:
       'Writes an `AuthenticationConfiguration` for the flag `--authentication-config` of kube-apiserver. The ' +
-      'CA in it is that of `--certificate-authority` or of the login, else the root that the issuer presents, ' +
-      'if this machine trusts it and it is not a public CA. [trust.md](trust.md#signing-keys) says when to use ' +
+      'CA in it is that of `--certificate-authority` or of the login. [trust.md](trust.md#signing-keys) says when to use ' +
       '`--refresh`, and [what `--webhook` changes](trust.md#revocation-that-reaches-clusters). Names and groups of ' +
       'people have the prefix `clusterpass:`.',
-    arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Optional with `--refresh --file`.', isCluster: true }],
+    arguments: [{ name: '[CLUSTER]', doc: 'Name of the cluster. Required without `--refresh`.', isCluster: true }],
     flags: {
-      '--refresh': 'Make an API server read the keys again, instead of writing the configuration.',
+      '--refresh': 'Make an API server read the keys again, instead of writing the configuration. Needs `--file`.',
       '--file <file>': 'With `--refresh`: the file of `--authentication-config` to change.',
       '--people': 'Accept passes for people as well.',
       '--allow-namespace <namespace>': {
@@ -105,7 +100,6 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'clusterpass trust prod-eu-1 > authentication.yaml',
       'clusterpass trust prod-eu-1 --people > authentication.yaml',
       'clusterpass trust --refresh --file /etc/kubernetes/authentication.yaml',
-      'clusterpass trust prod-eu-1 --refresh',
       'clusterpass trust prod-eu-1 --webhook prod-eu-1-webhook',
     ],
   },
@@ -137,7 +131,6 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     flags: {
       '--algorithm <ALGORITHM>': {
         doc: 'Algorithm whose keys are rotated, if the server has several (`--signing-algorithm-for`). Default: its `--signing-algorithm`.',
-        field: /spec\.algorithm/,
       },
       '--force':
         'Sign with the next key now. Relying parties that have not read it yet refuse its tokens for up to an hour.',
@@ -168,12 +161,10 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     flags: {
       '--name-pattern <pattern>': {
         doc: 'Names that the cluster may have, with `*` for any characters. Required.',
-        field: /spec\.namePattern/,
       },
-      '--label <key=value>': { doc: 'Label of the cluster.', repeatable: true, field: /spec\.labels/ },
+      '--label <key=value>': { doc: 'Label of the cluster.', repeatable: true },
       '--duration <duration>': {
         doc: 'How long the token can be used, at most `24h`. Defaults to `1h`.',
-        field: /spec\.expirationTimestamp/,
       },
       ...dryRun,
     },

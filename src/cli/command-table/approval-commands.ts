@@ -20,19 +20,17 @@ export const APPROVAL_COMMANDS: readonly Command[] = [
       { name: '[NAME]', doc: 'Name of an object.' },
     ],
     flags: {
-      ...cluster('The cluster. Required.', { field: /spec\.cluster/ }),
+      ...cluster('The cluster. Required.', {}),
       '--account <namespace/name>': {
         doc: 'Service account whose passes are requested.',
-        field: /spec\.serviceAccount(?:\.\w+)?/,
       },
-      '--as-me': { doc: 'Ask for passes for yourself.', conflicts: ['--account'], field: /spec\.userpass/ },
-      '--reason <text>': { doc: 'Why the access is needed. Approvers read it. Required.', field: /spec\.reason/ },
+      '--as-me': { doc: 'Ask for passes for yourself.', conflicts: ['--account'] },
+      '--reason <text>': { doc: 'Why the access is needed. Approvers read it. Required.' },
       '--duration <duration>': {
         doc: 'How long the access lasts after the approval. Defaults to an hour.',
-        field: /spec\.durationSeconds/,
       },
-      '--subresource <name>': { doc: 'Subresource of TYPE.', field: /spec\.resourceAttributes\.subresource/ },
-      ...namespace({ default: 'default', field: /spec\.resourceAttributes\.namespace/ }),
+      '--subresource <name>': { doc: 'Subresource of TYPE.' },
+      ...namespace({ default: 'default' }),
       '-A, --all-namespaces': 'Ask for VERB in all namespaces.',
       '--wait': 'Wait for the decision, and print what to do next. Exit code 1 if it is not approved.',
       ...dryRun,
@@ -112,15 +110,13 @@ export const APPROVAL_COMMANDS: readonly Command[] = [
       'kubectl needs it. Needs `create` on `serviceaccounts/token` in the cluster; the binding that gives it ' +
       'decides whether an approval is needed. No token outlives the pass.',
     flags: {
-      ...cluster('The cluster. Required.', { field: /spec\.cluster/ }),
-      '--account <namespace/name>': { doc: 'Service account. Required.', field: /spec\.serviceAccount(?:\.\w+)?/ },
+      ...cluster('The cluster. Required.', {}),
+      '--account <namespace/name>': { doc: 'Service account. Required.' },
       '--purpose <text>': {
         doc: 'What for, in one line. Approvers and the audit log have it. Required.',
-        field: /spec\.purpose/,
       },
       '--duration <duration>': {
         doc: 'How long the pass can be used: 10m to 15m. Defaults to 10m.',
-        field: /spec\.durationSeconds/,
       },
       ...audience(),
       '--any-machine': 'The pass can be redeemed with your credential on every machine. Otherwise only on this one.',

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
-import { Invocation } from '../command.ts';
 import { loadCommand, runProgram } from '../program.ts';
 import { COMMANDS, GROUPS } from './commands.ts';
 import { flagsOf } from './flags.ts';
@@ -21,18 +20,6 @@ describe('the table of commands', () => {
       if (command.path.length > 1) expect(Object.keys(GROUPS)).toContain(command.path[0]);
       expect(typeof (await loadCommand(command))).toBe('function');
     }
-  });
-
-  it.each([
-    ['register', 'spec.xApiEndpoints.serverEndpoints[1].clientCIDR: Required value', '--client-cidr: Required value'],
-    ['pass request', 'spec.serviceAccount.name: Required value', '--account: Required value'],
-    ['pass request', 'spec.clusters, spec.cluster.name and some.spec.cluster', undefined],
-    ['register', 'metadata.labels[a]: Invalid value', '--label: Invalid value'],
-    ['request create', 'spec.durationSeconds: Invalid value: 72000: why', '--duration: Invalid value: 20h: why'],
-  ])('names the flag of %s that sets a field: %s', (name, message, expected) => {
-    const command = COMMANDS.find(({ path }) => path.join(' ') === name);
-    const invocation = new Invocation([], { duration: '20h' }, command === undefined ? [] : flagsOf(command));
-    expect(invocation.withFlagNames(message, {})).toBe(expected ?? message);
   });
 
   it('names existing flags as conflicts', () => {

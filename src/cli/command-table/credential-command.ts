@@ -28,7 +28,6 @@ export const CREDENTIAL: Command = {
     '--duration <duration>': {
       doc: 'Requested lifetime, e.g. `10m`.',
       variable: 'CLUSTERPASS_DURATION',
-      field: /spec\.expirationSeconds/,
     },
     '--pass <handle>':
       'Redeem a pass of `clusterpass pass request` or of an agent. It determines account, audience and duration.',

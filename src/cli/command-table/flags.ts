@@ -53,7 +53,6 @@ type More = Partial<FlagFacts>;
 export const personGroup: Flags = {
   '--group <group>': {
     doc: 'With `--as-me`: the only group of yours that the pass has. A connector may require one.',
-    field: /metadata\.annotations\[clusterpass\.dev\/group\]/,
   },
 };
 
@@ -76,7 +75,6 @@ export const audience = (more: More = {}): Flags => ({
   '--audience <audience>': {
     doc: "Audience of the pass. If unset, the pass is for the cluster's API server.",
     repeatable: true,
-    field: /spec\.audiences/,
     ...more,
   },
 });

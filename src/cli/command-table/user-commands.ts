@@ -109,29 +109,23 @@ export const USER_COMMANDS: readonly Command[] = [
       ...audience(),
       '--duration <duration>': {
         doc: 'Requested lifetime, e.g. `10m`. If unset or 0, the server determines the lifetime.',
-        field: /spec\.expirationSeconds/,
       },
       '--min-duration <duration>': {
         doc: 'Fail if the server would issue a shorter lifetime than this.',
-        field: /metadata\.annotations\[clusterpass\.dev\/min-expiration-seconds\]/,
       },
       '--for-cluster': "Warn if the cluster's API server does not accept the audiences.",
       '--tracked': {
         doc: 'Store a record of the pass until it expires, for `token list`, or fail. Without the flag, it is stored where possible.',
-        field: /metadata\.annotations\[clusterpass\.dev\/tracked\]/,
       },
       '--no-tracked': 'Store no record.',
       '--bound-object-kind <Pod|Secret>': {
         doc: 'Bind the pass to an object of this kind.',
-        field: /spec\.boundObjectRef\.kind/,
       },
       '--bound-object-name <name>': {
         doc: 'Bind the pass to this object. The pass expires when the object is deleted.',
-        field: /spec\.boundObjectRef\.name/,
       },
       '--bound-object-uid <uid>': {
         doc: 'UID of the object. If unset, the UID of the existing object is used.',
-        field: /spec\.boundObjectRef\.uid/,
       },
       ...dryRun,
       ...output('json', 'yaml'),
@@ -260,7 +254,6 @@ export const USER_COMMANDS: readonly Command[] = [
       },
       '--duration <duration>': {
         doc: 'Requested lifetime of the passes, e.g. `10m`.',
-        field: /spec\.expirationSeconds/,
       },
     },
     notRun: 'the clusters of the examples do not exist',

@@ -9,7 +9,6 @@ import {
   reviewAccess,
   reviewReach,
   reviewResourceAccess,
-  reviewRules,
   reviewSelf,
   reviewSubjectAccess,
   type SubjectAccessReviewStatus,
@@ -24,14 +23,8 @@ import { isPrinted, renderTable } from '../output/printer.ts';
 import { absenceOf, askedAction, checkCluster, objectPath } from '../resources.ts';
 import { parseServiceAccount, type ServiceAccount } from '../service-account.ts';
 
-/** Prints `yes` and exits with 0, or `no` and exits with 1. With `--list`, prints all allowed actions. */
+/** Prints `yes` and exits with 0, or `no` and exits with 1. */
 export const canI: Run = async (context, invocation) => {
-  if (invocation.is('list')) {
-    if (invocation.args.length > 0) throw new CliError('VERB and TYPE cannot be used with --list');
-    return printRules(context, invocation, await connectAs(context, invocation));
-  }
-  if (invocation.isOff('headers')) throw new CliError('--no-headers cannot be set without --list');
-  if (invocation.args.length < 2) throw new CliError('you must specify VERB and TYPE, or --list');
   const client = await connectAs(context, invocation);
   checkCluster(invocation, client);
   const asked = askedAction(context, invocation, client);
@@ -58,29 +51,6 @@ async function connectAs(context: Context, invocation: Invocation): Promise<Clie
       headers: { ...(init?.headers as Record<string, string>), 'Impersonate-User': header },
     });
   return createClient({ ...options, fetch });
-}
-
-async function printRules(context: Context, invocation: Invocation, client: Client): Promise<number> {
-  const rules = await reviewRules(client, invocation.text('cluster'), invocation.value('namespace'));
-  if (rules.evaluationError)
-    context.err.write(`Warning: the list may be incomplete: ${terminalSafe(rules.evaluationError)}\n`);
-  const cell = (values: readonly string[] | undefined): string => `[${(values ?? []).join(' ')}]`;
-  const rows: string[][] = [];
-  for (const { resources = [], apiGroups = [''], resourceNames, verbs } of rules.resourceRules ?? []) {
-    for (const group of apiGroups) {
-      for (const resource of resources) {
-        const shown = resource === '*' ? `*.${group}` : `${resource}${group === '' ? '' : `.${group}`}`;
-        rows.push([shown, '[]', cell(resourceNames), cell(verbs)]);
-      }
-    }
-  }
-  rows.sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
-  for (const { nonResourceURLs, verbs } of rules.nonResourceRules ?? []) {
-    rows.push(['', cell(nonResourceURLs), '[]', cell(verbs)]);
-  }
-  const head = invocation.isOff('headers') ? [] : [['Resources', 'Non-Resource URLs', 'Resource Names', 'Verbs']];
-  context.out.write(renderTable([...head, ...rows]));
-  return 0;
 }
 
 /** Prints `yes` and the binding behind it, or `no` and the objects that would allow it: a manifest for `apply`. */

@@ -1,21 +1,18 @@
 import { type ClustersField, clustersOf, clustersText } from '../../api/clusters-field.ts';
 import { fleetRoleBindingKind } from '../../api/kinds/fleet-role-binding.ts';
-import type { ClusterGrant, GrantedSubject } from '../../api/kinds/grant-reviews.ts';
+import type { ClusterGrant } from '../../api/kinds/grant-reviews.ts';
 import { clusterRoleKind, roleKind } from '../../api/kinds/rbac.ts';
 import { hashedName } from '../../api/name-part.ts';
-import { reviewReach } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
-import type { Page } from '../../client/list-pages.ts';
 import { defined } from '../../lib/json.ts';
-import { didYouMean } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { clusterPath } from '../clusters.ts';
-import { CliError, flagNamed, type Invocation, type Run, UsageError } from '../command.ts';
+import { flagNamed, type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { printerFor } from '../output/printer.ts';
-import { absenceOf, collectionPath, objectPath } from '../resources.ts';
+import { absenceOf, objectPath } from '../resources.ts';
 import { parseServiceAccount } from '../service-account.ts';
 
 type GrantBinding = ReturnType<typeof bindingOf>;
@@ -30,10 +27,7 @@ export const run: Run = async (context, invocation) => {
   // The server accepts a binding for what will be created later; here the name is probably wrong.
   const kind = roleRef.kind === 'Role' ? roleKind : clusterRoleKind;
   const absentRole = await absenceOf(client, objectPath(client, kind, { namespace }, roleRef.name));
-  if (absentRole !== undefined) {
-    const roles = await namesIn(client, collectionPath(client, kind, { namespace }));
-    throw new CliError(`${absentRole.message}${didYouMean(roleRef.name, roles)}`);
-  }
+  if (absentRole !== undefined) throw absentRole;
   for (const name of clusters.names ?? []) {
     const absent = await absenceOf(client, clusterPath(name));
     if (absent !== undefined) throw absent;
@@ -55,13 +49,6 @@ export const run: Run = async (context, invocation) => {
   if (print !== undefined) context.out.write(print(binding));
   return 0;
 };
-
-/** For the error about a name, which is what matters: it is printed also if this request fails. */
-async function namesIn(client: Client, path: string): Promise<string[]> {
-  const request = client.request<Page<{ metadata: { name: string } }>>('GET', path, { expects: 'list' });
-  const list = await request.catch(() => undefined);
-  return list?.value.items.map(({ metadata }) => metadata.name) ?? [];
-}
 
 export function bindingOf(invocation: Invocation, now: number) {
   const subject = subjectOf(invocation);
@@ -131,12 +118,7 @@ async function effectOf(client: Client, { spec }: GrantBinding): Promise<string[
     const selected =
       clusters.names ??
       (await client.listClusters({ labelSelector: clustersText(clusters) })).items.map(({ metadata }) => metadata.name);
-    const before = await holdingClusters(client, spec);
-    const already = selected.filter((each) => before.has(each));
-    return [
-      `${gain} in ${namesText(selected)}`,
-      ...(already.length === 0 ? [] : [`It has that role already in ${namesText(already)}`]),
-    ];
+    return [`${gain} in ${namesText(selected)}`];
   } catch (error) {
     if (!isStatus(error, 403)) throw error;
     return [gain, `What this changes cannot be shown: ${error.message}`];
@@ -147,21 +129,4 @@ function namesText(names: readonly string[]): string {
   if (names.length === 0) return 'no cluster now';
   const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
   return `${names.length === 1 ? '1 cluster' : `${names.length} clusters`}: ${names.slice(0, MAX_NAMES).join(', ')}${more}`;
-}
-
-/** The clusters in which the subject holds the role already, by what it reaches there. */
-async function holdingClusters(client: Client, spec: GrantBinding['spec']): Promise<ReadonlySet<string>> {
-  const [{ kind, name }] = spec.subjects;
-  // The name of a service account is another one in each cluster.
-  if (kind === 'ServiceAccount') return new Set();
-  const { names = [] } = spec.clusters;
-  const asked = kind === 'User' ? { user: name, groups: [] } : { groups: [name] };
-  const { clusters } = await reviewReach(client, names.length === 1 ? names[0] : undefined, asked);
-  const isHeld = ({ role, gives = [] }: GrantedSubject): boolean =>
-    role?.kind === spec.roleRef.kind &&
-    role.name === spec.roleRef.name &&
-    gives.some(
-      ({ namespaces }) => namespaces === undefined || spec.namespaces?.every((each) => namespaces.includes(each)),
-    );
-  return new Set(clusters.filter(({ subjects }) => subjects.some(isHeld)).map((each) => each.name));
 }

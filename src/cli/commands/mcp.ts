@@ -37,7 +37,7 @@ export const run: Run = async (context, invocation) => {
       return callTool({ context, connection, client, bounds }, call, signal);
     },
     // Standard error is for logs. The answer says nothing on purpose.
-    onError: (error) => context.err.write(`${failureText(error, invocation, context.env)}\n`),
+    onError: (error) => context.err.write(`${failureText(error)}\n`),
   });
 };
 

@@ -1,11 +1,8 @@
-import { randomBytes, X509Certificate } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
-import { connect, rootCertificates } from 'node:tls';
 import { parse } from 'yaml';
 import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
-import { addressFor } from '../../api/clusters/choose-endpoint.ts';
 import {
   authenticationConfiguration,
   REFUSED_NAMESPACES,
@@ -13,25 +10,26 @@ import {
 } from '../../api/clusters/trust-configuration.ts';
 import { PEOPLE_PATH } from '../../api/pass-audience.ts';
 import type { Client } from '../../client/create-client.ts';
-import { requestFailed } from '../../client/errors.ts';
-import type { Fetch } from '../../client/transport.ts';
-import { endpointsInForce } from '../../client/types.ts';
 import { fileProblem } from '../../lib/file-problem.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { unverifiableToken } from '../../lib/unverifiable-token.ts';
 import { getCluster, publicCluster } from '../clusters.ts';
-import { CliError, type Context, type Invocation, type Run, UsageError } from '../command.ts';
+import { CliError, type Context, type Run, UsageError } from '../command.ts';
 import { type Connection, clientFor, resolveConnection } from '../connection/connection.ts';
-import { fetchFor } from '../connection/fetch-for.ts';
 import { readText, writePrivate } from '../files/files.ts';
-import { localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
 import { webhookFiles, webhookSteps } from '../webhook-files.ts';
 
 /** Writes an AuthenticationConfiguration with which an API server accepts tokens of Clusterpass. */
 export const run: Run = async (context, invocation) => {
   const [name] = invocation.args;
   const file = invocation.text('file');
-  if (invocation.is('refresh')) return refresh(context, invocation, name, file);
+  if (invocation.is('refresh')) {
+    if (file === undefined) {
+      throw new CliError('set --file FILE, the file of --authentication-config, on the machine of the API server');
+    }
+    await touchAuthenticationFile(resolve(context.cwd, file), context.now());
+    context.out.write(`${file} changed: kube-apiserver reads the keys again in about 20 seconds\n`);
+    return;
+  }
   if (file !== undefined) throw new CliError('--file is the file that --refresh changes: add --refresh');
   if (name === undefined) throw new CliError('name the cluster: clusterpass trust CLUSTER');
   const allowedNamespaces = invocation.list('allowNamespace');
@@ -45,7 +43,7 @@ export const run: Run = async (context, invocation) => {
   const client = clientFor(context, connection);
   const { issuer, audience } = await issuerOf(client, name);
   const peopleIssuer = invocation.is('people') ? `${issuer}${PEOPLE_PATH}` : undefined;
-  const authority = await authorityFor(context, invocation, connection, issuer);
+  const authority = authorityOf(connection, issuer);
   if (new URL(issuer).protocol !== 'https:') {
     context.err.write(
       `Warning: ${issuer} is plain HTTP, but kube-apiserver accepts https issuers only: serve with TLS, and set --base-url\n`,
@@ -81,7 +79,7 @@ async function writeWebhookFiles(
 
 async function issuerOf(client: Client, name: string) {
   // Fails if the cluster does not exist: a typo must not end up in a trusted issuer.
-  const cluster = await getCluster(client, name);
+  await getCluster(client, name);
   const listed = await publicCluster(client, name);
   const annotations = listed?.metadata.annotations ?? {};
   const issuer = annotations[COMPUTED_ANNOTATIONS.issuer];
@@ -91,110 +89,24 @@ async function issuerOf(client: Client, name: string) {
   if (issuer === undefined || !isIssuer(issuer)) {
     throw new CliError(`the issuer of ${terminalSafe(name)} is unknown: you need permission to list the cluster`);
   }
-  return { issuer, audience: annotations[COMPUTED_ANNOTATIONS.audience] ?? issuer, cluster };
+  return { issuer, audience: annotations[COMPUTED_ANNOTATIONS.audience] ?? issuer };
 }
 
 /** It becomes part of commands and files that an administrator of the cluster uses. */
 const isIssuer = (text: string): boolean => URL.canParse(text) && /^[\x21-\x7e]+$/.test(text);
 
-/** Makes an API server read the key set again, e.g. after a key was revoked. */
-async function refresh(
-  context: Context,
-  invocation: Invocation,
-  name: string | undefined,
-  file: string | undefined,
-): Promise<void> {
-  if (name === undefined && file === undefined) {
-    throw new CliError(
-      'set --file FILE, the file of --authentication-config, on the machine of the API server; or name a cluster',
-    );
-  }
-  if (file !== undefined) {
-    await touchAuthenticationFile(resolve(context.cwd, file), context.now());
-    context.out.write(`${file} changed: kube-apiserver reads the keys again in about 20 seconds\n`);
-  }
-  if (name === undefined) return;
-  const connection = await resolveConnection(context, invocation);
-  const { issuer, audience, cluster } = await issuerOf(clientFor(context, connection), name);
-  const { serverEndpoints = [], caBundle } = endpointsInForce(cluster);
-  const localAddress = await localAddressTo(connection.server);
-  const address = addressFor(serverEndpoints, localAddress);
-  if (address === undefined) throw new CliError(`${terminalSafe(name)} has no address`);
-  const certificateAuthority = caBundle === undefined ? undefined : Buffer.from(caBundle, 'base64').toString();
-  const fetch = fetchFor({ certificateAuthority, insecureSkipTlsVerify: false }, context.env);
-  await sendUnverifiableToken(fetch, { address, issuer, audience, now: context.now() });
-  context.out.write(
-    `${terminalSafe(name)} was sent a token that no key verifies: it reads the keys again if those it has are older than an hour\n`,
-  );
-  context.err.write(
-    'Repeat this in an hour, or change its authentication file now: clusterpass trust --refresh --file FILE\n',
-  );
-}
-
 type Authority = Pick<TrustOptions, 'certificateAuthority' | 'reasonForNoCa'>;
 
-/** The CA of the flag or the login, else the root certificate of the issuer if this machine trusts it. */
-async function authorityFor(
-  context: Context,
-  invocation: Invocation,
-  connection: Connection,
-  issuer: string,
-): Promise<Authority> {
-  const none = (reasonForNoCa: string): Authority => ({ certificateAuthority: undefined, reasonForNoCa });
-  if (connection.certificateAuthority !== undefined) {
-    return { certificateAuthority: connection.certificateAuthority, reasonForNoCa: '' };
-  }
-  const { protocol, hostname, port } = new URL(issuer);
-  if (protocol !== 'https:') return none('the issuer has no certificate');
-  // An attacker on the network could present another CA, which the cluster would then trust.
-  if (invocation.is('insecureSkipTlsVerify')) return none('the certificate of the issuer was not verified');
-  const root = await presentedRoot({ host: hostname, port: port === '' ? 443 : Number(port) });
-  if ('certificate' in root) return { certificateAuthority: root.certificate, reasonForNoCa: '' };
-  if ('problem' in root) context.err.write(`Warning: cannot read the certificate of ${issuer}: ${root.problem}\n`);
-  return none(
-    'problem' in root
-      ? 'the certificate of the issuer could not be read; add its CA here if the API server does not trust it'
-      : 'the certificate of the issuer is from a public CA, which is among the system CAs of the API server',
-  );
-}
-
-/** The root certificate (PEM) of a server's certificate chain, that it is a public CA, or why it is unknown. */
-export type PresentedRoot =
-  | { readonly certificate: string }
-  | { readonly isPublic: true }
-  | { readonly problem: string };
-
-const TIMEOUT_MS = 10_000;
-
-/** Verifies the chain with the CAs that this machine trusts: a server cannot confirm its own identity. */
-export function presentedRoot({ host, port }: { host: string; port: number }): Promise<PresentedRoot> {
-  const address = host.replace(/^\[|\]$/g, '');
-  return new Promise((resolve) => {
-    const socket = connect({
-      host: address,
-      port,
-      timeout: TIMEOUT_MS,
-      ...(isIP(address) === 0 ? { servername: address } : {}),
-    });
-    const settle = (root: PresentedRoot): void => {
-      socket.destroy();
-      resolve(root);
-    };
-    socket.on('error', (error) => settle({ problem: error.message }));
-    socket.on('timeout', () => settle({ problem: 'timed out' }));
-    socket.on('secureConnect', () => {
-      // The detailed form includes the root of this machine's trust store, even if the server does not send it.
-      let { raw, issuerCertificate } = socket.getPeerCertificate(true);
-      while (issuerCertificate !== undefined && !issuerCertificate.raw.equals(raw)) {
-        ({ raw, issuerCertificate } = issuerCertificate);
-      }
-      const certificate = new X509Certificate(raw);
-      const isRoot = certificate.checkIssued(certificate) && certificate.verify(certificate.publicKey);
-      const text = certificate.toString();
-      const isPublic = rootCertificates.some((known) => known.trim() === text.trim());
-      settle(isRoot && !isPublic ? { certificate: text } : { isPublic: true });
-    });
-  });
+/** The CA of the flag or the login. One that the issuer presents could be that of an attacker on the network. */
+function authorityOf({ certificateAuthority }: Connection, issuer: string): Authority {
+  if (certificateAuthority !== undefined) return { certificateAuthority, reasonForNoCa: '' };
+  const isPlain = new URL(issuer).protocol !== 'https:';
+  return {
+    certificateAuthority: undefined,
+    reasonForNoCa: isPlain
+      ? 'the issuer has no certificate'
+      : 'this machine trusts the issuer by its system CAs; add its CA here if the API server does not trust it',
+  };
 }
 
 /**
@@ -241,27 +153,4 @@ function requireAuthenticationConfiguration(path: string, text: string): void {
   if (kind !== 'AuthenticationConfiguration') {
     throw new CliError(`${path} is not an AuthenticationConfiguration: name the file of --authentication-config`);
   }
-}
-
-const REFRESH_TIMEOUT_MS = 10_000;
-
-/** Sends the API server a token that no key verifies. The expected answer is 401. */
-export async function sendUnverifiableToken(
-  fetch: Fetch,
-  { address, issuer, audience, now }: { address: string; issuer: string; audience: string; now: number },
-): Promise<void> {
-  const token = unverifiableToken({ issuer, audience, algorithm: 'ES256', now });
-  let status: number;
-  try {
-    const response = await fetch(`${address.replace(/\/+$/, '')}/version`, {
-      headers: { Authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(REFRESH_TIMEOUT_MS),
-      redirect: 'error',
-    });
-    status = response.status;
-    await response.body?.cancel();
-  } catch (error) {
-    throw new CliError(requestFailed(address, error).message);
-  }
-  if (status !== 401) throw new CliError(`${address} answered ${status} where 401 was expected: is it the API server?`);
 }

@@ -53,11 +53,11 @@ export interface MergeOptions {
 }
 
 /**
- * Adds and updates contexts in the text of a kubeconfig, and removes those of clusters that are no longer visible. Other
- * entries, comments and the order stay. In our entries, only our fields are set. A context whose cluster has another
- * address or CA is not updated unless these are confirmed at the server or `acceptChanges` is set: kubectl would send
- * tokens there. In kubectl an entry of this file hides those of its name in `others`, so names in use there are
- * collisions, too.
+ * Adds and updates contexts in the text of a kubeconfig, and removes those of clusters that are no longer visible.
+ * Other entries, comments and the order stay. In our entries, only our fields are set. A context whose cluster has
+ * another address or CA is not updated unless these are confirmed at the server or `acceptChanges` is set: kubectl
+ * would send tokens there. In kubectl an entry of this file hides those of its name in `others`, so names in use there
+ * are collisions, too.
  */
 export function mergeKubeconfig(
   text: string | undefined,
