@@ -172,11 +172,6 @@ var switches = map[string]bool{"--help": true, "-h": true, "--version": true, "-
 // unsupported are flags of the TypeScript program that need a login, or a secret that others can read.
 var unsupported = map[string]bool{"--login": true, "--token": true, "--insecure-skip-tls-verify": true}
 
-var boolean = map[string]bool{
-	"1": true, "t": true, "T": true, "true": true, "TRUE": true, "True": true,
-	"0": false, "f": false, "F": false, "false": false, "FALSE": false, "False": false,
-}
-
 type flags struct {
 	// text has the last value of each flag that was given.
 	text      map[string]string
@@ -210,12 +205,10 @@ func parseFlags(args []string) (flags, error) {
 			return found, misused("%s is not supported by this plugin", name)
 		}
 		if switches[name] {
-			isOn, isBoolean := boolean[value]
-			if isAttached && !isBoolean {
-				return found, misused("invalid argument %s for \"%s\": true or false\n%s",
-					quote(value), name, usageHint)
+			if isAttached && value != "true" && value != "false" {
+				return found, misused("%s: %s is neither true nor false\n%s", name, quote(value), usageHint)
 			}
-			found.isSet[name] = !isAttached || isOn
+			found.isSet[name] = !isAttached || value == "true"
 			continue
 		}
 		if arg[1] != '-' {

@@ -1,14 +1,10 @@
-/**
- * A type of JSON; `any` for a field whose type depends on the kind. A list has the type of its elements; an object has
- * those of its fields, or of every field (`*`).
- */
-export type AnswerType = 'string' | 'number' | 'boolean' | 'any' | readonly [AnswerType] | AnswerFields;
+/** A type of JSON. A list has the type of its elements; an object has those of its fields, or of every field (`*`). */
+type AnswerType = 'string' | readonly [AnswerType] | AnswerFields;
 
-export interface AnswerFields {
+interface AnswerFields {
   readonly [field: string]: AnswerType;
 }
 
-const TEXTS: AnswerType = ['string'];
 const TEXT_MAP: AnswerFields = { '*': 'string' };
 
 const META: AnswerFields = {
@@ -32,125 +28,16 @@ const CONDITION: AnswerFields = {
   lastTransitionTime: 'string',
 };
 
-const list = (object: AnswerFields): AnswerFields => ({ ...object, items: [object] });
-
-/** Objects and lists of any Kubernetes API. */
-export const KUBERNETES_ANSWER = list({
+const OBJECT: AnswerFields = {
   apiVersion: 'string',
   kind: 'string',
   metadata: META,
   spec: {},
   status: { conditions: [CONDITION] },
-});
-
-const REFERENCE: AnswerFields = { kind: 'string', namespace: 'string', name: 'string' };
-const GRANT: AnswerFields = { binding: REFERENCE, role: REFERENCE };
-const GRANTED: AnswerFields = {
-  ...REFERENCE,
-  ...GRANT,
-  resourceNames: TEXTS,
-  gives: [{ action: 'string', namespaces: TEXTS, names: TEXTS }],
-  expiresAt: 'string',
-  agents: 'string',
-  approval: 'string',
-  maxPassSeconds: 'number',
-};
-const USER: AnswerFields = {
-  username: 'string',
-  uid: 'string',
-  groups: TEXTS,
-  actors: TEXTS,
-  extra: { '*': TEXTS },
-};
-const RULE: AnswerFields = {
-  verbs: TEXTS,
-  apiGroups: TEXTS,
-  resources: TEXTS,
-  resourceNames: TEXTS,
-  nonResourceURLs: TEXTS,
-};
-const ATTRIBUTES: AnswerFields = {
-  verb: 'string',
-  group: 'string',
-  resource: 'string',
-  subresource: 'string',
-  namespace: 'string',
-  name: 'string',
-};
-const ENDPOINTS: AnswerFields = {
-  serverEndpoints: [{ clientCIDR: 'string', serverAddress: 'string' }],
-  caBundle: 'string',
 };
 
-/** The status of a SubjectReachReview. */
-export const REACH_STATUS: AnswerFields = {
-  clusters: [{ name: 'string', subjects: [GRANTED] }],
-  evaluationError: 'string',
-};
-
-/** What Clusterpass answers, of all kinds. */
-export const CLUSTERPASS_ANSWER = list({
-  apiVersion: 'string',
-  kind: 'string',
-  metadata: META,
-  spec: {
-    cluster: 'string',
-    reason: 'string',
-    purpose: 'string',
-    namePattern: 'string',
-    durationSeconds: 'number',
-    expirationTimestamp: 'string',
-    serviceAccount: 'any',
-    resourceAttributes: ATTRIBUTES,
-    boundObjectRef: REFERENCE,
-    user: 'any',
-    requestedBy: USER,
-    createdBy: USER,
-    client: { id: 'string', name: 'string' },
-    audiences: TEXTS,
-    confirmedEndpoints: ENDPOINTS,
-    // For every product name.
-    '*ApiEndpoints': ENDPOINTS,
-  },
-  status: {
-    phase: 'string',
-    approval: 'string',
-    cluster: 'string',
-    state: 'string',
-    algorithm: 'string',
-    created: 'string',
-    signsFrom: 'string',
-    expires: 'string',
-    type: 'string',
-    version: 'any',
-    expirationTimestamp: 'string',
-    continue: 'string',
-    reason: 'string',
-    evaluationError: 'string',
-    conditions: [CONDITION],
-    decidedBy: USER,
-    withdrawnBy: USER,
-    userInfo: USER,
-    bindingRef: REFERENCE,
-    tokens: [{ id: 'string', expirationTimestamp: 'string' }],
-    subjects: [GRANTED],
-    // A number in a FleetRoleBinding, and a list in a SubjectReachReview (`REACH_STATUS`).
-    clusters: 'any',
-    resourceRules: [RULE],
-    nonResourceRules: [RULE],
-  },
-  rules: [RULE],
-  subjects: [REFERENCE],
-  roleRef: REFERENCE,
-  // Of `/version`, and of the items of `/auth/v1/passes` and of the accounts of a cluster.
-  gitVersion: 'string',
-  cluster: 'string',
-  namespace: 'string',
-  name: 'string',
-  token: 'string',
-  expirationTimestamp: 'string',
-  error: { reason: 'string', message: 'string' },
-});
+/** What all objects and lists of a Kubernetes API have in common. */
+const ANSWER: AnswerFields = { ...OBJECT, items: [OBJECT] };
 
 /** What an answer must have: an object a name, a list its metadata and items with a name. */
 export type Expected = 'object' | 'list' | 'metadata' | 'items';
@@ -161,8 +48,8 @@ const MAX_KEY_LENGTH = 64;
  * Returns which field of an answer has another type, e.g. `items as a number, not a list`. Changes the answer: null
  * means absence, as in Go, so known fields that are null become an empty list, or are removed.
  */
-export function wrongTypeIn(answer: unknown, type: AnswerFields, expected?: Expected): string | undefined {
-  const wrong = wrongType(answer, typeFor(answer, type));
+export function wrongTypeIn(answer: unknown, expected?: Expected): string | undefined {
+  const wrong = wrongType(answer, typeFor(answer));
   if (wrong !== undefined) return `${wrong.path.slice(1) || 'an answer'} ${wrong.problem}`;
   return expected === undefined ? undefined : missingPart(answer as Answer, expected);
 }
@@ -182,9 +69,9 @@ function missingPart({ metadata, items }: Answer, expected: Expected): string | 
 }
 
 /** A Status is the one kind whose `status` is a text. */
-function typeFor(answer: unknown, type: AnswerFields): AnswerFields {
+function typeFor(answer: unknown): AnswerFields {
   const isStatus = (answer as { kind?: unknown } | null)?.kind === 'Status';
-  return isStatus ? { ...type, status: 'string' } : type;
+  return isStatus ? { ...ANSWER, status: 'string' } : ANSWER;
 }
 
 /** The path is made where a type is wrong: most answers have none. */
@@ -197,7 +84,7 @@ interface WrongType {
 function wrongType(value: unknown, type: AnswerType): WrongType | undefined {
   if (Array.isArray(type)) return wrongElement(value, type[0] as AnswerType);
   if (typeof type === 'object') return wrongField(value, type as AnswerFields);
-  return type === 'any' || typeof value === type ? undefined : mismatch(value, `a ${type}`);
+  return typeof value === type ? undefined : mismatch(value, `a ${type}`);
 }
 
 function wrongElement(value: unknown, type: AnswerType): WrongType | undefined {
@@ -213,7 +100,7 @@ function wrongField(value: unknown, fields: AnswerFields): WrongType | undefined
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return mismatch(value, 'an object');
   const object = value as Record<string, unknown>;
   for (const key of Object.keys(object)) {
-    const type = typeOf(fields, key);
+    const type = Object.hasOwn(fields, key) ? fields[key] : fields['*'];
     if (type === undefined) continue;
     if (object[key] === null) {
       if (Array.isArray(type)) object[key] = [];
@@ -224,11 +111,6 @@ function wrongField(value: unknown, fields: AnswerFields): WrongType | undefined
     if (wrong !== undefined) return { ...wrong, path: `.${key.slice(0, MAX_KEY_LENGTH)}${wrong.path}` };
   }
   return undefined;
-}
-
-function typeOf(fields: AnswerFields, key: string): AnswerType | undefined {
-  if (Object.hasOwn(fields, key)) return fields[key];
-  return fields['*'] ?? (key.endsWith('ApiEndpoints') ? fields['*ApiEndpoints'] : undefined);
 }
 
 const mismatch = (value: unknown, wanted: string): WrongType => ({

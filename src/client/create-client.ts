@@ -1,6 +1,5 @@
 import type { IssuedPass, RequestedPass } from '../api/kinds/token-request.ts';
 import { realTiming, type Timing } from '../lib/backoff.ts';
-import { CLUSTERPASS_ANSWER } from './answer-types.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
 import { type Page, readPages } from './list-pages.ts';
 import { createPasses, createToken, createUserpass, type PassOptions, redeemPass } from './request-token.ts';
@@ -71,7 +70,7 @@ export interface Client {
   /** Gets a path that answers with text, e.g. `/readyz` or `/metrics`. */
   text(path: string, options?: Pick<RequestOptions, 'query' | 'signal'>): Promise<string>;
   /** Sends any other request to the server and parses the JSON response. */
-  request<T>(method: string, path: string, options?: RequestOptions<T>): Promise<Reply<T>>;
+  request<T>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
 }
 
 const WATCH_IDLE_MS = 150_000;
@@ -88,7 +87,6 @@ export function createClient(options: ClientOptions): Client {
     userAgent: options.userAgent,
     onWarning: options.onWarning,
     timing,
-    answerFields: CLUSTERPASS_ANSWER,
   });
   const tokenParts = { transport, timing, productName };
   const watchParts = { transport, timing, idleMs: options.watchIdleMs ?? WATCH_IDLE_MS };

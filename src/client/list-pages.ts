@@ -3,9 +3,6 @@ import type { Transport } from './transport.ts';
 import type { ListOptions } from './types.ts';
 
 const DEFAULT_LIMIT = 500;
-/** A page whose objects are all filtered out is empty and has a continue token. So many in a row are a fault. */
-const MAX_EMPTY_PAGES = 100;
-
 /** A transport, or a client. */
 type Requester = Pick<Transport, 'request'>;
 
@@ -22,28 +19,13 @@ export async function* listPages<P extends Page<unknown>>(
   path: string,
   { labelSelector, fieldSelector, limit = DEFAULT_LIMIT, signal }: PageOptions,
 ): AsyncGenerator<P> {
-  const isEndless = endlessListCheck(path);
-  const check = ({ metadata, items }: P): string | undefined => isEndless(metadata.continue, items.length);
   let next = '';
   do {
     const query = { labelSelector, fieldSelector, limit, continue: next === '' ? undefined : next };
-    const { value } = await transport.request<P>('GET', path, { query, check, expects: 'list', signal });
+    const { value } = await transport.request<P>('GET', path, { query, expects: 'list', signal });
     next = value.metadata.continue ?? '';
     yield value;
   } while (next !== '');
-}
-
-/** Returns the reason why a page, with its continue token and its number of items, leads to no end of the list. */
-export function endlessListCheck(path: string): (token: string | undefined, items: number) => string | undefined {
-  const tokens = new Set<string>();
-  let emptyPages = 0;
-  return (token = '', items) => {
-    if (token === '') return undefined;
-    if (tokens.has(token)) return `the same continue token for two pages of ${path}`;
-    tokens.add(token);
-    emptyPages = items === 0 ? emptyPages + 1 : 0;
-    return emptyPages < MAX_EMPTY_PAGES ? undefined : `${MAX_EMPTY_PAGES} empty pages of ${path} in a row`;
-  };
 }
 
 /** All pages in an array. After a 410, requests the list again as one page. */

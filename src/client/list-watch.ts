@@ -1,5 +1,4 @@
 import { reconnectMs, type Timing } from '../lib/backoff.ts';
-import type { AnswerFields } from './answer-types.ts';
 import { ConnectionError, isStatus, StatusError, statusFrom } from './errors.ts';
 import { isLater } from './known-clusters.ts';
 import type { Transport } from './transport.ts';
@@ -15,8 +14,6 @@ export interface ListWatchOptions {
   readonly idleMs: number;
   /** The server ends each watch after this time. Default: the server decides. */
   readonly timeoutSeconds?: number;
-  /** The types of fields of the objects. Default: those of every Kubernetes API. */
-  readonly fields?: AnswerFields;
   /** Requests the objects and returns their resourceVersion. Absent: a watch begins with them (`sendInitialEvents`). */
   readonly list?: (signal: AbortSignal | undefined) => Promise<string | undefined>;
   /** The version of the objects that the caller has. */
@@ -74,7 +71,7 @@ interface Position {
 
 /** The events of one connection. */
 async function* watchOnce(options: ListWatchOptions, position: Position): AsyncGenerator<WatchEvent> {
-  const { transport, path, selection, timeoutSeconds, idleMs, fields, signal } = options;
+  const { transport, path, selection, timeoutSeconds, idleMs, signal } = options;
   const closed = new AbortController();
   const isInitial = position.version === undefined && options.list === undefined;
   try {
@@ -92,8 +89,7 @@ async function* watchOnce(options: ListWatchOptions, position: Position): AsyncG
     });
     if (response.body === null) throw new ConnectionError('the watch response has no body');
     options.onConnected?.(isInitial);
-    const reading = { idleMs, stop: (): void => closed.abort(), ...(fields === undefined ? {} : { fields }) };
-    for await (const event of readEvents(response.body, reading)) {
+    for await (const event of readEvents(response.body, { idleMs, stop: () => closed.abort() })) {
       if (event.type === 'ERROR') throw errorOf(event);
       advance(position, event);
       yield event;

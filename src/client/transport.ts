@@ -1,5 +1,5 @@
 import type { Timing } from '../lib/backoff.ts';
-import { type AnswerFields, type Expected, KUBERNETES_ANSWER, wrongTypeIn } from './answer-types.ts';
+import { type Expected, wrongTypeIn } from './answer-types.ts';
 import { ConnectionError, redirected, requestFailed, responseFailed, StatusError, statusFrom } from './errors.ts';
 
 export type Fetch = typeof globalThis.fetch;
@@ -22,8 +22,6 @@ export interface TransportOptions {
   readonly userAgent: string | undefined;
   readonly onWarning: ((text: string) => void) | undefined;
   readonly timing: Timing;
-  /** The types of fields in JSON answers. Default: those of every Kubernetes API. */
-  readonly answerFields?: AnswerFields;
 }
 
 interface SentOptions {
@@ -35,11 +33,9 @@ interface SentOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface RequestOptions<T = unknown> extends SentOptions {
+export interface RequestOptions extends SentOptions {
   /** The parts that the answer must have; `unchecked` if the caller checks the types of its fields, too. */
   readonly expects?: Expected | 'unchecked';
-  /** Returns what the server sent that it must not send, if anything: the request fails, with an error that says so. */
-  readonly check?: (value: T) => string | undefined;
 }
 
 export interface Reply<T> {
@@ -62,11 +58,9 @@ const MAX_ERROR_MIB = 1;
 export class Transport {
   readonly #options: TransportOptions;
   readonly #root: string;
-  readonly answerFields: AnswerFields;
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.answerFields = options.answerFields ?? KUBERNETES_ANSWER;
     const url = new URL(options.server);
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new TypeError('server must be an http(s) URL');
     if (url.username !== '' || url.password !== '') throw new TypeError('server must not contain credentials');
@@ -74,7 +68,7 @@ export class Transport {
   }
 
   /** Reads a JSON response. */
-  async request<T>(method: string, path: string, options: RequestOptions<T> = {}): Promise<Reply<T>> {
+  async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<Reply<T>> {
     const { value: text, ...reply } = await this.text(method, path, options);
     let value: T;
     try {
@@ -82,9 +76,8 @@ export class Transport {
     } catch (error) {
       throw this.#withSource(new ConnectionError(`${this.#root} sent a response that is not JSON`, { cause: error }));
     }
-    const { expects, check } = options;
-    const problem =
-      (expects === 'unchecked' ? undefined : wrongTypeIn(value, this.answerFields, expects)) ?? check?.(value);
+    const { expects } = options;
+    const problem = expects === 'unchecked' ? undefined : wrongTypeIn(value, expects);
     if (problem !== undefined) throw this.#withSource(new ConnectionError(`${this.#root} sent ${problem}`));
     return { ...reply, value };
   }

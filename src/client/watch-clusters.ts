@@ -1,5 +1,4 @@
 import type { Timing } from '../lib/backoff.ts';
-import { CLUSTERPASS_ANSWER } from './answer-types.ts';
 import { ConnectionError, StatusError } from './errors.ts';
 import { KnownClusters } from './known-clusters.ts';
 import { clustersPath } from './list-clusters.ts';
@@ -26,7 +25,6 @@ export async function* watchClusters(parts: WatchParts, options: WatchOptions = 
     ...parts,
     path: clustersPath(view),
     selection: { labelSelector, fieldSelector },
-    fields: CLUSTERPASS_ANSWER,
     resourceVersion: from?.metadata.resourceVersion,
     signal,
     retries: isRetryable,

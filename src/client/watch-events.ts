@@ -1,4 +1,4 @@
-import { type AnswerFields, type Expected, KUBERNETES_ANSWER, wrongTypeIn } from './answer-types.ts';
+import { type Expected, wrongTypeIn } from './answer-types.ts';
 import { ConnectionError } from './errors.ts';
 
 /** An event of any watch of a Kubernetes API. */
@@ -13,14 +13,12 @@ const MAX_LINE = 16 * 1024 * 1024;
 interface ReadOptions {
   readonly idleMs: number;
   readonly stop: () => void;
-  /** The types of fields of the objects. Default: those of every Kubernetes API. */
-  readonly fields?: AnswerFields;
 }
 
 /** Reads the events of a response. Throws after `idleMs` without data: a lost connection may not close. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
-  { idleMs, stop, fields = KUBERNETES_ANSWER }: ReadOptions,
+  { idleMs, stop }: ReadOptions,
 ): AsyncGenerator<WatchEvent> {
   const decoder = new TextDecoder();
   let rest = '';
@@ -42,7 +40,7 @@ export async function* readEvents(
       const lines = rest.split('\n');
       rest = lines.pop() ?? '';
       if (rest.length > MAX_LINE) throw new ConnectionError('the watch sent a line that is too long');
-      for (const line of lines) if (line !== '') yield parseEvent(line, fields);
+      for (const line of lines) if (line !== '') yield parseEvent(line);
     }
   } catch (error) {
     if (isIdle) throw new ConnectionError(`the watch sent nothing for ${Math.round(idleMs / 1000)} seconds`);
@@ -53,14 +51,14 @@ export async function* readEvents(
   }
 }
 
-function parseEvent(line: string, fields: AnswerFields): WatchEvent {
+function parseEvent(line: string): WatchEvent {
   let event: WatchEvent | null;
   try {
     event = JSON.parse(line) as WatchEvent | null;
   } catch (error) {
     throw new ConnectionError('the watch sent a line that is not an event', { cause: error });
   }
-  const problem = wrongTypeIn(event?.object, fields, expectedOf(event?.type));
+  const problem = wrongTypeIn(event?.object, expectedOf(event?.type));
   if (event === null || problem !== undefined) throw new ConnectionError(`the watch sent ${problem}`);
   return event;
 }

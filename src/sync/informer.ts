@@ -63,7 +63,6 @@ export class Informer {
     const events = listWatch({
       ...{ transport, path, timing, signal, idleMs },
       selection: { labelSelector },
-      fields: transport.answerFields,
       timeoutSeconds: WATCH_SECONDS,
       list: async () => {
         await this.list(signal);

@@ -171,6 +171,9 @@ describe('--as-me', () => {
   });
 
   it('kubeconfig: contexts that run credential --as-me', async () => {
+    const spec = { orchestratorApiEndpoints: { serverEndpoints: [{ serverAddress: 'https://127.0.0.1:6443' }] } };
+    const body = { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata: { name: 'real' }, spec };
+    expect((await server.call('POST', CLUSTERS, { body })).code).toBe(201);
     const { contexts, users } = parse(await person.ok(['kubeconfig', '--as-me', '--output', '-'], AS_CARL));
     expect(contexts[0]).toMatchObject({ name: 'real', context: { user: 'me@real', namespace: 'default' } });
     const args = ['credential', '--server', server.url, '--cluster', 'real', '--as-me'];

@@ -121,7 +121,7 @@ const MECHANISMS: readonly (readonly [idea: string, pattern: RegExp, files: read
     ],
   ],
   ['command lines are parsed', /\bparseArgs\b/, ['src/cli/command-line.ts']],
-  ['the clusters that a command is about', /function findClusters\(/, ['src/cli/select-clusters.ts']],
+  ['the clusters that a command is about', /\bnearestCluster\(/, ['src/cli/select-clusters.ts']],
   ['a context of a login', /\bloginPlugin\(/, ['src/cli/kubeconfig/wanted-contexts.ts']],
   ['a folder for the secrets of one run', /\bmkdtemp\(/, ['src/cli/files/files.ts']],
   [

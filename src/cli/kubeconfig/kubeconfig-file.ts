@@ -19,7 +19,7 @@ import { type EndpointChange, endpointChanges } from './endpoint-change.ts';
 export interface WantedContext extends ContextNames {
   /** Identifies the entries in the file, even if the user has renamed them. */
   readonly key: ContextKey;
-  /** Names for a new context, in place of its own, if another context of this program has or had its name. */
+  /** Names for a new context if another context of this program has, or had, the name above. */
   readonly fallback?: ContextNames;
   readonly cluster: Readonly<ClusterFields>;
   /** Identifies all endpoints of the cluster, of which `cluster` has one. */

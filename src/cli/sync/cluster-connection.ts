@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { CLUSTERPASS_ANSWER } from '../../client/answer-types.ts';
 import { type TokenProvider, Transport, type TransportOptions } from '../../client/transport.ts';
 import { realTiming } from '../../lib/backoff.ts';
 import { CliError, type Context, type Invocation } from '../command.ts';
@@ -92,6 +91,6 @@ function connectionAt(
 
 /** Clusterpass as one of the sides. `more`: in place of the token of the connection. */
 export function connectServer(context: Context, connection: Connection, more?: Partial<TransportOptions>): Transport {
-  const options = { ...clientOptions(context, connection), timing: realTiming, answerFields: CLUSTERPASS_ANSWER };
+  const options = { ...clientOptions(context, connection), timing: realTiming };
   return new Transport({ ...options, ...more });
 }
