@@ -63,8 +63,6 @@ export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly version: string;
-  /** The process that started this one. */
-  readonly parentPid?: number;
   readonly now: () => number;
   readonly out: Output;
   readonly err: Output;

@@ -22,7 +22,6 @@ export function processContext(version: string): Context {
     env: process.env,
     cwd: process.cwd(),
     version,
-    parentPid: process.ppid,
     now: Date.now,
     out: outputOf(process.stdout, end),
     err: outputOf(process.stderr, end),

@@ -17,7 +17,6 @@ void runAlone(CREDENTIAL, run, {
   get version() {
     return programVersion();
   },
-  parentPid: process.ppid,
   now: Date.now,
   out: { isTerminal: false, write: (text) => void writeSync(1, text) },
   err: { isTerminal: false, write: (text) => void writeSync(2, text) },

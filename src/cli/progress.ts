@@ -11,69 +11,46 @@ const ERASE_LINE = '\r\u001b[K';
 export const NO_PROGRESS: Progress = { waitFor: () => () => {} };
 
 /**
- * One status line on the terminal for a whole command: its oldest wait. It appears when the command has run for a
- * second, however short its requests are, and changes once a second. Other output and the command's end erase it.
+ * Runs with one status line for the whole command, if standard error is a terminal: its oldest wait. It appears when the
+ * command has run for a second, however short its requests are, and changes once a second. Other output and the end of
+ * the command erase it.
  */
-class ProgressLine implements Progress {
-  readonly #err: Output;
-  readonly #waits = new Set<{ readonly what: () => string }>();
-  #stop: (() => void) | undefined;
-  #shown = '';
-
-  constructor(err: Output) {
-    this.#err = err;
-  }
-
-  /** The context for a command that shows this line. */
-  in(context: Context): Context {
-    const clearing = (output: Output): Output => ({
-      ...output,
-      write: (text) => {
-        this.#erase();
-        output.write(text);
-      },
-    });
-    return { ...context, out: clearing(context.out), err: clearing(context.err), progress: this };
-  }
-
-  waitFor(what: () => string): () => void {
-    this.#stop ??= every(EVERY_MS, () => this.#show());
-    const wait = { what };
-    this.#waits.add(wait);
-    return () => {
-      this.#waits.delete(wait);
-    };
-  }
-
-  end(): void {
-    this.#stop?.();
-    this.#erase();
-  }
-
-  #show(): void {
-    const [oldest] = this.#waits;
-    if (oldest === undefined) return;
-    const text = clip(`Waiting for ${oldest.what()}...`, MAX_COLUMNS);
-    if (text === this.#shown) return;
-    this.#erase();
-    this.#err.write(text);
-    this.#shown = text;
-  }
-
-  #erase(): void {
-    if (this.#shown !== '') this.#err.write(ERASE_LINE);
-    this.#shown = '';
-  }
-}
-
-/** Runs with a status line if standard error is a terminal. */
 export async function withProgress<T>(context: Context, run: (own: Context) => Promise<T>): Promise<T> {
-  if (!context.err.isTerminal) return run(context);
-  const line = new ProgressLine(context.err);
+  const { err } = context;
+  if (!err.isTerminal) return run(context);
+  const waits = new Set<{ readonly what: () => string }>();
+  let shown = '';
+  const erase = (): void => {
+    if (shown !== '') err.write(ERASE_LINE);
+    shown = '';
+  };
+  const show = (): void => {
+    const [oldest] = waits;
+    const text = oldest && clip(`Waiting for ${oldest.what()}...`, MAX_COLUMNS);
+    if (text === undefined || text === shown) return;
+    erase();
+    err.write(text);
+    shown = text;
+  };
+  let stop: (() => void) | undefined;
+  const waitFor = (what: () => string): (() => void) => {
+    stop ??= every(EVERY_MS, show);
+    const wait = { what };
+    waits.add(wait);
+    return () => void waits.delete(wait);
+  };
+  const clearing = (output: Output): Output => ({
+    ...output,
+    write: (text) => {
+      erase();
+      output.write(text);
+    },
+  });
   try {
-    return await run(line.in(context));
+    return await run({ ...context, out: clearing(context.out), err: clearing(err), progress: { waitFor } });
   } finally {
-    line.end();
+    stop?.();
+    erase();
   }
 }
 

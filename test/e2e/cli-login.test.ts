@@ -53,18 +53,6 @@ describe('clusterpass login', () => {
     expect(await person.fails(['whoami', '--server', server.url])).toMatch(/^error: not logged in to http/);
   });
 
-  it.each(['/console/', '/console', '/console/#/clusters/dev-1', '/console/?token=x'])(
-    'names the server for the address of a page, %s',
-    async (path) => {
-      const page = `${server.url}${path}`;
-      const hint = `The server is probably ${server.url}: ${server.url}/console/ is its console.`;
-      for (const token of [['--token', tokenOf('tom')], []]) {
-        const said = await person.fails(['login', '--server', page, ...token]);
-        expect(said.split('\n')).toEqual([expect.stringMatching(/^[eE]rror/), hint, '']);
-      }
-    },
-  );
-
   it('stores the token in the file of CLUSTERPASS_TOKEN_FILE', async () => {
     await writeFile(join(person.home, 'token'), tokenOf('tom'));
     const env = { CLUSTERPASS_TOKEN_FILE: join(person.home, 'token') };

@@ -97,7 +97,7 @@ describe('logins at two servers', () => {
     expect(await jane.ok(['servers', 'use', us.url])).toBe(`The current server is us (${us.url}).\n`);
     expect(await listed()).toMatchObject([{ current: false }, { name: 'us', current: true }]);
     expect(await jane.fails(['servers', 'use', 'use'])).toBe(
-      'error: not logged in to https://use; did you mean us? Choose one of your logins: eu, us.\n',
+      'error: not logged in to https://use: run clusterpass login --server https://use; your logins are eu, us\n',
     );
     expect(await jane.fails(['servers', 'use'])).toContain("missing required argument 'NAME'");
     expect(await jane.fails(['servers', 'eu'])).toContain("unknown command 'eu'");

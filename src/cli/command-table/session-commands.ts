@@ -26,8 +26,6 @@ export const SESSION_COMMANDS: readonly Command[] = [
       '--client-secret-file <file>': 'File with the client secret, if the client has one. Needs `--issuer-url`, too.',
       '--scopes <scopes>':
         'Comma-separated scopes besides `openid`. Defaults to those of `profile`, `email`, `groups` and `offline_access` that the provider supports.',
-      '--prompt <prompt>':
-        "The `prompt` parameter of OpenID Connect. Defaults to `consent` if `offline_access` is requested, for the sake of refresh tokens. `''` sends none.",
       '--issuer-certificate-authority <file>':
         'File with CA certificates (PEM) to trust for the provider instead of the system CAs.',
       '--device': 'Sign in with a browser on another machine (device flow).',

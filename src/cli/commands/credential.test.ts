@@ -9,7 +9,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
 import { changeLogins } from '../connection/logins.ts';
-import { readExecInfo, run } from './credential.ts';
+import { isForServer, readExecInfo, run } from './credential.ts';
 
 interface Received {
   readonly path: string;
@@ -160,6 +160,18 @@ describe('the credential plugin', () => {
     expect(await tokenFor(HANDLE)).toBe('token-1');
     expect(received.map(({ path }) => path)).toEqual(['/apis/clusterpass.dev/v1alpha1/passes/pass_abc/token']);
   });
+});
+
+it.each([
+  ['https://pass/orchestrator/alpha', ['https://pass/orchestrator/alpha'], true],
+  ['https://pass/orchestrator/beta', ['https://pass/orchestrator/beta'], false],
+  ['https://pass/orchestrator/alpha/people', ['https://pass/orchestrator/alpha/people'], false],
+  ['https://pass/orchestrator/alpha', ['vault'], false],
+  ['https://kubernetes.default.svc', ['https://kubernetes.default.svc'], false],
+])('A42: a token of %s for %j is checked at the server: %s', (iss, aud, isServer) => {
+  const claims = Buffer.from(JSON.stringify({ iss, aud })).toString('base64url');
+  expect(isForServer(`x.${claims}.x`, '/orchestrator/alpha')).toBe(isServer);
+  expect(isForServer('opaque', '/orchestrator/alpha')).toBe(false);
 });
 
 const V1 = 'client.authentication.k8s.io/v1';

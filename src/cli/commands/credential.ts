@@ -17,28 +17,12 @@ import { type PassSubject, parseServiceAccount, passSubject } from '../service-a
 /** Of the whole run: client-go sets no limit, and holds a lock while the plugin runs. */
 const TIMEOUT_MS = 10_000;
 
-/** What is left of the time of the run. */
-class Deadline {
-  readonly #end = performance.now() + TIMEOUT_MS;
-  #signal: AbortSignal | undefined;
-
-  get leftMs(): number {
-    return Math.max(0, Math.ceil(this.#end - performance.now()));
-  }
-
-  /** Made when it is needed: a cached token needs none. */
-  get signal(): AbortSignal {
-    this.#signal ??= AbortSignal.timeout(this.leftMs);
-    return this.#signal;
-  }
-}
-
 /** An exec credential plugin of client-go: writes only an ExecCredential to stdout. */
 export const run: Run = async (context, invocation) => {
-  const deadline = new Deadline();
+  const signal = timeLimit();
   const info = readExecInfo(context.env.KUBERNETES_EXEC_INFO);
   const { apiVersion } = info;
-  if (invocation.is('login')) return giveLogin(context, invocation, apiVersion, deadline);
+  if (invocation.is('login')) return giveLogin(context, invocation, apiVersion, signal);
   const handle = handleOf(invocation);
   const { cluster, forServer } = clusterOf(invocation, info, handle);
   const subject = handle === undefined ? subjectOf(context, invocation) : 'pass';
@@ -51,19 +35,18 @@ export const run: Run = async (context, invocation) => {
   const source: CredentialSource = {
     issue: async () => {
       const client = clientFor(context, connection);
-      const { signal } = deadline;
+      const shared = { forServer, expirationSeconds, signal: signal() };
       if (subject === 'pass')
-        return client.redeemPass({ handle: handle ?? '', forServer, codeVerifier: await proof(), signal });
+        return client.redeemPass({ ...shared, handle: handle ?? '', codeVerifier: await proof() });
       return subject === 'me'
-        ? client.createUserpass({ cluster, group, forServer, expirationSeconds, signal })
-        : client.createToken({ cluster, ...subject, audiences, forServer, expirationSeconds, signal });
+        ? client.createUserpass({ ...shared, cluster, group })
+        : client.createToken({ ...shared, cluster, ...subject, audiences });
     },
-    check: async (token, verifier) => {
-      if (verifier === 'none' || cluster === '') return 'unknown';
+    check: async (token) => {
+      if (cluster === '') return 'unknown';
       const { checkAtCluster, checkAtServer } = await import('../connection/check-token.ts');
-      const options = { env: context.env, signal: deadline.signal };
-      // Clusterpass refuses passes for people as bearer tokens: only the cluster can say whether it accepts one.
-      return verifier === 'server' && subject !== 'me'
+      const options = { env: context.env, signal: signal() };
+      return isForServer(token, `/${connection.productName}/${cluster}`)
         ? checkAtServer(connection, cluster, token, options)
         : checkAtCluster(context.env.KUBERNETES_EXEC_INFO, token, options);
     },
@@ -89,7 +72,7 @@ export const run: Run = async (context, invocation) => {
     const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null, group ?? null] : [handle];
     const identity = [caller, cluster, ...what, forServer ?? null];
     if (!invocation.isOff('cache')) {
-      return cachedCredential(context, server, identity, source, { handle, waitMs: deadline.leftMs });
+      return cachedCredential(context, server, identity, source, { handle, waitMs: TIMEOUT_MS });
     }
     await deleteCredential(context, server, identity, handle);
     return issued();
@@ -102,6 +85,22 @@ export const run: Run = async (context, invocation) => {
   }
 };
 
+/** The signal of the end of the run. Made when it is needed: a cached token needs none. */
+function timeLimit(): () => AbortSignal {
+  let made: AbortSignal | undefined;
+  return () => {
+    made ??= AbortSignal.timeout(TIMEOUT_MS);
+    return made;
+  };
+}
+
+/** Clusterpass verifies a token that it has issued for the API of the cluster; any other one is for the cluster. */
+export function isForServer(token: string, issuerPath: string): boolean {
+  const claims = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString();
+  const { iss, aud } = asJsonObject(parsedJson(claims));
+  return typeof iss === 'string' && iss.endsWith(issuerPath) && Array.isArray(aud) && aud.includes(iss);
+}
+
 type Credential = Pick<CachedCredential, 'token' | 'refreshAt'>;
 
 /** The token of the login itself, for kubectl as a client of Clusterpass. Refreshed here, if it is of a session. */
@@ -109,10 +108,10 @@ async function giveLogin(
   context: Context,
   invocation: Invocation,
   apiVersion: string,
-  deadline: Deadline,
+  signal: () => AbortSignal,
 ): Promise<void> {
   const { server, token, sessionId } = await resolveConnection(context, invocation);
-  const text = await token?.(undefined, sessionId === undefined ? undefined : deadline.signal);
+  const text = await token?.(undefined, sessionId === undefined ? undefined : signal());
   if (text === undefined) throw new CliError(`not logged in to ${server}: run clusterpass login --server ${server}`);
   // kubectl keeps a credential until this time; without one, for as long as it runs.
   const session = sessionId === undefined ? undefined : loginFor(await readLogins(context), server)?.session;

@@ -26,7 +26,6 @@ import {
   readLogins,
   serverNames,
 } from '../connection/logins.ts';
-import { describeError } from '../describe-error.ts';
 import { sayAllowListEntry } from '../kubeconfig/exec-command.ts';
 import { deletePassKubeconfigs } from '../kubeconfig/pass-kubeconfig.ts';
 import type { Session } from '../oidc/oidc-session.ts';
@@ -35,31 +34,8 @@ import { clientSettings, signIn } from '../oidc/sign-in.ts';
 import { printTable, renderTable } from '../output/printer.ts';
 import { approvablePath, PASSES } from './approvals.ts';
 
-/** Logs in. For the address of a page of the console, an error is followed by the address of the server. */
-export const login: Run = async (context, invocation) => {
-  try {
-    await logIn(context, invocation);
-    return 0;
-  } catch (error) {
-    const server = serverOfPage(givenServer(context, invocation) ?? '');
-    const text = describeError(error);
-    if (server === undefined || text === undefined) throw error;
-    context.err.write(`${text}\nThe server is probably ${server}: ${server}/console/ is its console.\n`);
-    return 1;
-  }
-};
-
-/** A server itself may be below a path, so the address of a page is recognized only after an error. */
-function serverOfPage(given: string): string | undefined {
-  const text = given.includes('://') ? given : `https://${given}`;
-  if (!URL.canParse(text)) return undefined;
-  const { origin, pathname } = new URL(text);
-  const [, base] = /^(.*?)\/console(?:\/|$)/.exec(pathname) ?? [];
-  return base === undefined ? undefined : `${origin}${base}`;
-}
-
 /** Gets a token, tests it at the server, and stores the login. */
-async function logIn(context: Context, invocation: Invocation): Promise<void> {
+export const login: Run = async (context, invocation) => {
   const { connection, session } = await getToken(context, invocation);
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
   const name = nameFor(invocation.text('name'), server, await readLogins(context));
@@ -84,7 +60,7 @@ async function logIn(context: Context, invocation: Invocation): Promise<void> {
   await revokeSession(context, replaced?.session, session);
   context.out.write(`Logged in to ${server} as ${JSON.stringify(terminalSafe(user))}.\n`);
   await sayAllowListEntry(context);
-}
+};
 
 /** A login without `--name` keeps the name of the last one at the same server; `''` removes it. */
 function nameFor(given: string | undefined, server: string, logins: Logins): string | undefined {
@@ -241,7 +217,7 @@ export const useServer: Run = async (context, invocation) => {
   await changeLogins(context, (logins) => {
     const server = serverAt(logins, given);
     const names = serverNames(logins);
-    if (loginFor(logins, server) === undefined) throw new CliError(notLoggedIn(server, names, { how: '' }));
+    if (loginFor(logins, server) === undefined) throw new CliError(notLoggedIn(server, names));
     chosen = `${names.get(server)} (${server})`;
     return { ...logins, current: server };
   });

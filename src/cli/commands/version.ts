@@ -1,39 +1,27 @@
 import { defined } from '../../lib/json.ts';
 import { goPlatform } from '../../lib/program-files.ts';
 import { terminalSafe } from '../../lib/text.ts';
-import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { anonymousClient, resolveConnection } from '../connection/connection.ts';
+import type { Context, Invocation, Run } from '../command.ts';
+import { anonymousClient, givenServer, resolveConnection } from '../connection/connection.ts';
+import { readLogins } from '../connection/logins.ts';
 import { isPrinted } from '../output/printer.ts';
 
 interface ServerVersion {
   readonly gitVersion?: string;
 }
 
-/** Sends no token: the server's version is public. */
+/** Sends no token: the server's version is public. Without a server, only the version of the client is printed. */
 export const run: Run = async (context, invocation) => {
   const clientVersion = { gitVersion: `v${context.version}`, platform: goPlatform() };
-  let serverVersion: ServerVersion | undefined;
-  try {
-    serverVersion = invocation.is('client') ? undefined : await versionOfServer(context, invocation);
-  } finally {
-    // Also if the request to the server fails.
-    if (!(await isPrinted(context, invocation, defined({ clientVersion, serverVersion })))) {
-      context.out.write(`Client Version: ${clientVersion.gitVersion}\n`);
-      const { gitVersion = '<unknown>' } = serverVersion ?? {};
-      if (serverVersion !== undefined) context.out.write(`Server Version: ${terminalSafe(gitVersion)}\n`);
-    }
-  }
+  const hasServer = givenServer(context, invocation) !== undefined || (await readLogins(context)).current !== undefined;
+  const serverVersion = hasServer && !invocation.is('client') ? await versionOfServer(context, invocation) : undefined;
+  if (await isPrinted(context, invocation, defined({ clientVersion, serverVersion }))) return;
+  context.out.write(`Client Version: ${clientVersion.gitVersion}\n`);
+  const { gitVersion = '<unknown>' } = serverVersion ?? {};
+  if (serverVersion !== undefined) context.out.write(`Server Version: ${terminalSafe(gitVersion)}\n`);
 };
 
-/** Undefined, and not an error, if no server is configured. */
-async function versionOfServer(context: Context, invocation: Invocation): Promise<ServerVersion | undefined> {
-  let connection: Awaited<ReturnType<typeof resolveConnection>>;
-  try {
-    connection = await resolveConnection(context, invocation);
-  } catch (error) {
-    if (error instanceof CliError && invocation.text('server') === undefined) return undefined;
-    throw error;
-  }
-  const client = anonymousClient(context, connection);
+async function versionOfServer(context: Context, invocation: Invocation): Promise<ServerVersion> {
+  const client = anonymousClient(context, await resolveConnection(context, invocation));
   return (await client.request<ServerVersion>('GET', '/version')).value;
 }

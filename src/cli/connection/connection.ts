@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { type Client, createClient } from '../../client/create-client.ts';
 import type { TokenProvider } from '../../client/transport.ts';
-import { nearest, orMeant } from '../../lib/nearest.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { checkClusterName } from '../clusters.ts';
 import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
@@ -140,31 +139,19 @@ export const clientFor = (context: Context, connection: Connection): Client =>
 /** Fails without a token: every request of a command needs one. */
 export function tokenFor({ server, token, loginNames, unusedVariable }: Connection): TokenProvider {
   if (token !== undefined) return token;
-  const unused = unusedVariable === undefined ? '' : ` (${unusedVariable} is for the server in CLUSTERPASS_SERVER)`;
-  const login = `log in with clusterpass login --server ${server}`;
-  const remedies = [login, `set --token-file or CLUSTERPASS_TOKEN${unused}`];
-  throw new CliError(notLoggedIn(server, loginNames, { remedies }));
+  const unused = unusedVariable === undefined ? '' : `; ${unusedVariable} is for the server in CLUSTERPASS_SERVER`;
+  throw new CliError(
+    `${notLoggedIn(server, loginNames)}; --token-file or CLUSTERPASS_TOKEN have a token, too${unused}`,
+  );
 }
 
 export const credentialSource = ({ tokenSource: { name, remedy } }: Connection): string => `${name}: ${remedy}`;
 
-/**
- * Names the logins that there are: the server may be a misspelled name of one. The address of a server changes when it
- * gets a certificate, and the name of its login has no scheme: then the address is named.
- */
-export function notLoggedIn(
-  server: string,
-  loginNames: ReadonlyMap<string, string>,
-  { remedies = [], how = ' with --server' }: { readonly remedies?: readonly string[]; readonly how?: string } = {},
-): string {
-  const { host } = new URL(server);
-  const sameHost = [...loginNames.keys()].find((address) => new URL(address).host === host);
-  const names = [...loginNames.values()].sort();
-  const problem = `not logged in to ${server}${orMeant(sameHost ?? nearest(host, names))}`;
-  const choice = names.length === 0 ? [] : [`choose one of your logins${how}: ${names.join(', ')}`];
-  const advice = new Intl.ListFormat('en', { type: 'disjunction' }).format([...remedies, ...choice]);
-  if (advice === '') return problem;
-  return `${problem}${problem.endsWith('?') ? '' : '.'} ${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
+/** Names the logins that there are: the server may be a misspelled name of one. */
+export function notLoggedIn(server: string, loginNames: ReadonlyMap<string, string>): string {
+  const names = [...loginNames.values()].sort().join(', ');
+  const logins = names === '' ? '' : `; your logins are ${names}`;
+  return `not logged in to ${server}: run clusterpass login --server ${server}${logins}`;
 }
 
 /** A server cannot fill the memory of a command that runs for long. */

@@ -1,14 +1,12 @@
 import { promises as fs } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ConnectionError, isStatus } from '../../client/errors.ts';
+import { isStatus } from '../../client/errors.ts';
 import { refreshTime } from '../../client/token-source.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { sha256 } from '../../lib/sha256.ts';
 import type { Context } from '../command.ts';
 import { cacheFolder, readPrivate, writePrivate } from '../files/files.ts';
 
-/** Where a token can be checked: at Clusterpass, at the cluster of the token, or nowhere. */
-export type VerifiedBy = 'server' | 'cluster' | 'none';
 export type Verdict = 'accepted' | 'refused' | 'unknown';
 
 /** A token that `clusterpass credential` has cached for the next kubectl. */
@@ -18,16 +16,13 @@ export interface CachedCredential {
   readonly refreshAt: number;
   /** When the token was issued, or last known to be accepted. */
   readonly checkedAt: number;
-  readonly verifier: VerifiedBy;
-  /** The process that the token was issued or checked for, if known. */
-  readonly parentPid?: number | undefined;
 }
 
 /** Where credentials come from. */
 export interface CredentialSource {
   issue(): Promise<IssuedToken>;
   /** `unknown` when there is no answer. Never throws. */
-  check(token: string, verifier: VerifiedBy): Promise<Verdict>;
+  check(token: string): Promise<Verdict>;
 }
 
 const LOCK_WAIT_MS = 45_000;
@@ -98,16 +93,8 @@ const isWritable = async (folder: string): Promise<boolean> => {
   }
 };
 
-/**
- * Whether the same process requests the credential again. client-go does that before the expiry only after a 401, and
- * does not tell the plugin about the 401.
- * https://github.com/kubernetes/client-go/blob/master/plugin/pkg/client/auth/exec/exec.go, maybeRefreshCreds
- */
-const wasAsked = ({ parentPid }: Context, credential: CachedCredential): boolean =>
-  parentPid !== undefined && parentPid === credential.parentPid;
-
-const isDue = (context: Context, credential: CachedCredential): boolean =>
-  wasAsked(context, credential) || Math.abs(context.now() - credential.checkedAt) >= CHECK_MS;
+const isDue = (context: Context, { checkedAt }: CachedCredential): boolean =>
+  Math.abs(context.now() - checkedAt) >= CHECK_MS;
 
 /** The old credential if it is still accepted, or else a new one. */
 async function renew(
@@ -115,58 +102,21 @@ async function renew(
   old: CachedCredential | undefined,
   source: CredentialSource,
 ): Promise<CachedCredential> {
-  const { parentPid } = context;
-  const verdict = old === undefined ? 'refused' : await source.check(old.token, old.verifier);
-  const checked = old && { ...old, checkedAt: context.now(), parentPid };
-  const isRetry = old !== undefined && wasAsked(context, old);
-  if (checked !== undefined && (verdict === 'accepted' || (verdict === 'unknown' && !isRetry))) return checked;
-  let issued: IssuedToken;
-  try {
-    issued = await source.issue();
-  } catch (error) {
-    // Clusterpass cannot be reached, and the cluster may still accept the old token.
-    if (checked !== undefined && verdict === 'unknown' && error instanceof ConnectionError) return checked;
-    throw error;
-  }
+  const verdict = old === undefined ? 'refused' : await source.check(old.token);
+  if (old !== undefined && verdict !== 'refused') return { ...old, checkedAt: context.now() };
+  const issued = await source.issue();
   const now = context.now();
-  const fresh = {
-    token: issued.token,
-    refreshAt: refreshTime(issued, now),
-    checkedAt: now,
-    verifier: 'server' as const,
-  };
-  const next = { ...fresh, parentPid };
-  return old === undefined ? next : { ...next, verifier: await verifierOf(next.token, old.verifier, source) };
+  return { token: issued.token, refreshAt: refreshTime(issued, now), checkedAt: now };
 }
-
-/**
- * The first of Clusterpass and the cluster that does not refuse a new token. Clusterpass refuses valid tokens for other
- * audiences, and those that a cluster has issued itself.
- */
-async function verifierOf(token: string, first: VerifiedBy, source: CredentialSource): Promise<VerifiedBy> {
-  const candidates: readonly VerifiedBy[] = first === 'server' ? ['server', 'cluster'] : [first];
-  for (const candidate of candidates) {
-    if ((await source.check(token, candidate)) !== 'refused') return candidate;
-  }
-  return 'none';
-}
-
-const VERIFIERS: readonly VerifiedBy[] = ['server', 'cluster', 'none'];
 
 /** A malformed file counts as missing. The token of one without `checkedAt` is checked at its first use. */
 async function readCredential(file: string): Promise<CachedCredential | undefined> {
   const text = await readPrivate(file);
   if (text === undefined) return undefined;
   try {
-    const { token, refreshAt, checkedAt, verifier, parentPid } = JSON.parse(text) as Partial<CachedCredential>;
+    const { token, refreshAt, checkedAt } = JSON.parse(text) as Partial<CachedCredential>;
     if (typeof token !== 'string' || typeof refreshAt !== 'number') return undefined;
-    return {
-      token,
-      refreshAt,
-      checkedAt: typeof checkedAt === 'number' ? checkedAt : 0,
-      verifier: VERIFIERS.find((known) => known === verifier) ?? 'server',
-      parentPid: typeof parentPid === 'number' ? parentPid : undefined,
-    };
+    return { token, refreshAt, checkedAt: typeof checkedAt === 'number' ? checkedAt : 0 };
   } catch {
     return undefined;
   }

@@ -2,6 +2,7 @@ import { closeSync, constants, promises as fs, fstatSync, openSync, readFileSync
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { codeOf, fileProblem } from '../../lib/file-problem.ts';
+import { utf8Text } from '../../lib/text.ts';
 import { CliError, type Context } from '../command.ts';
 
 const home = (env: Context['env']): string => env.HOME || homedir();
@@ -47,24 +48,19 @@ export async function readCertificates(path: string): Promise<string> {
   return text;
 }
 
-/** Reads a file in UTF-8, or, like kubectl, in UTF-16 with a byte order mark; undefined when it does not exist. */
+/**
+ * Reads a file in UTF-8; undefined when it does not exist. Bytes that are no text are refused: they would be lost when
+ * the text is written.
+ */
 export async function readText(path: string): Promise<string | undefined> {
   try {
-    return withOpen(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), (file) => decoded(readFileSync(file)));
+    const bytes = withOpen(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), (file) => readFileSync(file));
+    const text = utf8Text(bytes);
+    if (text === undefined) throw new Error('it is not text in UTF-8');
+    return text;
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw new CliError(`cannot read ${path}: ${fileProblem(error)}`);
-  }
-}
-
-/** Bytes that are no text are refused: they would be lost when the text is written. */
-function decoded(bytes: Buffer): string {
-  const mark = bytes.toString('latin1', 0, 2);
-  const encoding = mark === '\xff\xfe' ? 'utf-16le' : mark === '\xfe\xff' ? 'utf-16be' : 'utf-8';
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
-  } catch {
-    throw new Error(`it is not text in ${encoding.toUpperCase()}`);
   }
 }
 

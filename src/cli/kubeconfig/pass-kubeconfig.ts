@@ -1,11 +1,12 @@
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import type { ApiObject } from '../../api/kind.ts';
 import { isHandle, passAccount, passSpec } from '../../api/kinds/pass-spec.ts';
-import { kubeconfigOf, parseKubeconfig, passContext } from '../../api/kubeconfig.ts';
+import { kubeconfigOf, passContext } from '../../api/kubeconfig.ts';
 import type { Client } from '../../client/create-client.ts';
+import { sha256 } from '../../lib/sha256.ts';
 import { publicCluster } from '../clusters.ts';
 import { CliError, type Context } from '../command.ts';
 import type { Connection } from '../connection/connection.ts';
@@ -17,7 +18,8 @@ import { execCommand } from './exec-command.ts';
 /** Files of passes that have ended: no pass lives as long. */
 const MAX_AGE_MS = 3_600_000;
 
-const folderOf = ({ env }: Context): string => join(cacheFolder(env), 'passes');
+const folderOf = ({ env }: Context, server: string): string =>
+  join(cacheFolder(env), 'passes', sha256(server).slice(0, 40));
 
 /**
  * Writes a kubeconfig, mode 0600, whose exec plugin redeems the pass with the login of the person, and returns its
@@ -51,8 +53,9 @@ export async function writePassKubeconfig(
   const { server: baseUrl, productName } = connection;
   const command = await execCommand(context);
   const entry = passContext({ cluster: name, ...endpoint, baseUrl, account, productName, pass: handle, command });
-  await deleteOld(context);
-  const file = join(folderOf(context), `${handle}.yaml`);
+  const folder = folderOf(context, baseUrl);
+  await deleteOld(context, folder);
+  const file = join(folder, `${handle}.yaml`);
   await writePrivate(file, stringify(kubeconfigOf([entry])));
   return file;
 }
@@ -60,27 +63,14 @@ export async function writePassKubeconfig(
 /** Deletes what this machine has of a pass: the kubeconfig, and the tokens in the cache. */
 export async function forgetPass(context: Context, server: string, handle: string): Promise<void> {
   if (!isHandle(handle)) return;
-  await rm(join(folderOf(context), `${handle}.yaml`), { force: true });
+  await rm(join(folderOf(context, server), `${handle}.yaml`), { force: true });
   await deletePassCredentials(context, server, handle);
 }
 
-export async function deletePassKubeconfigs(context: Context, server: string): Promise<void> {
-  const folder = folderOf(context);
-  for (const name of await readdir(folder).catch(() => [])) {
-    const file = join(folder, name);
-    if (serverOf(await readFile(file, 'utf8').catch(() => '')) === server) await rm(file, { force: true });
-  }
-}
+export const deletePassKubeconfigs = (context: Context, server: string): Promise<void> =>
+  rm(folderOf(context, server), { recursive: true, force: true });
 
-/** The server in the arguments of the exec plugin. */
-function serverOf(text: string): string | undefined {
-  const { exec } = parseKubeconfig(text)?.users[0]?.fields ?? {};
-  const { args } = (exec ?? {}) as { readonly args?: readonly string[] };
-  return args?.[args.indexOf('--server') + 1];
-}
-
-async function deleteOld(context: Context): Promise<void> {
-  const folder = folderOf(context);
+async function deleteOld(context: Context, folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const file = join(folder, name);
     const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));

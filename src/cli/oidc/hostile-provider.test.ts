@@ -72,7 +72,7 @@ const settings = () => ({ issuerUrl: issuer, clientId: CLIENT });
 async function signIn(respond: (parameters: URLSearchParams) => void = () => {}) {
   const client = await findProvider(settings(), { env: {} });
   const signal = new AbortController().signal;
-  const result = signInWithBrowser(context, client, { port: 0, browser: false, prompt: '', signal });
+  const result = signInWithBrowser(context, client, { port: 0, browser: false, signal });
   // A rejection is awaited below.
   result.catch(() => {});
   await expect.poll(() => context.written.err, { interval: 5 }).toContain('/auth?');
@@ -125,9 +125,7 @@ it('a discovery document without an endpoint that a sign-in needs is an error th
     answers.discovery = (document) => ({ body: { ...document, [missing]: undefined } });
     const client = findProvider(settings(), { env: {} });
     const signal = new AbortController().signal;
-    const result = client.then((found) =>
-      signInWithBrowser(context, found, { port: 0, browser: false, prompt: '', signal }),
-    );
+    const result = client.then((found) => signInWithBrowser(context, found, { port: 0, browser: false, signal }));
     expect(await refusalOf(result)).toBe(
       `the metadata of ${new URL(issuer).host} has no ${missing}, which a sign-in needs`,
     );

@@ -22,8 +22,6 @@ interface CodeFlowOptions {
   readonly port: number;
   /** Whether to open a browser. */
   readonly browser: boolean;
-  /** The `prompt` parameter; "" sends none. */
-  readonly prompt: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -34,7 +32,7 @@ interface CodeFlowOptions {
 export async function signInWithBrowser(
   context: Context,
   client: ProviderClient,
-  { port, browser, prompt, signal }: CodeFlowOptions,
+  { port, browser, signal }: CodeFlowOptions,
 ): Promise<Tokens> {
   requireEndpoint(client, 'authorization_endpoint');
   requireEndpoint(client, 'token_endpoint');
@@ -44,7 +42,7 @@ export async function signInWithBrowser(
   try {
     const address = buildAuthorizationUrl(configuration, {
       redirect_uri: listener.redirectUri,
-      ...scopeAndPrompt(scopesFor(client), prompt),
+      ...withPrompt(scopesFor(client)),
       state,
       nonce,
       code_challenge: await calculatePKCECodeChallenge(verifier),
@@ -77,10 +75,8 @@ export async function signInWithBrowser(
 }
 
 /** OpenID Connect Core 11: a provider may ignore `offline_access` without `prompt=consent`. */
-function scopeAndPrompt(scope: string, prompt: string | undefined): { scope: string; prompt?: string } {
-  const sent = prompt ?? (scope.split(' ').includes('offline_access') ? 'consent' : '');
-  return sent === '' ? { scope } : { scope, prompt: sent };
-}
+const withPrompt = (scope: string): { scope: string; prompt?: string } =>
+  scope.split(' ').includes('offline_access') ? { scope, prompt: 'consent' } : { scope };
 
 /** Signs in with a browser on any machine: device flow (RFC 8628). */
 export async function signInOnDevice(context: Context, client: ProviderClient, signal: AbortSignal): Promise<Tokens> {

@@ -63,7 +63,7 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
     if (invocation.is('device')) return await signInOnDevice(context, client, signal);
     // Without a terminal, a script runs the command: it only prints the address.
     const browser = context.err.isTerminal && !invocation.isOff('browser');
-    return await signInWithBrowser(context, client, { port, browser, prompt: invocation.text('prompt'), signal });
+    return await signInWithBrowser(context, client, { port, browser, signal });
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new CliError(
