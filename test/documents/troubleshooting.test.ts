@@ -96,8 +96,8 @@ describe('docs/troubleshooting.md', () => {
       ],
       ['cannot be reached: …', `${asJane()} CLUSTERPASS_SERVER=https://127.0.0.1:${port} clusterpass get clusters`],
       ['No resources found', `${asJane()} clusterpass get clusters`],
-      ['is forbidden: User', `${asJane()} clusterpass describe cluster none`],
-      ['… not found', `${asJane()} CLUSTERPASS_TOKEN=${server.adminToken} clusterpass describe cluster none`],
+      ['is forbidden: User', `${asJane()} clusterpass keys list`],
+      ['… not found', `${asJane()} CLUSTERPASS_TOKEN=${server.adminToken} clusterpass confirm none`],
       ['exists already', `clusterpass store backup --data-dir ${server.dataDir} -f taken.db`],
       ['store backup is for SQLite', 'clusterpass store backup --store etcd://127.0.0.1:1/x -f etcd.db'],
     ];
