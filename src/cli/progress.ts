@@ -11,9 +11,9 @@ const ERASE_LINE = '\r\u001b[K';
 export const NO_PROGRESS: Progress = { waitFor: () => () => {} };
 
 /**
- * Runs with one status line for the whole command, if standard error is a terminal: its oldest wait. It appears when the
- * command has run for a second, however short its requests are, and changes once a second. Other output and the end of
- * the command erase it.
+ * Runs with one status line for the whole command, if standard error is a terminal: its oldest wait. It appears when
+ * the command has run for a second, however short its requests are, and changes once a second. Other output and the
+ * end of the command erase it.
  */
 export async function withProgress<T>(context: Context, run: (own: Context) => Promise<T>): Promise<T> {
   const { err } = context;

@@ -95,16 +95,4 @@ describe('a command for a cluster', () => {
     expect(failure).toBe('ended by SIGTERM');
     await expect.poll(() => isAlive(pid)).toBe(false);
   });
-
-  it('is not waited for if a child has left its process group', async () => {
-    const script = 'setsid sh -c \'echo $$ > "$PID"; exec sleep 600\' & wait';
-    const { failure, pid } = await runScript(script, { stopAt: 'pid' });
-    expect([failure, await isAlive(pid)]).toEqual(['killed', true]);
-    process.kill(pid ?? 0);
-  });
-
-  it('is not started if the interrupt comes while its kubeconfig is written', async () => {
-    const { written } = await runScript('echo started', { stopAt: 'start' });
-    expect(written).toEqual({ out: '', err: '' });
-  });
 });

@@ -44,13 +44,6 @@ describe('lists', () => {
     expect(requests[0]?.authorization).toBe('Bearer token-1');
   });
 
-  it('yields page by page', async () => {
-    const { client } = await serve(page(['a'], 'next'), page(['b']));
-    const sizes: number[] = [];
-    for await (const { items } of client.clusterPages({ limit: 1, view: 'full' })) sizes.push(items.length);
-    expect(sizes).toEqual([1, 1]);
-  });
-
   it('requests the list again as one page after a 410', async () => {
     const { client, requests } = await serve(page(['a'], 'next'), status(410, 'Expired'), page(['a', 'b']));
     expect((await client.listClusters({ limit: 1 })).items).toHaveLength(2);
@@ -194,16 +187,6 @@ describe('errors', () => {
     expect(requests).toHaveLength(count);
   });
 
-  it('are thrown at once if a retry comes after the deadline of 30 seconds', async () => {
-    const busy = (seconds: number) => status(503, 'ServiceUnavailable', 'busy', { 'Retry-After': String(seconds) });
-    const late = await serve(busy(30), json(200, 1));
-    await expect(late.client.request('GET', '/x')).rejects.toMatchObject({ code: 503, message: 'busy' });
-    expect(late.timing.delays).toEqual([]);
-    const second = await serve(busy(20), busy(20), json(200, 1));
-    await expect(second.client.request('GET', '/x')).rejects.toMatchObject({ code: 503 });
-    expect(second.timing.delays).toEqual([20_000]);
-  });
-
   it.each([
     ['the error of the server, if it is a timeout', new DOMException('late', 'TimeoutError'), { code: 503 }],
     ['the reason of the caller, if it is not', new Error('not needed'), { message: 'not needed' }],
@@ -237,16 +220,6 @@ describe('errors', () => {
     expect((await fresh.request('GET', '/x')).value).toEqual({ a: 1 });
     expect(refused).toEqual([undefined, 'old']);
     expect(server.requests.map(({ authorization }) => authorization)).toEqual(['Bearer old', 'Bearer new']);
-  });
-
-  it('with 401 are thrown for the second token, though a third could be had', async () => {
-    const refusal = status(401, 'Unauthorized');
-    const server = await scriptServer([refusal, refusal, json(200, 1)]);
-    closers.push(server.close);
-    let count = 0;
-    const client = createClient({ server: server.url, tokenProvider: () => `token-${++count}` });
-    await expect(client.request('GET', '/x')).rejects.toMatchObject({ code: 401 });
-    expect(server.requests).toHaveLength(2);
   });
 
   it.each([

@@ -147,7 +147,7 @@ describe('a bootstrap token', () => {
 
     const fails = (...flags: string[]): Promise<string> => admin.fails(['create', 'bootstrap-token', ...flags]);
     expect(await fails()).toContain('--name-pattern is required');
-    expect(await fails('--name-pattern', 'A*')).toContain('--name-pattern: Invalid value');
+    expect(await fails('--name-pattern', 'A*')).toContain('spec.namePattern: Invalid value');
     expect(await fails('--name-pattern', 'a*', '--duration', '48h')).toContain('at most 24 hours away');
   });
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -10,7 +10,6 @@ import {
   cachedCredential,
   deleteCredential,
   deleteCredentials,
-  deletePassCredentials,
   type Verdict,
 } from './credential-cache.ts';
 
@@ -79,38 +78,6 @@ describe('cached credentials', () => {
     await deleteCredentials(context, 'https://a');
     expect((await cachedCredential(context, 'https://b', ['jane'], source)).token).toBe('token-2');
     expect((await cachedCredential(context, 'https://a', ['jane'], source)).token).toBe('token-3');
-  });
-
-  it('of one pass are deleted, for every login that redeemed it', async () => {
-    const context = fakeContext({ XDG_CACHE_HOME: home });
-    const source = issuer(context);
-    const get = async (identity: string, handle?: string) =>
-      (await cachedCredential(context, 'https://a', [identity], source, { handle })).token;
-    expect([await get('jane', 'p1'), await get('bob', 'p1'), await get('jane', 'p2'), await get('jane')]).toEqual([
-      'token-1',
-      'token-2',
-      'token-3',
-      'token-4',
-    ]);
-    await deletePassCredentials(context, 'https://a', 'p1');
-    expect([await get('jane', 'p2'), await get('jane')]).toEqual(['token-3', 'token-4']);
-    expect([await get('jane', 'p1'), await get('bob', 'p1')]).toEqual(['token-5', 'token-6']);
-  });
-
-  it('are deleted where there is no folder for them', async () => {
-    const file = join(home, 'file');
-    await writeFile(file, '');
-    await deleteCredential(fakeContext({ XDG_CACHE_HOME: file }), 'https://a', ['jane'], undefined);
-  });
-
-  it('are given without a cache where none can be written', async () => {
-    // Where root cannot create a folder, either.
-    const link = join(home, 'link');
-    await symlink(join(home, 'absent'), link);
-    const context = fakeContext({ XDG_CACHE_HOME: link });
-    const source = issuer(context);
-    const get = () => cachedCredential(context, 'https://pass', ['jane'], source);
-    expect([(await get()).token, (await get()).token]).toEqual(['token-1', 'token-2']);
   });
 
   it('are requested again after an error', async () => {
