@@ -43,20 +43,21 @@ export const ORDER_SECONDS = 15;
 /** RFC 8725 section 3.11: no verifier of tokens takes an order for one. */
 export const ORDER_TYPE = 'clusterpass-order+jwt';
 
-export interface AccountOrder {
-  readonly namespace: string;
-  readonly serviceAccount: string;
+interface OrderedToken {
   /** Empty for the API of the cluster. */
   readonly audiences: readonly string[];
   readonly expirationSeconds: number;
+}
+
+export interface AccountOrder extends OrderedToken {
+  readonly namespace: string;
+  readonly serviceAccount: string;
   readonly boundObjectRef?: BoundObjectReference;
 }
 
-export interface PersonOrder {
+export interface PersonOrder extends OrderedToken {
   readonly name: string;
   readonly group: string;
-  readonly audiences: readonly string[];
-  readonly expirationSeconds: number;
 }
 
 /** The payload of `spec.order`. It has no `sub`: every token has one. */

@@ -42,20 +42,18 @@ export function createConnectorRound({ catalog, reader, writer, guards, now, wor
   const write = async (cluster: StoredObject, report: ConnectorStatus): Promise<void> => {
     const change = (object: ApiObject): ApiObject => withReport(object, report, now());
     const object = cluster.object();
-    if (change(object) === object) return;
-    await update(cluster.name, cluster.uid, change).catch(ignoreNotFound);
+    if (change(object) !== object) await update(cluster.name, cluster.uid, change).catch(ignoreNotFound);
   };
   return async (): Promise<void> => {
     for (const entry of scan(connectors)) {
       if (work.isUsedUp) await work.turn();
-      const key = fleetKey(entry.name);
       const connector = entry.object();
-      const cluster = reader.find(clusters, key);
+      const cluster = reader.find(clusters, fleetKey(entry.name));
       if (cluster !== undefined && cluster.uid === connectorSpec(connector).clusterUID) {
         await write(cluster, connectorStatus(connector));
       } else {
         const options = { dryRun: false, preconditions: { uid: entry.uid }, guards: guards() };
-        await writer.remove(connectors, key, options).catch(ignoreNotFound);
+        await writer.remove(connectors, fleetKey(entry.name), options).catch(ignoreNotFound);
       }
     }
     for (const cluster of scan(clusters)) {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
-import { verifyRegistration } from '../authn/connector-authenticator.ts';
+import { verifyConnectorToken } from '../authn/connector-authenticator.ts';
 import { checkJoin, createAdmission, findSecondNames } from '../authz/admission/admission.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission/check-access-request.ts';
 import { bindingReach } from '../authz/binding-reach.ts';
@@ -184,7 +184,7 @@ function joinParts(parts: DispatchParts): JoinParts {
     productName: options.productName,
     checkJoin: (creator, cluster, old) => checkJoin(objects.policy, creator, catalog.clusters, cluster, old),
     tellNames: (creator, cluster, tell) => findSecondNames({ ...objects, catalog }, creator, cluster, tell),
-    verifyConnector: (cluster, claim) => verifyRegistration({ baseUrl, now: () => clock.latest() }, cluster, claim),
+    verifyConnector: (cluster, claim) => verifyConnectorToken({ baseUrl, now: () => clock.latest() }, cluster, claim),
   };
 }
 

@@ -99,7 +99,7 @@ describe('a token of a cluster with a connector', () => {
   });
 
   it.each<[string, (order: Order, connector: TestConnector) => object | Promise<object>, RegExp]>([
-    ['of another order', () => ({ order: 'x' }), /502 .*is one to another order/],
+    ['of another order', () => ({ order: 'x' }), /502 .*cannot be read/],
     ['that is no answer', ({ name }) => ({ order: name }), /502 .*did not issue a token/],
     [
       'for another account',

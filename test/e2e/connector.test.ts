@@ -89,10 +89,10 @@ describe('its identity', () => {
       expect([code, json.message]).toEqual([422, expect.stringContaining(why)]);
       expect(json.details.causes[0].field).toBe('metadata.annotations[clusterpass.dev/connector]');
     };
-    await refused(new ClusterIssuer(issuer.jwk.kid).projected(audience), 'invalid signature');
+    await refused(new ClusterIssuer(issuer.jwk.kid).projected(audience), 'signature verification failed');
     await refused(issuer.projected(connectorAudience(server.url, 'conn-1')), 'token audience');
     await refused(issuer.projected([audience, 'https://other.example']), 'token audience');
-    await refused(issuer.projected(audience, {}, -60), 'token has expired');
+    await refused(issuer.projected(audience, {}, -60), '"exp" claim timestamp check failed');
     await refused(issuer.projected(audience, { 'kubernetes.io': undefined }), 'not that of a service account');
     await refused(issuer.projected(audience, { sub: 'system:serviceaccount:kube-system:admin' }), 'token subject');
     expect((await server.call('GET', `${CLUSTERS}/conn-2`)).code).toBe(404);
@@ -166,7 +166,6 @@ describe('its identity', () => {
     const next = new ClusterIssuer();
     const keys = (...issuers: ClusterIssuer[]): Promise<Answer> =>
       connector.report({ keys: JSON.stringify({ keys: issuers.map(({ jwk }) => jwk) }) });
-    expect((await connector.report({ keys: '{}' })).code).toBe(422);
     expect((await keys(connector.issuer, next)).code).toBe(200);
     expect((await connector.report()).code).toBe(200);
     connector.token = await next.projected(connectorAudience(server.url, 'conn-6'));

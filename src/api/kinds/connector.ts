@@ -1,8 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { isJsonObject, parsedJson } from '../../lib/json.ts';
 import { LOST_SECONDS } from '../connector.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
-import { type FieldError, invalidValue } from '../status.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { flag, int64, kindSchema, list, part, SHORT, serverKind, struct, text, texts, timestamp } from './meta.ts';
 
@@ -93,34 +91,15 @@ export const connectorKind: Kind = {
     'The connector of a cluster: a program there that issues its tokens. Deleting it ends its identity at once.',
     { spec: Type.Optional(SpecSchema), status: Type.Optional(StatusSchema) },
   ),
-  validate: (object) => keyErrors(connectorStatus(object).keys),
+  validate: () => [],
   columns: [
     nameColumn,
     textColumn('Ready', 'Whether the API server is ready.', (object) => readyText(connectorStatus(object))),
-    textColumn('Nodes', 'Ready nodes, of all.', (object) => nodesText(connectorStatus(object))),
-    textColumn('Cluster Version', 'The version of the cluster.', (object) => connectorStatus(object).clusterVersion),
     textColumn('Version', 'The version of the connector.', (object) => connectorStatus(object).version),
     dateColumn('Renewed', 'When it last reported.', ({ renewTime }) => renewTime),
     dateColumn('Last Order', 'When it last answered an order.', ({ lastOrderTime }) => lastOrderTime),
-    textColumn(
-      'Revocable',
-      'Whether its tokens can be revoked.',
-      (object) => revocableText(connectorStatus(object)),
-      1,
-    ),
-    textColumn('People', 'The groups of people.', (object) => (connectorStatus(object).people ?? []).join(','), 1),
     ageColumn,
   ],
 };
 
 const readyText = ({ ready }: ConnectorStatus): string => (ready === undefined ? 'Unknown' : ready ? 'True' : 'False');
-const revocableText = ({ revocable = false }: ConnectorStatus): string => (revocable ? 'True' : 'False');
-const nodesText = ({ nodes }: ConnectorStatus): string =>
-  nodes === undefined ? '' : `${nodes.ready ?? 0}/${nodes.total ?? 0}`;
-
-function keyErrors(keys: string | undefined): FieldError[] {
-  if (keys === undefined) return [];
-  const set = parsedJson(keys);
-  if (isJsonObject(set) && Array.isArray(set.keys) && set.keys.length > 0) return [];
-  return [invalidValue('status.keys', '', 'must be the JSON of a JWKS with keys')];
-}

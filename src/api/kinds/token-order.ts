@@ -52,13 +52,7 @@ export const tokenOrderKind: Kind = {
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [
     nameColumn,
-    textColumn('Claimed By', 'The connector that does it.', (object) => orderStatus(object).claimedBy),
     textColumn('Phase', '`Issued` while a revocable token lives.', (object) => orderStatus(object).phase),
-    textColumn(
-      'Expires',
-      'When it ends.',
-      (object) => orderStatus(object).expirationTimestamp ?? orderSpec(object).expirationTimestamp,
-    ),
     ageColumn,
   ],
 };

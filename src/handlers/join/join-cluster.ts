@@ -95,44 +95,35 @@ export function createJoinHandler(parts: JoinParts): (request: ApiRequest) => Pr
       request.annotate('clusterpass.dev/registered-as', others.join(', '));
       request.warn(`${what} is registered under another name, which the audit event has`);
     };
-    const former = connector === undefined ? undefined : unconnected(parts, token, name);
-    if (connector !== undefined && former !== undefined) {
-      checkSameCluster(parts, former, cluster);
-      const creator = checkCreator(parts, token, former, former);
-      annotate(request, token, name);
-      if (options.dryRun) return writeResponse(parts, request, clusters, onlyIdentity(former), { code: 200 });
-      await spend(parts, request, token, name);
-      const connected = await connect(parts, former, cluster);
-      // As the connector describes it: the endpoints of the registered one stay.
-      parts.tellNames(creator, cluster, tell);
-      await finish(parts, token, connected, connector);
-      return writeResponse(parts, request, clusters, onlyIdentity(connected), { code: 200 });
-    }
-
+    const former = connector && unconnected(parts, token, name);
+    if (former !== undefined) checkSameCluster(parts, former, cluster);
     // The one that a dry run answers with, whether or not the name is taken.
     let prepared = cluster;
-    const admit = (object: ApiObject): void => {
-      prepared = object;
-      checkCreator(parts, token, object);
-    };
-    // Every check of the creation first: a mistake in the request does not spend the token.
-    await writer
-      .create(clusters, fleetKey(name), cluster, { dryRun: true, manager: MANAGER, admit })
-      .catch(unlessTaken);
-    annotate(request, token, name);
-    if (options.dryRun) return writeResponse(parts, request, clusters, prepared, { code: 201 });
-    await spend(parts, request, token, name);
     const guards = [
       { key: storageKey(bootstrapTokens, fleetKey(id)), expect: { createRevision: entry.createRevision } },
     ];
-    const created = await writer.create(clusters, fleetKey(name), cluster, {
-      dryRun: false,
-      manager: MANAGER,
-      admit: (object) => parts.tellNames(checkCreator(parts, token, object), object, tell),
-      guards,
-    });
-    await finish(parts, token, created, connector);
-    return writeResponse(parts, request, clusters, created, { code: 201 });
+    const write = async (dryRun: boolean): Promise<ApiObject> => {
+      const admit = (object: ApiObject, old: ApiObject | undefined): void => {
+        prepared = object;
+        const creator = checkCreator(parts, token, object, old);
+        // As the client describes it: the endpoints of a registered one stay.
+        if (!dryRun) parts.tellNames(creator, cluster, tell);
+      };
+      const options = { dryRun, manager: MANAGER, admit, guards };
+      if (former === undefined) return writer.create(clusters, fleetKey(name), cluster, options);
+      const preconditions = { uid: former.metadata.uid ?? '' };
+      const update = { ...options, part: 'object', preconditions } as const;
+      return writer.update(clusters, fleetKey(name), (current) => connected(current, cluster), update);
+    };
+    const [code, shown] = former === undefined ? [201, (object: ApiObject) => object] : [200, onlyIdentity];
+    // Every check first: a mistake in the request does not spend the token.
+    await write(true).catch(unlessTaken);
+    annotate(request, token, name);
+    if (options.dryRun) return writeResponse(parts, request, clusters, shown(prepared), { code });
+    await spend(parts, request, token, name);
+    const written = await write(false);
+    await finish(parts, token, written, connector);
+    return writeResponse(parts, request, clusters, shown(written), { code });
   };
 }
 
@@ -165,16 +156,13 @@ function checkSameCluster({ catalog }: JoinParts, former: ApiObject, sent: ApiOb
 }
 
 /** Everything but who issues its tokens stays: its endpoints and labels may have been changed since. */
-async function connect(parts: JoinParts, former: ApiObject, { metadata, spec }: ApiObject): Promise<ApiObject> {
+function connected(current: ApiObject, { metadata, spec }: ApiObject): ApiObject {
   const { authInfo } = spec as { authInfo?: object };
-  const connected = (current: ApiObject): ApiObject => ({
+  return {
     ...current,
     metadata: { ...current.metadata, annotations: { ...current.metadata.annotations, ...metadata.annotations } },
     spec: { ...(current.spec as object), ...(authInfo && { authInfo }) },
-  });
-  const preconditions = { uid: former.metadata.uid ?? '' };
-  const options = { dryRun: false, part: 'object', manager: MANAGER, preconditions } as const;
-  return parts.writer.update(parts.catalog.clusters, fleetKey(former.metadata.name ?? ''), connected, options);
+  };
 }
 
 /** The token registers and does not read: what others wrote to the cluster since then is not for its holder. */
@@ -231,7 +219,7 @@ function clusterFor({ catalog, productName }: JoinParts, token: ApiObject, sent:
   };
 }
 
-function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject, old?: ApiObject): Identity {
+function checkCreator(parts: JoinParts, token: ApiObject, cluster: ApiObject, old: ApiObject | undefined): Identity {
   const { catalog, checkJoin } = parts;
   const { createdBy } = bootstrapSpec(token);
   const id = token.metadata.name ?? '';

@@ -20,7 +20,7 @@ interface ConnectorRegistration {
 export type VerifyConnector = (
   cluster: string,
   claim: { readonly token: string; readonly keys: string },
-) => Promise<Omit<ConnectorAccount, 'keys'>>;
+) => Promise<{ readonly identity: Omit<ConnectorAccount, 'keys'> }>;
 
 interface RegisterConnectorParts {
   readonly catalog: Pick<Catalog, 'clusters' | 'connectors'>;
@@ -44,8 +44,8 @@ export async function readConnector(
   if (typeof token !== 'string' || !isJsonObject(keys)) throw refuse('must be the JSON of a token and of its keys');
   const keysText = JSON.stringify(keys);
   try {
-    const account = { ...(await verifyConnector(name, { token, keys: keysText })), keys: keysText };
-    return { account, answersOrders: orders !== false };
+    const { identity } = await verifyConnector(name, { token, keys: keysText });
+    return { account: { ...identity, keys: keysText }, answersOrders: orders !== false };
   } catch (error) {
     if (!(error instanceof TokenRejected)) throw error;
     throw refuse(`the token of the connector is not accepted: ${error.message}`);

@@ -134,12 +134,7 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
       await request.willAnswer(CREATED);
       return answer(sent, holder, predicted, now);
     }
-    const release = reserve(inFlight, cluster.name, parts.maxInFlightPerCluster);
-    try {
-      const answered = await (order === undefined
-        ? send(parts, cluster, request, requestBody(request, sent, { audiences, expirationSeconds, boundTo }))
-        : order.place(expirationSeconds)
-      ).finally(release);
+    const accept = (answered: UpstreamAnswer): GrantedToken => {
       const granted = readGranted(cluster.name, `${namespace}/${name}`, answered, order && 'its connector', {
         namespace,
         serviceAccount: name,
@@ -148,18 +143,23 @@ export function createForwardToken(parts: ForwardTokenParts): ForwardToken {
         expirationSeconds,
         now: parts.now(),
       });
-      const { id, accountUid: uid, expiresAt } = granted;
-      if (person === undefined) checkUid(sent, { name, uid });
+      if (person === undefined) checkUid(sent, { name, uid: granted.accountUid });
       checkMinExpiration(annotations, { requested, granted: secondsOf(granted) });
       warnOfLess(tokenRequest, lifetime, granted);
-      const recordId = await order?.keep(granted);
-      await pass?.recordToken(recordId ?? id, expiresAt * 1000, recordId === undefined ? 'cluster' : 'ours');
-      if (id !== undefined) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(id));
-      await request.willAnswer(CREATED);
-      return answer(sent, holder, granted, now);
-    } finally {
-      order?.end();
-    }
+      return granted;
+    };
+    const ask = async () => {
+      if (order !== undefined) return order.issue(expirationSeconds, accept);
+      const body = requestBody(request, sent, { audiences, expirationSeconds, boundTo });
+      return { granted: accept(await send(parts, cluster, request, body)), recordId: undefined };
+    };
+    const release = reserve(inFlight, cluster.name, parts.maxInFlightPerCluster);
+    const { granted, recordId } = await ask().finally(release);
+    const { id, expiresAt } = granted;
+    await pass?.recordToken(recordId ?? id, expiresAt * 1000, recordId === undefined ? 'cluster' : 'ours');
+    if (id !== undefined) request.annotate(ISSUED_CREDENTIAL_ID, credentialIdOf(id));
+    await request.willAnswer(CREATED);
+    return answer(sent, holder, granted, now);
   };
 }
 

@@ -31,10 +31,8 @@ const REFUSAL = [
 it('A53: an answer and a refusal, sealed to the key of the order', async () => {
   const key = (await importJWK(PRIVATE_KEY, 'ECDH-ES')) as CryptoKey;
   const answer = await openAnswer(ANSWER, key, ORDER, 'prod');
-  expect([answer.status, answer.bytes.toString()]).toEqual([
-    201,
-    '{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","status":{"token":"x.y.z"}}',
-  ]);
+  const body = { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', status: { token: 'x.y.z' } };
+  expect([answer.status, answer.body]).toEqual([201, body]);
   expect((await openAnswer(REFUSAL, key, ORDER, 'prod')).refusal).toEqual({
     reason: 'NamespaceNotAllowed',
     message: 'namespace ci is not allowed',

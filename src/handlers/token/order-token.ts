@@ -16,7 +16,7 @@ import { type ApiObject, apiVersionOf, fleetKey, storageKey } from '../../api/ki
 import { type ConnectorStatus, connectorSpec, connectorStatus, isConnected } from '../../api/kinds/connector.ts';
 import { ISSUED, orderStatus, tokenOrderKind } from '../../api/kinds/token-order.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
-import { type ApiError, badGateway, conflict, forbidden, timeout, unavailable } from '../../api/status.ts';
+import { ApiError, badGateway, conflict, forbidden, timeout, unavailable } from '../../api/status.ts';
 import type { UpstreamAnswer } from '../../clusters/upstream/upstream-contract.ts';
 import { defined } from '../../lib/json.ts';
 import { firstWithin } from '../../lib/promises.ts';
@@ -42,7 +42,12 @@ export interface OrderParts
   readonly answers: OrderAnswers;
   readonly issuers: Pick<Issuers, 'issuerFor' | 'baseUrl'>;
   readonly keyRing: Pick<KeyRing, 'signing'>;
+  readonly observe: (result: OrderResult, seconds: number) => void;
 }
+
+/** What became of an order, as the label of a metric. */
+type OrderResult = 'issued' | 'refused' | 'unanswered' | 'failed';
+const RESULTS: Readonly<Record<number, OrderResult>> = { 403: 'refused', 504: 'unanswered' };
 
 export interface AskedAccount {
   readonly namespace: string;
@@ -68,7 +73,7 @@ const ORDER_ANNOTATION = 'clusterpass.dev/order';
 
 /** An order to the connector of a cluster for one token, see src/api/connector.ts. */
 export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, grant, account }: Ordered) {
-  const { catalog, reader, writer, answers, issuers, keyRing, requireRightClock, tracked, now } = parts;
+  const { catalog, reader, writer, answers, issuers, keyRing, requireRightClock, observe, tracked, now } = parts;
   const { request, audiences } = tokenRequest;
   const { namespace, name, person } = account;
   const { boundObjectRef } = tokenRequest.sent.spec ?? {};
@@ -83,8 +88,6 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
   /** What the connector binds the token to, if the request does not say. */
   const boundTo: BoundObjectReference | undefined = isRevocable ? { kind: 'Secret', name: secret } : undefined;
   let record: ReturnType<TrackedTokens['requireRoom']> | undefined;
-  let isPlaced = false;
-  let isKept = false;
 
   /** Throws when the connector cannot be asked now. */
   function requireReady(): void {
@@ -97,30 +100,43 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
     warn(`this token cannot be revoked here: it ends with ${bound}, or when it expires`);
   }
 
-  /** Creates the order and waits: the answer of the cluster's API server. */
-  async function place(expirationSeconds: number): Promise<UpstreamAnswer> {
-    // A key for each order: later, no process can read the answers in the history of the store.
-    const { publicKey, privateKey } = await generateKeyPair('ECDH-ES');
-    isPlaced = true;
-    const expirationTimestamp = toTimestamp(now() + ORDER_SECONDS * 1000);
-    const order = await signed(expirationSeconds, await exportJWK(publicKey));
-    const spec = { order, expirationTimestamp };
-    const object = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: id }, spec };
-    request.annotate(ORDER_ANNOTATION, id);
-    const sealed = await answers.of(storageKey(kind, key), request.signal, () =>
-      writer.create(kind, key, object, { dryRun: false }),
-    );
-    if (sealed === undefined) throw timeout(`${connectorOf(cluster.name)} has not answered in time`);
-    const { refusal, status = 0, bytes } = await openAnswer(sealed, privateKey, id, cluster.name);
-    if (!refusal) return { status: Number(status), headers: {}, body: bytes };
-    const [reason = '', message = ''] = [refusal.reason, refusal.message].map((text) => cleanText(String(text), 1024));
-    const why = `${connectorOf(cluster.name)} refuses it: ${message}`;
-    throw forbidden(request.target, request.target.name, why, [{ reason, message }]);
+  /**
+   * Creates the order, waits, and reads the answer of the cluster's API server. An order that is not kept is deleted:
+   * then the connector ends what it has made for it.
+   * @param accept throws for an answer that cannot be used
+   */
+  async function issue(expirationSeconds: number, accept: (answered: UpstreamAnswer) => GrantedToken) {
+    const startedAt = now();
+    let result: OrderResult = 'failed';
+    let recordId: string | undefined;
+    try {
+      // A key for each order: later, no process can read the answers in the history of the store.
+      const { publicKey, privateKey } = await generateKeyPair('ECDH-ES');
+      const order = await signed(expirationSeconds, await exportJWK(publicKey));
+      const spec = { order, expirationTimestamp: toTimestamp(startedAt + ORDER_SECONDS * 1000) };
+      const object = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: id }, spec };
+      request.annotate(ORDER_ANNOTATION, id);
+      const create = () => writer.create(kind, key, object, { dryRun: false });
+      const sealed = await answers.of(storageKey(kind, key), request.signal, create);
+      if (sealed === undefined) throw timeout(`${connectorOf(cluster.name)} has not answered in time`);
+      const { refusal, status: code = 0, body = null } = await openAnswer(sealed, privateKey, id, cluster.name);
+      if (refusal) throw refused(refusal);
+      const granted = accept({ status: Number(code), headers: {}, body: Buffer.from(JSON.stringify(body)) });
+      if (record !== undefined) recordId = await keep(granted);
+      result = 'issued';
+      return { granted, recordId };
+    } catch (error) {
+      if (error instanceof ApiError) result = RESULTS[error.status.code] ?? 'failed';
+      throw error;
+    } finally {
+      observe(result, (now() - startedAt) / 1000);
+      // The sweep removes what could not be removed now.
+      if (recordId === undefined) void writer.remove(kind, key, { dryRun: false }).catch(() => {});
+    }
   }
 
-  /** From here on the order stands for the token, and the record for the order. Its id; undefined without one. */
+  /** From here on the order stands for the token, and the record for the order. */
   async function keep({ audiences: aud, issuedAt: iat, expiresAt: exp, accountUid: uid }: GrantedToken) {
-    if (record === undefined) return undefined;
     const issued = (current: ApiObject): ApiObject => {
       // The answer is of no use any more.
       const { claimedBy, claimTime } = orderStatus(current);
@@ -130,15 +146,14 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
     await writer.update(kind, key, issued, { dryRun: false, part: 'status' });
     const holder =
       person === undefined ? { 'kubernetes.io': { namespace, serviceaccount: { name, uid } } } : { sub: person.name };
-    await record(cluster.name, { jti: id, aud, iat, exp, ...holder, secret }, bindingOf(parts, grant));
-    isKept = true;
+    await record?.(cluster.name, { jti: id, aud, iat, exp, ...holder, secret }, bindingOf(parts, grant));
     return id;
   }
 
-  /** Deletes an order that is not kept: then the connector ends what it has made for it. */
-  function end(): void {
-    // The sweep removes what could not be removed now.
-    if (isPlaced && !isKept) void writer.remove(kind, key, { dryRun: false }).catch(() => {});
+  function refused(refusal: NonNullable<OrderAnswer['refusal']>): ApiError {
+    const [reason = '', message = ''] = [refusal.reason, refusal.message].map((text) => cleanText(String(text), 1024));
+    const why = `${connectorOf(cluster.name)} refuses it: ${message}`;
+    return forbidden(request.target, request.target.name, why, [{ reason, message }]);
   }
 
   async function signed(expirationSeconds: number, answerKey: OrderClaims['answerKey']): Promise<string> {
@@ -149,16 +164,11 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
     const claims: OrderClaims = {
       iss: issuers.issuerFor(cluster.name),
       aud: connectorAudience(issuers.baseUrl, cluster.name),
-      iat,
-      exp: iat + ORDER_SECONDS,
-      jti: id,
+      ...{ iat, exp: iat + ORDER_SECONDS, jti: id, requester: { user, groups }, revocable: isRevocable, answerKey },
       cluster: { name: cluster.name, uid: cluster.uid, ...(identity === undefined ? {} : { id: identity }) },
-      requester: { user, groups },
       ...(person === undefined
         ? { request: defined({ namespace, serviceAccount: name, ...asked, boundObjectRef }) }
         : { person: { name: person.name, group: person.group, ...asked } }),
-      revocable: isRevocable,
-      answerKey,
     };
     try {
       const { alg, kid, sign } = keyRing.signing();
@@ -171,7 +181,7 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
     }
   }
 
-  return { isRevocable, boundTo, requireReady, place, keep, end };
+  return { isRevocable, boundTo, requireReady, issue };
 }
 
 export function notConnected(cluster: string, { renewTime }: ConnectorStatus = {}): ApiError {
@@ -205,19 +215,21 @@ export function createOrderAnswers(reader: Pick<ObjectReader, 'cache'>) {
     }
   }
 
-  function onEvent({ before, after }: Record<'before' | 'after', StoredObject | undefined>) {
-    look((after ?? before)?.key ?? '', after, after === undefined);
-  }
-
-  /** Some that are waited for may not be created yet. */
-  function onReset(): void {
-    for (const key of waiting.keys()) look(key, reader.cache(tokenOrderKind).get(key), false);
-  }
-
-  function look(key: string, entry: StoredObject | undefined, isGone: boolean): void {
+  function look(key: string, entry: StoredObject | undefined): void {
     const resolve = waiting.get(key);
     const answer = resolve && entry && orderStatus(entry.object()).answer;
-    if (answer !== undefined || isGone) resolve?.(answer);
+    if (answer !== undefined || entry === undefined) resolve?.(answer);
+  }
+
+  const onEvent = ({ before, after }: Record<'before' | 'after', StoredObject | undefined>): void =>
+    look((after ?? before)?.key ?? '', after);
+
+  function onReset(): void {
+    for (const key of waiting.keys()) {
+      const entry = reader.cache(tokenOrderKind).get(key);
+      // Some that are waited for may not be created yet.
+      if (entry !== undefined) look(key, entry);
+    }
   }
 
   return { of, onEvent, onReset };
@@ -233,16 +245,16 @@ export async function openAnswer(
   privateKey: CryptoKey,
   order: string,
   cluster: string,
-): Promise<OrderAnswer & { readonly bytes: Buffer }> {
+): Promise<OrderAnswer> {
   try {
     const { plaintext } = await compactDecrypt(sealed, privateKey, {
       keyManagementAlgorithms: [ANSWER_ALGORITHMS.alg],
       contentEncryptionAlgorithms: [ANSWER_ALGORITHMS.enc],
     });
     const answer = JSON.parse(Buffer.from(plaintext).toString()) as OrderAnswer;
-    if (answer.order === order) return { ...answer, bytes: Buffer.from(JSON.stringify(answer.body ?? null)) };
+    if (answer.order !== order) throw new Error('it is one to another order');
+    return answer;
   } catch (error) {
     throw badGateway(`the answer of ${connectorOf(cluster)} cannot be read`, error);
   }
-  throw badGateway(`the answer of ${connectorOf(cluster)} is one to another order`);
 }
