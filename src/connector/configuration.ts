@@ -3,6 +3,7 @@ import { decodeBody } from '../api/codec/decode.ts';
 import { bodySchema, type SchemaNode } from '../api/codec/shape.ts';
 import { peopleNamespace } from '../api/connector.ts';
 import type { BodyType } from '../api/kind.ts';
+import type { ConnectorStatus } from '../api/kinds/connector.ts';
 
 /** The file in which the owner of a cluster says what its connector may do, whatever Clusterpass orders. */
 
@@ -35,12 +36,7 @@ export interface ConnectorRules {
   readonly revocable: boolean;
   /** Which objects are copied to Clusterpass, beside namespaces. A Pod needs its account. */
   readonly mirror: { readonly accounts: boolean; readonly pods: boolean };
-  readonly allow: readonly {
-    readonly namespace: string;
-    /** `*` for all. */
-    readonly accounts: readonly string[];
-    readonly maxSeconds: number;
-  }[];
+  readonly allow: readonly Required<NonNullable<ConnectorStatus['allow']>[number]>[];
   readonly people: readonly { readonly group: string; readonly maxSeconds: number }[];
 }
 

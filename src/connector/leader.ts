@@ -1,5 +1,4 @@
 import type { ApiObject } from '../api/kind.ts';
-import { isStatus } from '../client/errors.ts';
 import { problemLog } from '../lib/problem-log.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { ConnectorParts } from './parts.ts';
@@ -24,63 +23,49 @@ export async function whileLeading(
 ): Promise<void> {
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
   const tell = problemLog(log, `the Lease ${namespace}/${NAME}`);
-  const send = async (method: string, body?: object): Promise<Lease> => {
-    const options = { body, expects: 'object', signal: AbortSignal.timeout(RENEW_MS) } as const;
-    return (await api.request<Lease>(method, method === 'POST' ? leases : `${leases}/${NAME}`, options)).value;
-  };
   /** Rejects with a 409 if another process has written it meanwhile. */
-  const write = (lease: Lease | undefined, holderIdentity: string): Promise<Lease> => {
+  const write = async (lease: Lease | undefined, holderIdentity: string, within: AbortSignal): Promise<Lease> => {
     // Kubernetes reads times of a Lease with six digits only.
     const renewTime = toTimestamp(timing.now()).replace('Z', '.000000Z');
     const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime };
     const metadata = lease?.metadata ?? { name: NAME, namespace };
     const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
-    return send(lease === undefined ? 'POST' : 'PUT', body);
+    const [method, path] = lease === undefined ? ['POST', leases] : ['PUT', `${leases}/${NAME}`];
+    return (await api.request<Lease>(method, path, { body, expects: 'object', signal: within })).value;
   };
   /** The version that was read last, and since when it is the same: clocks of machines differ. */
   let seen = { version: '', since: 0 };
-  const acquire = async (): Promise<Lease | undefined> => {
-    const lease = await send('GET').catch(unlessAbsent);
-    const { metadata: { resourceVersion: version = '' } = {}, spec: { holderIdentity = '' } = {} } = lease ?? {};
-    if (version !== seen.version) seen = { version, since: timing.now() };
-    const isFree = holderIdentity === '' || holderIdentity === holder;
-    return isFree || timing.now() - seen.since >= LEASE_SECONDS * 1000 ? write(lease, holder) : undefined;
-  };
-  /** Resolves with the lease when it was lost, or when the signal is aborted. */
-  const renew = async (held: Lease, ended: AbortSignal): Promise<Lease> => {
-    let lease = held;
-    for (let renewedAt = timing.now(); timing.now() - renewedAt < STOP_MS; ) {
-      await timing.pause(RENEW_MS, ended);
-      if (ended.aborted) break;
-      try {
-        lease = await write(lease, holder);
-        renewedAt = timing.now();
-      } catch (error) {
-        tell(error);
-        if (isStatus(error, 409)) break;
-      }
-    }
-    return lease;
+  let held: Lease | undefined;
+  let renewedAt = 0;
+  let term: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
+  const begin = (): typeof term => {
+    const end = new AbortController();
+    const leading = lead(AbortSignal.any([signal, end.signal])).catch((error: Error) => log(error.message));
+    const ended = leading.then(() => {
+      term = undefined;
+    });
+    return { end, ended };
   };
   while (!signal.aborted) {
+    const within = AbortSignal.timeout(RENEW_MS);
     try {
-      const held = await acquire();
+      const get = api.request<Lease>('GET', `${leases}/${NAME}`, { expects: 'object', signal: within });
+      const lease = (await get.catch(unlessAbsent))?.value;
+      const version = lease?.metadata.resourceVersion ?? '';
+      if (version !== seen.version) seen = { version, since: timing.now() };
+      const isFree = [undefined, '', holder].includes(lease?.spec?.holderIdentity);
+      held =
+        isFree || timing.now() - seen.since >= LEASE_SECONDS * 1000 ? await write(lease, holder, within) : undefined;
+      if (held !== undefined && !signal.aborted) term ??= begin();
+      renewedAt = held === undefined ? 0 : timing.now();
       tell();
-      if (held !== undefined) {
-        const ended = new AbortController();
-        const isLeading = AbortSignal.any([signal, ended.signal]);
-        const leading = lead(isLeading)
-          .catch((error: Error) => log(error.message))
-          .finally(() => ended.abort());
-        const last = await renew(held, isLeading);
-        ended.abort();
-        await leading;
-        // So that another one need not wait.
-        if (signal.aborted) await write(last, '');
-      }
     } catch (error) {
       tell(error);
     }
+    if (timing.now() - renewedAt >= STOP_MS) term?.end.abort();
     await timing.pause(RENEW_MS, signal);
   }
+  await term?.ended;
+  // So that another one need not wait.
+  if (held !== undefined) await write(held, '', AbortSignal.timeout(RENEW_MS)).catch(tell);
 }

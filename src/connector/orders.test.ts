@@ -9,8 +9,7 @@ import { realTiming, type Timing } from '../lib/backoff.ts';
 import { FakeHub, HUB_TOKEN } from '../sync/hub.fixture.ts';
 import { FakeCluster } from './cluster.fixture.ts';
 import type { ConnectorRules } from './configuration.ts';
-import { createSweep } from './made-objects.ts';
-import { Orders } from './orders.ts';
+import { createOrders } from './orders.ts';
 import { Records } from './records.ts';
 import { createOrderVerifier } from './verify-order.ts';
 
@@ -75,7 +74,7 @@ async function start(holder = 'pod-1') {
   await records.read(stop.signal);
   const parts = { api, records, timing, log: (line: string) => void log.push(line) };
   const { publicKey } = key;
-  const orders = new Orders({
+  const orders = createOrders({
     ...parts,
     server: transport(clusterpass.url),
     path: '/apis/clusterpass.dev/v1alpha1/tokenorders',
@@ -85,16 +84,14 @@ async function start(holder = 'pod-1') {
       ...{ audience: AUDIENCE, cluster: CLUSTER, now: timing.now },
       readKeys: async () => ({ keys: [{ ...(await exportJWK(publicKey)), kid: 'k1' }] }),
     }),
-    onChange: () => void sweep(),
   });
-  const sweep = createSweep(parts, (order) => orders.isGone(order));
   const running = orders.run(stop.signal);
   const end = async (): Promise<void> => {
     stop.abort();
     await running;
   };
   ends.push(end);
-  return { log, sweep, stop: end, kill: () => (isKilled = true) };
+  return { log, sweep: orders.sweep, stop: end, kill: () => (isKilled = true) };
 }
 
 const account = (more: object = {}) => ({

@@ -7,7 +7,7 @@ import { Slots } from '../lib/promises.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import { Informer } from '../sync/informer.ts';
 import { isRefusal, judgeOrder } from './judge-order.ts';
-import { issueToken } from './made-objects.ts';
+import { createSweep, issueToken } from './made-objects.ts';
 import type { ConnectorParts } from './parts.ts';
 import type { Records } from './records.ts';
 
@@ -16,8 +16,6 @@ type OrdersParts = Pick<ConnectorParts, 'server' | 'api' | 'rules' | 'holder' | 
   readonly path: string;
   readonly records: Records;
   readonly verify: (name: string, jws: string) => Promise<OrderClaims>;
-  /** Called when orders are known, have ended, or were done: Secrets of orders that are gone can be removed. */
-  readonly onChange: () => void;
 };
 
 const CONCURRENCY = 16;
@@ -33,89 +31,77 @@ type Order = ApiObject & { readonly spec?: TokenOrderSpec; readonly status?: Tok
 const isOpen = ({ status: { claimedBy, phase } = {} }: Order): boolean =>
   claimedBy === undefined && phase === undefined;
 
-/** The orders for this cluster. Each is verified, judged, claimed, done and answered, once. */
-export class Orders {
-  readonly #parts: OrdersParts;
-  readonly #slots = new Slots(CONCURRENCY);
-  readonly #informer: Informer;
+/**
+ * The orders for this cluster. Each is verified, judged, claimed, done and answered, once. What was made for those that
+ * have ended is swept.
+ */
+export function createOrders(parts: OrdersParts) {
+  const { server, path, verify, rules, records, holder, timing, log } = parts;
+  const slots = new Slots(CONCURRENCY);
   /** Those that were begun here, and when. */
-  readonly #begun = new Map<string, number>();
-  readonly #running = new Map<string, Promise<void>>();
-  /** Epoch milliseconds. */
-  lastAnswer: number | undefined;
+  const begun = new Map<string, number>();
+  const running = new Map<string, Promise<void>>();
+  /** When an order was last answered, in epoch milliseconds. */
+  let lastAnswer: number | undefined;
+  const informer = new Informer({
+    ...{ transport: server, path, timing, idleMs: IDLE_MS },
+    // Those of live tokens are many, and only their names are needed.
+    transform: (order) => (isOpen(order) ? order : { ...order, spec: {}, status: { phase: 'Claimed' } }),
+    onConnection: problemLog(log, 'the watch of orders'),
+    onChange: () => {
+      for (const order of informer.objects.values()) if (isOpen(order)) begin(order);
+      void sweep();
+    },
+  });
+  const sweep = createSweep(parts, (order) => informer.isSynced && !informer.objects.has(order) && !running.has(order));
 
-  constructor(parts: OrdersParts) {
-    this.#parts = parts;
-    const { server: transport, path, timing, log } = parts;
-    this.#informer = new Informer({
-      ...{ transport, path, timing, idleMs: IDLE_MS },
-      // Those of live tokens are many, and only their names are needed.
-      transform: (order) => (isOpen(order) ? order : { ...order, spec: {}, status: { phase: 'Claimed' } }),
-      onConnection: problemLog(log, 'the watch of orders'),
-      onChange: () => this.#look(),
-    });
-  }
-
-  /** Whether the order has ended, as far as is known: nothing made for it is needed any more. */
-  isGone(order: string): boolean {
-    const { isSynced, objects } = this.#informer;
-    return isSynced && !objects.has(order) && !this.#running.has(order);
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
-    await this.#informer.run(signal);
-    await Promise.all(this.#running.values());
-  }
-
-  #look(): void {
-    for (const order of this.#informer.objects.values()) if (isOpen(order)) this.#begin(order);
-    this.#parts.onChange();
-  }
-
-  #begin(order: Order): void {
-    const { log, onChange } = this.#parts;
+  function begin(order: Order): void {
     const { name = '' } = order.metadata;
-    if (this.#begun.has(name)) return;
-    const now = this.#parts.timing.now();
-    for (const [begun, since] of this.#begun) if (since + FORGET_MS < now) this.#begun.delete(begun);
-    this.#begun.set(name, now);
-    const running = this.#slots
-      .run(() => this.#do(order))
+    if (begun.has(name)) return;
+    const now = timing.now();
+    for (const [other, since] of begun) if (since + FORGET_MS < now) begun.delete(other);
+    begun.set(name, now);
+    const done = slots
+      .run(() => perform(order))
       .catch((error: Error) => log(`order ${name}: ${error.message}`))
       .finally(() => {
-        this.#running.delete(name);
+        running.delete(name);
         // It may have ended meanwhile.
-        onChange();
+        void sweep();
       });
-    this.#running.set(name, running);
+    running.set(name, done);
   }
 
-  async #do(order: Order): Promise<void> {
-    const { verify, rules, records, holder, timing, log } = this.#parts;
+  async function perform(order: Order): Promise<void> {
     const { name = '', resourceVersion } = order.metadata;
     const claims = await verify(name, order.spec?.order ?? '');
     // By a process before this one: the answer was lost, perhaps not the token.
     if (records.all.has(name)) throw new Error('it was done before');
     const verdict = judgeOrder(rules(), claims);
     const signal = AbortSignal.timeout(Math.min(MOST_MS, Math.max(0, claims.exp * 1000 - timing.now())));
+    const patch = (body: object): Promise<unknown> => {
+      const options = { body, contentType: 'application/merge-patch+json', signal };
+      return server.request('PATCH', `${path}/${encodeURIComponent(name)}/status`, options);
+    };
     const claim = { claimedBy: holder, claimTime: toTimestamp(timing.now()) };
     // A 409: another connector has it, or it has ended.
-    await this.#patch(name, { metadata: { resourceVersion }, status: claim }, signal);
+    await patch({ metadata: { resourceVersion }, status: claim });
     const answer: OrderAnswer = isRefusal(verdict)
       ? { order: name, refusal: verdict }
-      : await issueToken(this.#parts, claims, verdict, signal);
+      : await issueToken(parts, claims, verdict, signal);
     if (signal.aborted) throw new Error('the API server of the cluster has not answered in time');
-    await this.#patch(name, { status: { answer: await sealed(answer, claims.answerKey) } }, signal);
-    this.lastAnswer = timing.now();
+    await patch({ status: { answer: await sealed(answer, claims.answerKey) } });
+    lastAnswer = timing.now();
     const what = isRefusal(verdict) ? verdict.message : `${verdict.namespace}/${verdict.account}: ${answer.status}`;
     log(`order ${name} of ${claims.requester.user}: ${what}`);
   }
 
-  async #patch(name: string, body: object, signal: AbortSignal): Promise<void> {
-    const path = `${this.#parts.path}/${encodeURIComponent(name)}/status`;
-    const options = { body, contentType: 'application/merge-patch+json', signal };
-    await this.#parts.server.request('PATCH', path, options);
+  async function run(signal: AbortSignal): Promise<void> {
+    await informer.run(signal);
+    await Promise.all(running.values());
   }
+
+  return { run, sweep, lastAnswer: () => lastAnswer };
 }
 
 /** Only the process that waits can read it. */

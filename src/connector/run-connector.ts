@@ -9,8 +9,7 @@ import { clusterIdentity } from '../sync/cluster-identity.ts';
 import { mirrorCluster } from '../sync/mirror.ts';
 import { readFindings } from './cluster-findings.ts';
 import { whileLeading } from './leader.ts';
-import { createSweep } from './made-objects.ts';
-import { Orders } from './orders.ts';
+import { createOrders } from './orders.ts';
 import type { ConnectorParts } from './parts.ts';
 import { Records } from './records.ts';
 import { createOrderVerifier } from './verify-order.ts';
@@ -22,35 +21,31 @@ export const runConnector = (parts: ConnectorParts, signal: AbortSignal): Promis
 /** Rejects when Clusterpass no longer knows this connector: perhaps it can be registered again. */
 async function lead(parts: ConnectorParts, signal: AbortSignal): Promise<void> {
   const { log, timing, api, cluster, productName, server, rules } = parts;
-  const begun = await untilDone(parts, 'the start', signal, async () => {
+  const root = `/${productName}/${encodeURIComponent(cluster)}`;
+  const begin = async () => {
     const audience = await ownAudience(parts);
     const id = await clusterIdentity(api, signal);
     const connector = await ensureRegistered(parts, id, signal);
     const records = new Records(api, parts.namespace);
     await records.read(signal);
-    return { audience, id, connector, records };
-  });
-  if (begun === undefined) return;
-  log(`leads for the cluster ${cluster}`);
-  const { audience, id, connector, records } = begun;
-  const root = `/${productName}/${encodeURIComponent(cluster)}`;
-  const orders = new Orders({
-    ...{ ...parts, records },
-    path: `${root}/apis/clusterpass.dev/v1alpha1/tokenorders`,
-    verify: createOrderVerifier({
+    const verify = createOrderVerifier({
       ...{ audience, cluster: { uid: connector.spec?.clusterUID ?? '', id }, now: timing.now },
       readKeys: async () =>
         (await server.request<JSONWebKeySet>('GET', `${root}/openid/v1/jwks`, { expects: 'unchecked' })).value,
-    }),
-    onChange: () => void sweep(),
-  });
-  const sweep = createSweep({ ...parts, records }, (order) => orders.isGone(order));
-  const { mirror } = rules();
+    });
+    const path = `${root}/apis/clusterpass.dev/v1alpha1/tokenorders`;
+    return { id, connector, orders: createOrders({ ...parts, records, path, verify }) };
+  };
+  const begun = await untilDone(parts, 'the start', signal, begin);
+  if (begun === undefined) return;
+  log(`leads for the cluster ${cluster}`);
+  const { id, connector, orders } = begun;
+  const { orders: takesOrders, mirror } = rules();
   const copies = { ...parts, id, pods: mirror.pods };
   await Promise.all([
-    report(parts, connector, orders, signal),
-    repeat(parts, signal, sweep),
-    rules().orders ? untilDone(parts, 'the orders', signal, () => orders.run(signal)) : undefined,
+    report(parts, connector, orders.lastAnswer, signal),
+    repeat(parts, signal, orders.sweep),
+    takesOrders ? untilDone(parts, 'the orders', signal, () => orders.run(signal)) : undefined,
     mirror.accounts ? untilDone(parts, 'the copies', signal, () => mirrorCluster(copies, signal)) : undefined,
   ]);
 }
@@ -106,7 +101,12 @@ async function repeat({ timing }: ConnectorParts, signal: AbortSignal, task: () 
 }
 
 /** Writes the status of the Connector at its interval. Rejects with the 401 of one that was deleted. */
-async function report(parts: ConnectorParts, known: Connector, orders: Orders, signal: AbortSignal): Promise<void> {
+async function report(
+  parts: ConnectorParts,
+  known: Connector,
+  lastAnswer: () => number | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   const { api, server, timing, version, rules, token } = parts;
   let { renewTime = '', connectedSince = '', keys = known.spec?.keys } = known.status ?? {};
   const tell = problemLog(parts.log, 'the report');
@@ -118,11 +118,11 @@ async function report(parts: ConnectorParts, known: Connector, orders: Orders, s
     try {
       // Keys that do not verify its token would make this report the last one.
       if (found.includes(JSON.stringify(decodeProtectedHeader(await token()).kid))) keys = found;
-      const { lastAnswer } = orders;
+      const answeredAt = lastAnswer();
       const status = {
         ...{ version, contract: CONNECTOR_CONTRACT, renewTime: toTimestamp(now), connectedSince },
         ...{ ...findings, keys, revocable, allow, people: people.map(({ group }) => group) },
-        ...(lastAnswer === undefined ? {} : { lastOrderTime: toTimestamp(lastAnswer) }),
+        ...(answeredAt === undefined ? {} : { lastOrderTime: toTimestamp(answeredAt) }),
       };
       const options = { body: { status }, contentType: 'application/merge-patch+json', signal };
       await server.request('PATCH', `${pathOf(parts)}/status`, options);

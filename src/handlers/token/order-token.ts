@@ -16,7 +16,7 @@ import { type ApiObject, apiVersionOf, fleetKey, storageKey } from '../../api/ki
 import { type ConnectorStatus, connectorSpec, connectorStatus, isConnected } from '../../api/kinds/connector.ts';
 import { ISSUED, orderStatus, tokenOrderKind } from '../../api/kinds/token-order.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
-import { ApiError, badGateway, conflict, forbidden, timeout, unavailable } from '../../api/status.ts';
+import { type ApiError, badGateway, conflict, forbidden, timeout, unavailable } from '../../api/status.ts';
 import type { UpstreamAnswer } from '../../clusters/upstream/upstream-contract.ts';
 import { defined } from '../../lib/json.ts';
 import { firstWithin } from '../../lib/promises.ts';
@@ -42,12 +42,7 @@ export interface OrderParts
   readonly answers: OrderAnswers;
   readonly issuers: Pick<Issuers, 'issuerFor' | 'baseUrl'>;
   readonly keyRing: Pick<KeyRing, 'signing'>;
-  readonly observe: (result: OrderResult, seconds: number) => void;
 }
-
-/** What became of an order, as the label of a metric. */
-type OrderResult = 'issued' | 'refused' | 'unanswered' | 'failed';
-const RESULTS: Readonly<Record<number, OrderResult>> = { 403: 'refused', 504: 'unanswered' };
 
 export interface AskedAccount {
   readonly namespace: string;
@@ -73,7 +68,7 @@ const ORDER_ANNOTATION = 'clusterpass.dev/order';
 
 /** An order to the connector of a cluster for one token, see src/api/connector.ts. */
 export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, grant, account }: Ordered) {
-  const { catalog, reader, writer, answers, issuers, keyRing, requireRightClock, observe, tracked, now } = parts;
+  const { catalog, reader, writer, answers, issuers, keyRing, requireRightClock, tracked, now } = parts;
   const { request, audiences } = tokenRequest;
   const { namespace, name, person } = account;
   const { boundObjectRef } = tokenRequest.sent.spec ?? {};
@@ -106,14 +101,12 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
    * @param accept throws for an answer that cannot be used
    */
   async function issue(expirationSeconds: number, accept: (answered: UpstreamAnswer) => GrantedToken) {
-    const startedAt = now();
-    let result: OrderResult = 'failed';
     let recordId: string | undefined;
     try {
       // A key for each order: later, no process can read the answers in the history of the store.
       const { publicKey, privateKey } = await generateKeyPair('ECDH-ES');
       const order = await signed(expirationSeconds, await exportJWK(publicKey));
-      const spec = { order, expirationTimestamp: toTimestamp(startedAt + ORDER_SECONDS * 1000) };
+      const spec = { order, expirationTimestamp: toTimestamp(now() + ORDER_SECONDS * 1000) };
       const object = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name: id }, spec };
       request.annotate(ORDER_ANNOTATION, id);
       const create = () => writer.create(kind, key, object, { dryRun: false });
@@ -123,13 +116,8 @@ export function createTokenOrder(parts: OrderParts, { cluster, tokenRequest, gra
       if (refusal) throw refused(refusal);
       const granted = accept({ status: Number(code), headers: {}, body: Buffer.from(JSON.stringify(body)) });
       if (record !== undefined) recordId = await keep(granted);
-      result = 'issued';
       return { granted, recordId };
-    } catch (error) {
-      if (error instanceof ApiError) result = RESULTS[error.status.code] ?? 'failed';
-      throw error;
     } finally {
-      observe(result, (now() - startedAt) / 1000);
       // The sweep removes what could not be removed now.
       if (recordId === undefined) void writer.remove(kind, key, { dryRun: false }).catch(() => {});
     }
