@@ -91,19 +91,11 @@ export async function compose(
     closers.push(async () => tracer?.close());
     // Listens first: the port may be chosen by the system, and the issuer of tokens contains it.
     const apiServer = createApiServer({
-      host: options.listen.host,
-      port: options.listen.port,
-      ...(options.tls === undefined
-        ? {}
-        : { tls: { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile } }),
-      strictTransportSecurity: options.strictTransportSecurity,
-      maxConnections: options.maxConnections,
-      maxConnectionsPerAddress: options.maxConnectionsPerAddress,
-      handshakesPerAddress: options.handshakesPerAddress,
+      ...options,
+      ...options.listen,
+      tls: options.tls && { certFile: options.tls.certFile, keyFile: options.tls.privateKeyFile },
       limits: { keepAliveTimeoutMs: options.keepAliveTimeoutMs },
-      flowControl: options.flowControl,
       drainDelayMs: options.shutdownDelayMs,
-      productName: options.productName,
       version,
       catalog,
       audit,
@@ -113,7 +105,6 @@ export async function compose(
         helpText: options.consoleHelpText,
         maxRequestSeconds: options.accessRequests.maxDurationSeconds,
       },
-      mcp: options.mcp,
       metrics,
       tracer,
       logger,

@@ -56,7 +56,7 @@ interface DispatchParts extends TokenParts {
 /** Creates the handlers of resource requests. A part of `compose`. */
 export function createDispatch(parts: DispatchParts): ReturnType<typeof createDispatcher> {
   const { baseUrl, catalog, objects, views, signing } = parts;
-  const { publicView, reader, writer, propagation, policy, broadcaster } = objects;
+  const { reader, policy } = objects;
   const approvals = approvalParts(parts);
   const requesting = accessRequestParts(parts, approvals);
   const joining = joinParts(parts);
@@ -65,13 +65,9 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
   const completeRequest = createRequestCompletion(requesting);
   const completeToken = createTokenCompletion(joining, parts.options.maxBootstrapTokensPerCaller);
   return createDispatcher({
+    ...objects,
     catalog,
-    reader,
-    writer,
-    propagation,
     views,
-    broadcaster,
-    publicView,
     continueTokens: createContinueTokens({ key: signing.sealKey }),
     hasChangedSince: createChangeCheck({ catalog, reader, policy, changedAt: views.changedAt }),
     refusal: (request, kind) => (views.isFiltered(kind) ? undefined : refusalOf(policy, request, 'watch')),
@@ -124,8 +120,10 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
 }
 
 /** What approvals and registrations need to write objects. */
-const writingParts = ({ catalog, objects: { publicView, reader, writer }, views, clock }: DispatchParts) => ({
-  ...{ catalog, reader, writer, views, publicView },
+const writingParts = ({ catalog, objects, views, clock }: DispatchParts) => ({
+  ...objects,
+  catalog,
+  views,
   requireRightClock: () => clock.requireRight(),
   now: Date.now,
 });
@@ -170,8 +168,7 @@ function passParts(
     },
     revocations: tokenRecords.revocations,
     issueToken,
-    clusterOfIssuer: issuers.clusterOfIssuer,
-    clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
+    ...issuers,
     mcpAudience: mcpAudienceOf(issuers.baseUrl),
     randomBytes,
   };
@@ -192,12 +189,9 @@ function joinParts(parts: DispatchParts): JoinParts {
 export function createTokens(parts: TokenParts): IssueToken {
   const { catalog, options, issuers, clock } = parts;
   const { reader, policy } = parts.objects;
-  const actors = {
-    mode: options.actorClaim,
-    baseUrl: issuers.baseUrl,
-    clusterOfIssuer: issuers.clusterOfIssuer,
-  };
+  const actors = { mode: options.actorClaim, ...issuers };
   return createIssueToken({
+    ...issuers,
     catalog,
     reader,
     productName: options.productName,
@@ -211,8 +205,6 @@ export function createTokens(parts: TokenParts): IssueToken {
     randomUUID,
     issuerOf: issuers.issuerFor,
     peopleIssuerOf: issuers.peopleIssuerFor,
-    clusterOfIssuer: issuers.clusterOfIssuer,
-    clusterOfPeopleIssuer: issuers.clusterOfPeopleIssuer,
     mcpAudience: mcpAudienceOf(issuers.baseUrl),
     authorizer: policy,
     forward: parts.forward,

@@ -75,19 +75,16 @@ export async function openAuthenticator(parts: AuthenticatorParts) {
             }),
           );
     // Warnings: the file may be changed while the server runs.
-    for (const issuer of options.mcp?.authorizationServers ?? []) {
-      if (jwt?.has(issuer, mcpAudience) === true) continue;
-      logger.warn(
-        { issuer, audience: mcpAudience },
-        'an issuer of --mcp-authorization-server is not in --authentication-config with this audience',
-      );
-    }
-    const { issuer, clientId: audience = '' } = options.consoleProvider ?? {};
-    if (issuer !== undefined && jwt?.has(issuer, audience) !== true) {
-      logger.warn(
-        { issuer, audience },
-        'the issuer of --console-oidc-issuer is not in --authentication-config with this audience',
-      );
+    const { issuer: ofConsole, clientId = '' } = options.consoleProvider ?? {};
+    for (const [option, issuer, audience] of [
+      ...(options.mcp?.authorizationServers ?? []).map(
+        (one) => ['mcp-authorization-server', one, mcpAudience] as const,
+      ),
+      ...(ofConsole === undefined ? [] : [['console-oidc-issuer', ofConsole, clientId] as const]),
+    ]) {
+      if (jwt?.has(issuer, audience) === true) continue;
+      const text = `the issuer of --${option} is not in --authentication-config with this audience`;
+      logger.warn({ issuer, audience }, text);
     }
     /** Whether a file is gone, so that its callers are refused. */
     const isGone = {

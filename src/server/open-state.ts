@@ -130,22 +130,19 @@ export async function openState(parts: StateParts): Promise<State> {
 
   const grants = createGrantStore({ catalog, reader, writer: auditedWriterOf('access-requests') });
 
+  const timed = {
+    leadership: guardedLeadership,
+    now: () => clock.latest(),
+    removalTime: () => clock.removalTime(),
+    logger,
+  };
   const signing = await waiting(() =>
     openSigning({
+      ...options,
+      ...timed,
       store,
       issuers,
       objects: { kind: catalog.signingKeys, reader, writer: auditedWriterOf('signing-keys') },
-      dataDir: options.dataDir,
-      algorithm: options.signingAlgorithm,
-      algorithmFor: options.signingAlgorithmFor,
-      rotationMs: options.signingKeyRotationMs,
-      maxLifetimeSeconds: options.maxTokenExpirationSeconds,
-      encryptionKeyFile: options.encryptionKeyFile,
-      externalSigner: options.externalSigner,
-      leadership: guardedLeadership,
-      now: () => clock.latest(),
-      removalTime: () => clock.removalTime(),
-      logger,
     }),
   );
   onOpen(signing.close);
@@ -154,22 +151,8 @@ export async function openState(parts: StateParts): Promise<State> {
   onOpen(freshness.start());
   // Watches that were opened with a token of a revoked key end at once.
   keyRing.onChange(() => broadcaster.checkCallers());
-  const { maxTokenExpirationSeconds, maxTrackedTokensPerCaller, maxRevocationsPerCaller } = options;
   const tokenRecords = await waiting(() =>
-    openTokenRecords({
-      catalog,
-      reader,
-      writer,
-      store,
-      maxExpirationSeconds: maxTokenExpirationSeconds,
-      maxTrackedPerCaller: maxTrackedTokensPerCaller,
-      maxRevocationsPerCaller,
-      leadership: guardedLeadership,
-      now: () => clock.latest(),
-      removalTime: () => clock.removalTime(),
-      every,
-      logger,
-    }),
+    openTokenRecords({ ...options, ...timed, catalog, reader, writer, store, every }),
   );
   onOpen(tokenRecords.close);
   return { store, leadership, guardedLeadership, clock, objects, auditedWriterOf, grants, signing, tokenRecords };

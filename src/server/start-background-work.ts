@@ -37,20 +37,11 @@ const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
  */
 export function startBackgroundWork(parts: BackgroundParts): void {
   const { options, catalog, store, objects, leadership, clock, auditedWriterOf, metrics, logger, onOpen } = parts;
-  const { reader, writer, reflector, caches, policy, broadcaster, propagation } = objects;
+  const { reader, writer, policy, broadcaster, propagation } = objects;
 
   const count = ({ group, resource }: Kind, status: string) => metrics.cacheChecks.inc({ group, resource, status });
-  onOpen(
-    startConsistencyChecks({
-      store,
-      reflector,
-      caches,
-      count,
-      pause: async () => pause(CHECK_PAUSE_MS, { ref: false }),
-      every,
-      logger,
-    }),
-  );
+  const betweenPages = async (): Promise<void> => pause(CHECK_PAUSE_MS, { ref: false });
+  onOpen(startConsistencyChecks({ ...objects, store, count, pause: betweenPages, every, logger }));
 
   const removalTime = () => clock.removalTime();
   const sweeping = { catalog, reader, leadership: parts.guardedLeadership, removalTime, every, logger };
@@ -86,12 +77,10 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   const failure = 'the reports of connectors could not be written yet';
   onOpen(startSweep({ every, leadership, logger }, createConnectorRound(reports), failure, CONNECTORS_MS));
   const prober = openProber({
+    ...objects,
     intervalMs: options.probeIntervalMs,
     productName: options.productName,
     catalog,
-    reader,
-    writer,
-    reflector,
     maxClients: options.maxConnections,
     worker: {
       entry: PROBE_WORKER,

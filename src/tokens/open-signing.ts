@@ -17,10 +17,10 @@ interface SigningOptions extends Pick<KeyRingOptions, 'store' | 'leadership' | '
   readonly issuers: Issuers;
   readonly objects: Pick<SigningKeyPublisherParts, 'kind' | 'reader' | 'writer'>;
   readonly dataDir: string;
-  readonly algorithm: Algorithm;
-  readonly algorithmFor: AudienceAlgorithms;
-  readonly rotationMs: number;
-  readonly maxLifetimeSeconds: number;
+  readonly signingAlgorithm: Algorithm;
+  readonly signingAlgorithmFor: AudienceAlgorithms;
+  readonly signingKeyRotationMs: number;
+  readonly maxTokenExpirationSeconds: number;
   readonly encryptionKeyFile: string | undefined;
   readonly externalSigner: SignerAddress | undefined;
   readonly logger: Logger;
@@ -31,7 +31,7 @@ const PUBLISH_MS = 5_000;
 
 /** The keys, the signer, and the documents that verifiers read. */
 export async function openSigning(options: SigningOptions) {
-  const { store, issuers, dataDir, algorithm, algorithmFor, leadership, logger } = options;
+  const { store, issuers, dataDir, signingAlgorithmFor: algorithmFor, leadership, logger } = options;
   const dir = join(dataDir, 'keys');
   const hasSigningKeys = async (): Promise<boolean> => (await store.get(RING_KEY)) !== undefined;
   const encryptionKey = await loadEncryptionKey({ file: options.encryptionKeyFile, dir, hasSigningKeys });
@@ -50,19 +50,15 @@ export async function openSigning(options: SigningOptions) {
       logger,
     }));
   const opened = openKeyRing({
-    store,
+    ...options,
     encryptionKey,
     rules: {
       // With an external signer, a key that is generated here would never sign.
-      algorithms: external === undefined ? [...new Set([algorithm, ...algorithmFor.values()])] : [],
-      lifetimeSeconds: options.maxLifetimeSeconds,
-      rotationMs: options.rotationMs,
+      algorithms: external === undefined ? [...new Set([options.signingAlgorithm, ...algorithmFor.values()])] : [],
+      lifetimeSeconds: options.maxTokenExpirationSeconds,
+      rotationMs: options.signingKeyRotationMs,
     },
-    leadership,
-    now: options.now,
-    removalTime: options.removalTime,
     every,
-    logger,
   });
   const ring = await opened.catch((error: unknown) => {
     external?.close();

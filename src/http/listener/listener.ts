@@ -36,7 +36,7 @@ type Limits = { readonly [name in keyof typeof LIMITS]: number };
 export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
-  readonly tls?: KeyPairFiles;
+  readonly tls?: KeyPairFiles | undefined;
   /** The value of `Strict-Transport-Security`, where TLS is served. */
   readonly strictTransportSecurity?: string | undefined;
   /** Further connections are refused until one closes. */

@@ -15,8 +15,8 @@ interface TokenRecordParts extends SweepTimer {
   readonly reader: ObjectReader;
   readonly writer: ObjectWriter;
   readonly store: Pick<Store, 'get' | 'write'>;
-  readonly maxExpirationSeconds: number;
-  readonly maxTrackedPerCaller: number;
+  readonly maxTokenExpirationSeconds: number;
+  readonly maxTrackedTokensPerCaller: number;
   readonly maxRevocationsPerCaller: number;
   /** The leader removes expired records, for all replicas. */
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
@@ -35,10 +35,9 @@ const SWEEPER: User = { name: 'system:clusterpass:issuedtokens', uid: '', groups
 
 /** The records of tokens that were issued: of tracked passes, and of revoked ones. */
 export async function openTokenRecords(parts: TokenRecordParts) {
-  const { catalog, reader, writer, store, now } = parts;
-  const longestLifetime = await recordLongestLifetime(store, parts.maxExpirationSeconds);
-  const maxPerCaller = parts.maxRevocationsPerCaller;
-  const revocations = createRevocations({ catalog, reader, writer, longestLifetime, maxPerCaller, now });
+  const { catalog, reader, store, now } = parts;
+  const longestLifetime = await recordLongestLifetime(store, parts.maxTokenExpirationSeconds);
+  const revocations = createRevocations({ ...parts, longestLifetime, maxPerCaller: parts.maxRevocationsPerCaller });
   /** The binding that allowed it was deleted before its time: by another way than a request, or before a crash. */
   const hasLostBinding = (entry: StoredObject): boolean => {
     const uid = entry.kind === catalog.issuedTokens ? entry.labels?.[BINDING_LABEL] : undefined;
@@ -67,7 +66,7 @@ export async function openTokenRecords(parts: TokenRecordParts) {
   const close = startSweep(parts, sweep, 'the records of expired tokens could not be removed yet');
   return {
     revocations,
-    tracked: createTrackedTokens({ catalog, reader, writer, maxPerCaller: parts.maxTrackedPerCaller, now }),
+    tracked: createTrackedTokens({ ...parts, maxPerCaller: parts.maxTrackedTokensPerCaller }),
     close,
   };
 }
