@@ -14,8 +14,8 @@ import { StorageError, type Store, type StoreReads } from '../storage/contract.t
 import { requestBackup } from '../storage/sqlite/backup-socket.ts';
 import { RING_KEY } from '../tokens/keys/ring-store.ts';
 import { ArchiveError, exportStore, readArchive } from '../transfer/archive.ts';
-import { checkStore, requireUsableBindings } from '../transfer/check-store.ts';
-import { compareServer, type ListAt, usesStore } from '../transfer/compare-server.ts';
+import { checkStore } from '../transfer/check-store.ts';
+import { compareServer, type ListAt } from '../transfer/compare-server.ts';
 import { importStore } from '../transfer/import-store.ts';
 import { type OpenOptions, openStore, seedStoreRevision } from './open-store.ts';
 
@@ -180,7 +180,6 @@ const TASKS: Readonly<
       createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }),
     );
     endWait();
-    requireUsableBindings(all, createCatalog({ productName: text(flags, 'productName') ?? '' }));
     // Without a ring the next start makes new keys, and replaces the objects that show them.
     const items = flags.withoutSigningKeys === true ? all.filter(({ key }) => key !== RING_KEY) : all;
     let created = 0;
@@ -211,10 +210,6 @@ const TASKS: Readonly<
     const reads = shownReads(store, progress);
     try {
       const listAt = server === undefined ? undefined : await client.listAt(server, flags);
-      if (listAt !== undefined && !(await usesStore({ store: reads, catalog }, listAt))) {
-        say(`${server} does not use this store`);
-        return 1;
-      }
       const { revision, counts, problems } = await checkStore(reads, catalog);
       for (const [resource, count] of counts) out.write(`${String(count).padStart(8)}  ${resource}\n`);
       const compared =

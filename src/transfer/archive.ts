@@ -11,13 +11,6 @@ import { scan } from '../storage/scan.ts';
 const FORMAT = 'clusterpass-store';
 const VERSION = 1;
 
-/** The first bytes of every SQLite database (https://www.sqlite.org/fileformat.html). */
-const SQLITE_HEADER = 'SQLite format 3\0';
-const DATABASE =
-  'the file is a database, e.g. a backup, not an export: to restore it, start a server on a copy of it ' +
-  '(clusterpass serve --store sqlite:FILE); to import it into another store, export it first ' +
-  '(clusterpass store export --store sqlite:FILE)';
-
 /** The import keeps the order of creation: a parent is older than its children. */
 export type ArchiveItem = Pick<KeyValue, 'key' | 'value' | 'createRevision'>;
 
@@ -67,7 +60,6 @@ export async function readArchive(lines: AsyncIterable<string>): Promise<Archive
   for await (const line of lines) {
     number += 1;
     if (ended) throw new ArchiveError(`line ${number}: unexpected line after the end of the archive`);
-    if (number === 1 && line.startsWith(SQLITE_HEADER)) throw new ArchiveError(DATABASE);
     const value = parseLine(line, number);
     if (revision === undefined) {
       revision = readHead(value);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { at, catalog, make, type Objects, object, openObjects } from '../../test/objects/object-store.ts';
-import type { KeyValue, Store } from '../storage/contract.ts';
+import type { Store } from '../storage/contract.ts';
 import { exportStore, readArchive } from './archive.ts';
 import { checkStore } from './check-store.ts';
-import { compareServer, type ServedList, usesStore } from './compare-server.ts';
+import { compareServer, type ServedList } from './compare-server.ts';
 
 /** A store with an object of every depth, and a key that is no object. */
 async function openFleet(): Promise<Objects> {
@@ -29,15 +29,6 @@ const put = async ({ store }: Pick<Objects, 'store'>, key: string, value: string
 const CLUSTER = '/registry/clusters/a';
 const NAMESPACE = '/registry/namespaces/a/ci';
 const ACCOUNT = '/registry/serviceaccounts/a/ci/builder';
-
-/** The same store, as one would look whose items were changed. */
-const changed = (store: Store, change: (item: KeyValue) => Partial<KeyValue>): Store => ({
-  ...store,
-  list: async (request) => {
-    const found = await store.list(request);
-    return { ...found, items: found.items.map((item) => ({ ...item, ...change(item) })) };
-  },
-});
 
 describe('the check of a store', () => {
   it('counts what there is, and has nothing to say about a good one', async () => {
@@ -93,39 +84,6 @@ describe('the check of a store', () => {
     await put(objects, '/registry/clusters/b', { metadata: { name: 'b', uid } });
     const { problems } = await checkStore(objects.store, catalog);
     expect(problems).toEqual([`/registry/clusters/b: has the same uid as ${CLUSTER}`]);
-  });
-
-  it.each<[string, (item: KeyValue, revision: number) => Partial<KeyValue>, readonly string[]]>([
-    [
-      'an object that is older than its creation',
-      ({ key, modRevision }) => (key === ACCOUNT ? { createRevision: modRevision + 1 } : {}),
-      [`${ACCOUNT}: its revisions are out of order`],
-    ],
-    [
-      'an object of the future',
-      ({ key }, revision) => (key === ACCOUNT ? { modRevision: revision + 1 } : {}),
-      [`${ACCOUNT}: its revisions are out of order`],
-    ],
-    ['an object of now', ({ key }, revision) => (key === ACCOUNT ? { modRevision: revision } : {}), []],
-    [
-      'an object that was created together with its namespace',
-      ({ key, createRevision }) => (key === NAMESPACE ? { createRevision: createRevision + 1, modRevision: 9 } : {}),
-      [],
-    ],
-    [
-      'an object that is older than its namespace',
-      ({ key, createRevision }) => (key === ACCOUNT ? { createRevision: createRevision - 2 } : {}),
-      [`${ACCOUNT}: is older than its parent ${NAMESPACE}`],
-    ],
-  ])('reads revisions: %s', async (_, change, expected) => {
-    const { store, ...objects } = await openFleet();
-    for (let index = 0; index < 5; index++) await put({ store, ...objects }, `/internal/${index}`, 'x');
-    const revision = await store.revision();
-    const { problems } = await checkStore(
-      changed(store, (item) => change(item, revision)),
-      catalog,
-    );
-    expect(problems.toSorted()).toEqual(expected.toSorted());
   });
 });
 
@@ -189,21 +147,6 @@ describe('the comparison of a server with its store', () => {
     expect(await problemsWith([item, like({ name: 'gone' })])).toEqual([
       `gone: the store has none, the server version ${resourceVersion}`,
     ]);
-  });
-
-  it('knows a server of another store by its ClusterRoles', async () => {
-    const objects = await openFleet();
-    const lists = await servedFrom(objects.store);
-    const isUsed = () => usesStore({ store: objects.store, catalog }, from(lists));
-    expect(await isUsed()).toBe(true);
-    // The cache of the server is behind.
-    await make(objects, catalog.clusterRoles, at('', '', 'later'));
-    await put(objects, '/registry/clusterroles/damaged', '{');
-    expect(await isUsed()).toBe(true);
-    const list = lists.get(ROLES) as ServedList;
-    const items = list.items.map(({ metadata }) => ({ metadata: { ...metadata, uid: 'another' } }));
-    lists.set(ROLES, { ...list, items });
-    expect(await isUsed()).toBe(false);
   });
 });
 

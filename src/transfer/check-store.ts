@@ -3,9 +3,8 @@ import { requireTypes, WrongStoredType } from '../api/codec/stored-types.ts';
 import { type ApiObject, fleetKey, type Kind, kindPrefix, REGISTRY_PREFIX, storageKey } from '../api/kind.ts';
 import { bindingProblem } from '../api/kinds/binding-problem.ts';
 import { parsedJson } from '../lib/json.ts';
-import type { KeyValue, Revision, StoreReads } from '../storage/contract.ts';
+import type { KeyValue, StoreReads } from '../storage/contract.ts';
 import { scan } from '../storage/scan.ts';
-import { ArchiveError, type ArchiveItem } from './archive.ts';
 
 /** Reads all keys at one revision, and reports inconsistencies: one sentence each. */
 export async function checkStore(store: StoreReads, catalog: Catalog) {
@@ -13,7 +12,7 @@ export async function checkStore(store: StoreReads, catalog: Catalog) {
   /** By resource; keys that are not objects count as `internal`. */
   const counts = new Map<string, number>();
   const problems: string[] = [];
-  const created = new Map<string, Revision>();
+  const keys = new Set<string>();
   const uids = new Map<string, string>();
   const children: { key: string; parents: string[] }[] = [];
   const check = (item: KeyValue): void => {
@@ -22,42 +21,18 @@ export async function checkStore(store: StoreReads, catalog: Catalog) {
     counts.set(label, (counts.get(label) ?? 0) + 1);
     if (label === 'unknown') problems.push(`${item.key}: no kind of this release has such keys`);
     if (kind === undefined) return;
-    created.set(item.key, item.createRevision);
-    if (item.createRevision > item.modRevision || item.modRevision > revision) {
-      problems.push(`${item.key}: its revisions are out of order`);
-    }
+    keys.add(item.key);
     problems.push(...checkObject(kind, item, uids).map((problem) => `${item.key}: ${problem}`));
     children.push({ key: item.key, parents: parentsOf(catalog, kind, item.key) });
   };
   for await (const items of scan(store, { prefix: '/', revision })) items.forEach(check);
   for (const { key, parents } of children) {
     for (const parent of parents) {
-      const createRevision = created.get(parent);
-      if (createRevision === undefined) problems.push(`${key}: its parent ${parent} does not exist`);
-      else if (createRevision > (created.get(key) ?? 0)) problems.push(`${key}: is older than its parent ${parent}`);
+      if (!keys.has(parent)) problems.push(`${key}: its parent ${parent} does not exist`);
     }
   }
   return { revision, counts, problems };
 }
-
-/**
- * A binding that holds nowhere would be missed only when its permission is. So no archive brings one in.
- *
- * @throws ArchiveError
- */
-export function requireUsableBindings(items: readonly ArchiveItem[], catalog: Catalog): void {
-  const kinds = [catalog.clusterRoleBindings, catalog.roleBindings, catalog.fleetRoleBindings];
-  const problems = items.flatMap(({ key, value }) => {
-    const kind = kinds.find((one) => key.startsWith(kindPrefix(one)));
-    const problem = kind && valueProblem(kind, parsedObject(value));
-    return problem === undefined ? [] : [`${key}: ${problem}`];
-  });
-  if (problems.length === 0) return;
-  const head = 'nothing was imported: correct these bindings in the other store, and export it again';
-  throw new ArchiveError([head, ...problems.slice(0, MAX_SHOWN)].join('\n'));
-}
-
-const MAX_SHOWN = 20;
 
 const parsedObject = (value: Uint8Array): ApiObject | undefined =>
   parsedJson(Buffer.from(value).toString('utf8')) as unknown as ApiObject | undefined;

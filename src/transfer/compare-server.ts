@@ -1,6 +1,5 @@
 import type { Catalog } from '../api/catalog.ts';
 import { collectionPrefix, type Kind, storageKey } from '../api/kind.ts';
-import { memberOf, parsedJson } from '../lib/json.ts';
 import { inParallel } from '../lib/promises.ts';
 import type { Revision, StoreReads } from '../storage/contract.ts';
 
@@ -13,30 +12,10 @@ export interface ServedList {
     readonly metadata: {
       readonly name: string;
       readonly namespace?: string;
-      readonly uid: string;
       readonly resourceVersion: string;
     };
   }[];
 }
-
-/**
- * Whether a server uses this store, by the uids of its ClusterRoles: every server creates some, and the copy of a store
- * keeps them. A cache that is behind still shares most of them with its store.
- */
-export async function usesStore(
-  { store, catalog }: { store: StoreReads; catalog: Catalog },
-  listAt: ListAt,
-): Promise<boolean> {
-  const kind = catalog.clusterRoles;
-  const served = await listAt(`/apis/${kind.group}/${kind.version}/${kind.resource}`);
-  const uids = new Set<unknown>(served.items.map(({ metadata }) => metadata.uid));
-  const { items } = await store.list({ prefix: collectionPrefix(kind, '', '') });
-  return items.some(({ value }) => uids.has(uidIn(value)));
-}
-
-/** Undefined for a value that is not an object; checkStore reports it. */
-const uidIn = (value: Uint8Array): unknown =>
-  memberOf(parsedJson(Buffer.from(value).toString('utf8')), 'metadata', 'uid');
 
 const CONCURRENCY = 8;
 

@@ -87,14 +87,6 @@ describe('B18: clusterpass store backup', () => {
 
     const checked = await run(['store', 'check', '--store', `sqlite:${target}`]);
     expect(checked, checked.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('0 problems') });
-
-    const imported = await runStore('import', '--store', `sqlite:${inFolder('imported.db')}`, '-f', target);
-    expect([imported.code, imported.stderr]).toEqual([
-      1,
-      'clusterpass: the file is a database, e.g. a backup, not an export: to restore it, start a server on a copy of it ' +
-        '(clusterpass serve --store sqlite:FILE); to import it into another store, export it first ' +
-        '(clusterpass store export --store sqlite:FILE)\n',
-    ]);
   });
 
   describe('a server on the copy', () => {
