@@ -25,17 +25,14 @@ describe('A29: annotations of the domain', () => {
   });
 
   it.each([
-    ['ClusterRoleBinding', 'clusterpass.dev/cluster', 'a ClusterRoleBinding has no annotations of clusterpass.dev'],
-    ['RoleBinding', 'Clusterpass.dev/clusters', 'a RoleBinding has no annotations of clusterpass.dev'],
-    ['FleetRoleBinding', 'rbac.clusterpass.dev/x', 'a FleetRoleBinding has no annotations of clusterpass.dev'],
-    ['ClusterRole', 'clusterpass.dev/clusters', 'a ClusterRole has no annotations of clusterpass.dev'],
-    ['RoleBinding', 'clusterpass.dev/in-cluster', 'it belongs on a Namespace or ServiceAccount or Pod or Secret'],
-    ['ServiceAccount', 'clusterpass.dev/cluster', 'which has "clusterpass.dev/in-cluster"'],
-    ['Cluster', 'clusterpass.dev/probes', 'which has "clusterpass.dev/probe", '],
-    ['TokenRequest', 'clusterpass.dev/track', '"clusterpass.dev/tracked"'],
-    ['Cluster', 'protected.clusterpass.dev/env', 'is a label: set it in metadata.labels'],
-  ])('%s: %s is refused, and the error says %s', (kind, key, text) => {
-    expect(details(kind, { [key]: 'x' })).toEqual([expect.stringContaining(text)]);
+    ['ClusterRoleBinding', 'clusterpass.dev/cluster'],
+    ['RoleBinding', 'Clusterpass.dev/clusters'],
+    ['FleetRoleBinding', 'rbac.clusterpass.dev/x'],
+    ['ClusterRole', 'clusterpass.dev/clusters'],
+    ['RoleBinding', 'clusterpass.dev/in-cluster'],
+    ['Cluster', 'protected.clusterpass.dev/env'],
+  ])('%s: %s is refused', (kind, key) => {
+    expect(details(kind, { [key]: 'x' })).toEqual([`is not an annotation of a ${kind}`]);
   });
 
   it('every kind accepts keys of other domains and without one, and the origin that the server writes', () => {
@@ -66,9 +63,7 @@ describe('A29: annotations of the domain', () => {
 describe('A29: labels of the domain', () => {
   it('are protected labels, on clusters', () => {
     expect(labelDetails('Cluster', { 'protected.clusterpass.dev/env': 'prod', env: 'prod' })).toEqual([]);
-    expect(labelDetails('Secret', { 'protected.clusterpass.dev/env': 'prod' })).toEqual([
-      'protected labels belong on a Cluster',
-    ]);
+    expect(labelDetails('Secret', { 'protected.clusterpass.dev/env': 'prod' })).toEqual(['is not a label of a Secret']);
     for (const key of ['clusterpass.dev/env', 'Protected.clusterpass.dev/env', 'x.protected.clusterpass.dev/env']) {
       expect(labelDetails('Cluster', { [key]: 'prod' }), key).toEqual([
         'the domain clusterpass.dev is reserved: the labels of a cluster in it begin with protected.clusterpass.dev/',

@@ -38,7 +38,7 @@ const FIELDS_OF_BINDINGS: ReadonlyMap<string, string> = new Map([
   ['clusterpass.dev/approval', 'spec.approval.by'],
 ]);
 
-/** Each annotation, and the kinds that have it. */
+/** Each annotation, and the kinds that have it. Programs set some of them, and clients send back what they have read. */
 const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   [IN_CLUSTER_ANNOTATION, IN_CLUSTER_KINDS],
   [PROBE_ANNOTATION, ['Cluster']],
@@ -47,10 +47,6 @@ const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, read
   [IMPORTED_ANNOTATION, ['Cluster']],
   [TOKEN_CHECKS_ANNOTATION, ['Cluster']],
   ...Object.values(TOKEN_ANNOTATIONS).map((key): [string, string[]] => [key, ['TokenRequest']]),
-]);
-
-/** Accepted and not named in errors: programs set them, and clients send back what they have read. */
-const COMPUTED: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   ...[...Object.values(COMPUTED_ANNOTATIONS), JOINED_ANNOTATION, ENDPOINT_AUTHORS_ANNOTATION].map(
     (key): [string, string[]] => [key, ['Cluster']],
   ),
@@ -82,30 +78,22 @@ export const isReservedLabel = (key: string): boolean => isDomainKey(key) && !ke
 export const RESERVED_LABEL = `no cluster has this label: the domain ${DOMAIN} is reserved`;
 
 const isKnownAnnotation = (kind: string, key: string): boolean =>
-  !isDomainKey(key) ||
-  key === MANIFEST_ANNOTATION ||
-  [ANNOTATIONS, COMPUTED].some((table) => table.get(key)?.includes(kind) === true);
+  !isDomainKey(key) || key === MANIFEST_ANNOTATION || ANNOTATIONS.get(key)?.includes(kind) === true;
 
 /** Protected labels are those of people; the others are set by the server. */
 const isKnownLabel = (kind: string, key: string): boolean =>
   !isDomainKey(key) || (kind === 'Cluster' ? !isReservedLabel(key) : LABELS.get(key)?.includes(kind) === true);
 
 function unknownAnnotationText(kind: string, key: string): string {
-  if (key.startsWith(PROTECTED_LABEL_PREFIX)) return 'is a label: set it in metadata.labels';
   const field = BINDINGS.includes(kind) ? FIELDS_OF_BINDINGS.get(key) : undefined;
-  if (field !== undefined) return `is not an annotation of a ${kind}: use the field ${field} of a FleetRoleBinding`;
-  const owners = ANNOTATIONS.get(key);
-  if (owners !== undefined) return `is not an annotation of a ${kind}: it belongs on a ${owners.join(' or ')}`;
-  const known = [...ANNOTATIONS].filter(([, kinds]) => kinds.includes(kind)).map(([each]) => JSON.stringify(each));
-  if (known.length === 0) return `a ${kind} has no annotations of ${DOMAIN}`;
-  return `is not an annotation of a ${kind}, which has ${known.join(', ')}`;
+  const instead = field === undefined ? '' : `: use the field ${field} of a FleetRoleBinding`;
+  return `is not an annotation of a ${kind}${instead}`;
 }
 
-function unknownLabelText(kind: string, key: string): string {
-  if (key.startsWith(PROTECTED_LABEL_PREFIX)) return 'protected labels belong on a Cluster';
-  if (kind !== 'Cluster') return `is not a label of a ${kind}`;
-  return `the domain ${DOMAIN} is reserved: the labels of a cluster in it begin with ${PROTECTED_LABEL_PREFIX}`;
-}
+const unknownLabelText = (kind: string): string =>
+  kind === 'Cluster'
+    ? `the domain ${DOMAIN} is reserved: the labels of a cluster in it begin with ${PROTECTED_LABEL_PREFIX}`
+    : `is not a label of a ${kind}`;
 
 /**
  * Refuses keys of our domain that objects of this kind do not have. A stored pair is accepted: it must not block other
@@ -129,7 +117,7 @@ export const validateDomainLabels = (
 ): FieldError[] => labelErrors(kind, Object.keys(labels), field);
 
 const labelErrors = (kind: string, keys: readonly string[], field: string): FieldError[] =>
-  checkEach(keys, (key) => (isKnownLabel(kind, key) ? [] : [unknownKey(field, key, unknownLabelText(kind, key))]));
+  checkEach(keys, (key) => (isKnownLabel(kind, key) ? [] : [unknownKey(field, key, unknownLabelText(kind))]));
 
 function unknownKey(map: string, key: string, why: string): FieldError {
   const shown = clip(key, MAX_SHOWN);

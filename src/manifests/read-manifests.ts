@@ -10,8 +10,6 @@ import { duplicatesIn } from '../api/codec/violations.ts';
 import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION } from '../api/domain-keys.ts';
 import { type ApiObject, type Kind, type ObjectKey, storageKey } from '../api/kind.ts';
-import { validateDomainKeys } from '../api/reserved-keys.ts';
-import { invalid } from '../api/status.ts';
 import type { JsonValue } from '../lib/json.ts';
 import { utf8Text } from '../lib/text.ts';
 import type { Work } from '../lib/work-queue.ts';
@@ -203,9 +201,6 @@ function objectKeyOf(kind: Kind, { metadata }: ApiObject): ObjectKey {
   const { name = '', namespace = '' } = metadata;
   const cluster = metadata.annotations?.[IN_CLUSTER_ANNOTATION] ?? '';
   if (kind.inCluster && cluster === '') {
-    // A misspelled key is named, with the key that was meant.
-    const misspelled = validateDomainKeys(kind.kind, metadata);
-    if (misspelled.length > 0) throw invalid(kind, name, misspelled);
     throw new Error(
       `metadata.annotations[${IN_CLUSTER_ANNOTATION}]: Required value: the cluster that this ${kind.kind} lives in`,
     );

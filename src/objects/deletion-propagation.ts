@@ -1,15 +1,13 @@
 import type { Catalog } from '../api/catalog.ts';
-import { type Kind, kindPrefix, type ObjectKey, storageKey } from '../api/kind.ts';
+import { type Kind, kindPrefix, type ObjectKey } from '../api/kind.ts';
 import { ApiError, conflict } from '../api/status.ts';
 import { inParallel, Slots } from '../lib/promises.ts';
 import type { Work } from '../lib/work-queue.ts';
-import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
-import type { Unreadable } from '../storage/watch-cache.ts';
-import { findParents, isParent, objectsInside, prefixInside } from './parents.ts';
+import type { Store, Write, WriteResult } from '../storage/contract.ts';
+import { findParents, isParent, mustBeEmpty, objectsInside, unreadableInside } from './parents.ts';
 import type { ObjectReader } from './reader.ts';
 import { asApiError } from './storage-errors.ts';
-import { parseStorageKey, type StoredObject } from './stored-object.ts';
-import type { ParentVersion, UnfinishedDeletions } from './unfinished-deletions.ts';
+import type { StoredObject } from './stored-object.ts';
 import type { ObjectWriter } from './writer.ts';
 
 interface DeletionPropagationParts {
@@ -17,26 +15,25 @@ interface DeletionPropagationParts {
   readonly reader: ObjectReader;
   readonly writer: Pick<ObjectWriter, 'remove' | 'removeEmptied'>;
   readonly catalog: Catalog;
-  readonly unfinished: UnfinishedDeletions;
   readonly work: Work;
 }
-
-type Child = Pick<StoredObject, 'kind' | 'key' | 'cluster' | 'namespace' | 'name' | 'createRevision'>;
 
 /** Writes of all deletions together: enough for the store to commit them at once, few enough not to delay others. */
 const CONCURRENCY = 64;
 const MAX_ROUNDS = 8;
 
+/** A version of a stored object. */
+type Version = Pick<StoredObject, 'key' | 'createRevision'>;
+
 /**
  * Deletes the children of a namespace or cluster that is being deleted, and then the parent itself. An object with
  * finalizers waits for them, and so do its parents.
  *
- * A create is guarded by the existence of its parents, so no child can appear after the parent is deleted. Those
- * created just before are swept afterwards. A deletion that fails or is interrupted is completed by the leader, or at
- * the next start: a parent that has a deletionTimestamp is deleted again, and orphans are swept.
+ * A create is guarded by the existence of its parents, and the deletion of a parent by there being nothing inside it. So
+ * no object is left without its parents. A deletion that fails or is interrupted is completed by the leader, or at the
+ * next start: a parent that has a deletionTimestamp is deleted again.
  */
-export function createDeletionPropagation(parts: DeletionPropagationParts) {
-  const { store, reader, writer, catalog, unfinished, work } = parts;
+export function createDeletionPropagation({ store, reader, writer, catalog, work }: DeletionPropagationParts) {
   const writes = new Slots(CONCURRENCY);
 
   /** Called after a deletion or an update: deletes parents that waited for it, from the inside out. */
@@ -57,38 +54,21 @@ export function createDeletionPropagation(parts: DeletionPropagationParts) {
     await reader.catchUp();
     const found = reader.findUnreadable(kind, objectKey);
     if (found === undefined) throw reader.absence(kind, objectKey);
-    const { ok } = await write({ key: found.key, value: null, expect: { modRevision: found.modRevision } });
+    const parent = { ...objectKey, kind };
+    await erase(found, [...objectsInside(catalog, reader, parent), ...unreadableInside(catalog, reader, parent)]);
+    const expect = { modRevision: found.modRevision };
+    const { ok } = await write({ key: found.key, value: null, expect, guards: mustBeEmpty(catalog, parent) });
     if (!ok) throw conflict(kind, objectKey.name, 'the object has been modified; please try again');
-    if (isParent(kind)) {
-      const parent = { ...objectKey, kind, key: found.key, createRevision: found.createRevision };
-      // Caches left it out, so no event says that it is deleted.
-      unfinished.addDeleted(parent);
-      await sweepDeleted(parent);
-    }
     await finishDeletions(kind, objectKey);
   }
 
-  /** Called at start: completes deletions that a crash interrupted. */
+  /** Called at the start, and again and again by the leader: completes deletions that failed or were interrupted. */
   async function resume(): Promise<void> {
-    for (const kind of [catalog.namespaces, catalog.clusters]) {
-      for (const entry of [...reader.cache(kind).current.scan(kindPrefix(kind))]) {
-        if (entry.deletionTimestamp !== undefined) await finish(entry);
-      }
-    }
-    await sweep(kindPrefix);
-  }
-
-  /** Called by the leader, again and again: completes deletions that failed, or that another replica left. */
-  async function retry(): Promise<void> {
     const failures: unknown[] = [];
-    for (const parent of unfinished.takeDue()) {
-      if (work.isUsedUp) await work.turn();
-      const current = reader.find(parent.kind, parent);
-      try {
-        if (current?.createRevision === parent.createRevision) await finish(current);
-        else await sweepDeleted(parent);
-      } catch (error) {
-        failures.push(error);
+    for (const kind of [catalog.namespaces, catalog.clusters]) {
+      for (const entry of reader.cache(kind).snapshot.scan(kindPrefix(kind))) {
+        if (work.isUsedUp) await work.turn();
+        if (entry.deletionTimestamp !== undefined) await finish(entry).catch((error) => failures.push(error));
       }
     }
     if (failures.length > 0) throw failures[0];
@@ -96,29 +76,18 @@ export function createDeletionPropagation(parts: DeletionPropagationParts) {
 
   /** Deletes a parent that is marked for deletion, as far as finalizers allow. Idempotent. */
   async function finish(parent: StoredObject): Promise<void> {
-    await reader.catchUp();
-    if (!(await deleteChildren(parent))) return;
-    if (await writes.run(() => writer.removeEmptied(parent))) await sweepDeleted(parent);
-  }
-
-  async function sweepDeleted(parent: ParentVersion): Promise<void> {
-    await sweepInside(parent);
-    unfinished.finish(parent);
-  }
-
-  /** True when no child is left, false when one waits for its finalizers. */
-  async function deleteChildren(parent: StoredObject): Promise<boolean> {
-    const children = (): StoredObject[] => {
-      const current = reader.find(parent.kind, parent);
+    for (let round = 1; round <= MAX_ROUNDS; round++) {
+      await reader.catchUp();
       // What is inside another parent of the same name is not deleted.
-      return current?.createRevision === parent.createRevision ? childrenOf(parent) : [];
-    };
-    for (let round = 1; ; round++) {
-      await inParallel(children().filter(isToDelete), CONCURRENCY, deleteChild);
-      const left = children();
-      if (left.length === 0) return true;
-      // Children created in the meantime are not marked yet: another round, up to a limit.
-      if (round >= MAX_ROUNDS || left.every(({ deletionTimestamp }) => deletionTimestamp !== undefined)) return false;
+      if (reader.find(parent.kind, parent)?.createRevision !== parent.createRevision) return;
+      await inParallel(childrenOf(parent).filter(isToDelete), CONCURRENCY, deleteChild);
+      const left = childrenOf(parent);
+      if (left.length === 0) {
+        await erase(parent, unreadableInside(catalog, reader, parent));
+        if (await writes.run(() => writer.removeEmptied(parent))) return;
+      }
+      // Objects that were created in the meantime are not marked yet: another round, up to a limit.
+      else if (left.every(({ deletionTimestamp }) => deletionTimestamp !== undefined)) return;
     }
   }
 
@@ -146,36 +115,12 @@ export function createDeletionPropagation(parts: DeletionPropagationParts) {
     if (left?.deletionTimestamp !== undefined) await finish(left);
   }
 
-  function sweepInside(parent: ObjectKey & { readonly kind: Kind }): Promise<void> {
-    return sweep((kind) => prefixInside(kind, parent));
-  }
-
-  /** Deletes the orphans under these prefixes, regardless of finalizers. */
-  async function sweep(prefixOf: (kind: Kind) => string): Promise<void> {
-    const kinds = catalog.kinds.filter(({ inCluster }) => inCluster);
-    // Namespaces first: objects inside one are orphans only after it is deleted.
-    for (const kind of [...kinds.filter(({ namespaced }) => !namespaced), ...kinds.filter((one) => one.namespaced)]) {
-      const cache = reader.cache(kind);
-      const unreadable = cache.unreadableUnder(prefixOf(kind)).flatMap((found) => withObjectKey(kind, found));
-      const orphans = [...cache.current.scan(prefixOf(kind)), ...unreadable].flatMap((entry) => orphanOf(entry) ?? []);
-      await inParallel(orphans, CONCURRENCY, ({ key, createRevision, guards }) =>
-        write({ key, value: null, expect: { createRevision }, guards }),
-      );
-    }
-  }
-
-  /**
-   * Undefined if the parents of the object exist. One that is younger than the object is another one of the same name.
-   * A missing one must be missing in the store, too: caches leave out what they cannot decode.
-   */
-  function orphanOf(entry: Child) {
-    const { kind, key, createRevision } = entry;
-    const parents = findParents(catalog, reader, kind, entry);
-    const missing = parents.filter((parent) => 'missing' in parent);
-    const isYounger = parents.some((parent) => !('missing' in parent) && parent.createRevision > createRevision);
-    if (missing.length === 0 && !isYounger) return undefined;
-    return { key, createRevision, guards: missing.map(isAbsent) };
-  }
+  /** Deletes objects inside a parent, regardless of finalizers, while it is this version. */
+  const erase = (parent: Version, found: readonly Version[]): Promise<void> =>
+    inParallel(found, CONCURRENCY, ({ key, createRevision }) => {
+      const guards = [{ key: parent.key, expect: { createRevision: parent.createRevision } }];
+      return write({ key, value: null, expect: { createRevision }, guards });
+    });
 
   async function write(write: Write): Promise<WriteResult> {
     try {
@@ -187,7 +132,7 @@ export function createDeletionPropagation(parts: DeletionPropagationParts) {
     }
   }
 
-  return { finishDeletions, removeUnreadable, resume, retry };
+  return { finishDeletions, removeUnreadable, resume };
 }
 
 export type DeletionPropagation = ReturnType<typeof createDeletionPropagation>;
@@ -195,17 +140,3 @@ export type DeletionPropagation = ReturnType<typeof createDeletionPropagation>;
 /** An object that is marked and has nothing inside it waits for its finalizers. */
 const isToDelete = ({ kind, deletionTimestamp }: StoredObject): boolean =>
   isParent(kind) || deletionTimestamp === undefined;
-
-const isAbsent = ({ missing, objectKey }: { missing: Kind; objectKey: ObjectKey }): Guard => ({
-  key: storageKey(missing, objectKey),
-  expect: { absent: true },
-});
-
-/** None for a key that is not of the kind's form: no parent can be found for it. */
-function withObjectKey(kind: Kind, { key, createRevision }: Unreadable): Child[] {
-  try {
-    return [{ kind, key, createRevision, ...parseStorageKey(kind, key) }];
-  } catch {
-    return [];
-  }
-}

@@ -2,6 +2,8 @@ import type { Catalog } from '../api/catalog.ts';
 import { fleetKey, type Kind, kindPrefix, type ObjectKey } from '../api/kind.ts';
 import { type ApiError, forbidden, notFound } from '../api/status.ts';
 import type { MaybePromise } from '../lib/promises.ts';
+import type { Guard } from '../storage/contract.ts';
+import type { Unreadable } from '../storage/watch-cache.ts';
 import type { ObjectReader } from './reader.ts';
 import type { StoredObject } from './stored-object.ts';
 
@@ -37,17 +39,23 @@ function kindsInside(catalog: Catalog, parent: Kind): Kind[] {
 }
 
 /** Of the objects of a kind inside a cluster or a namespace. */
-export const prefixInside = (inner: Kind, parent: ParentKey): string => `${kindPrefix(inner)}${keyPartOf(parent)}`;
+const prefixInside = (inner: Kind, parent: ParentKey): string => `${kindPrefix(inner)}${keyPartOf(parent)}`;
 
-/** The prefixes of everything inside a cluster or a namespace. */
-export const prefixesInside = (catalog: Catalog, parent: ParentKey): string[] =>
-  kindsInside(catalog, parent.kind).map((inner) => prefixInside(inner, parent));
+/** The condition that nothing is inside a cluster or a namespace. */
+export const mustBeEmpty = (catalog: Catalog, parent: ParentKey): Guard[] =>
+  kindsInside(catalog, parent.kind).map((inner) => ({ key: prefixInside(inner, parent), expect: { empty: true } }));
 
 /** Everything inside a cluster or a namespace, as it is cached now. */
 export const objectsInside = (catalog: Catalog, reader: ObjectReader, parent: ParentKey): StoredObject[] =>
   kindsInside(catalog, parent.kind).flatMap((inner) => [
     ...reader.cache(inner).current.scan(prefixInside(inner, parent)),
   ]);
+
+/** What is inside, and cannot be decoded. */
+export const unreadableInside = (catalog: Catalog, reader: ObjectReader, parent: ParentKey): Unreadable[] =>
+  kindsInside(catalog, parent.kind).flatMap((inner) =>
+    reader.cache(inner).unreadableUnder(prefixInside(inner, parent)),
+  );
 
 /**
  * The cluster and the namespace must exist and must not be terminating. The error names the missing one (T-12i): "no

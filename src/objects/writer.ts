@@ -11,7 +11,7 @@ import { ApiError, alreadyExists, badRequest, conflict, requireValid } from '../
 import type { Work } from '../lib/work-queue.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import { trackUpdate, type WrittenPart } from './managed-fields.ts';
-import { isParent, prefixesInside, requireParents } from './parents.ts';
+import { isParent, mustBeEmpty, requireParents } from './parents.ts';
 import { checkPreconditions, modified, type Preconditions } from './preconditions.ts';
 import {
   hasFinalizers,
@@ -280,7 +280,7 @@ export function createObjectWriter(parts: WriterParts) {
    */
   async function remove(kind: Kind, objectKey: ObjectKey, options: RemoveOptions): Promise<Removed> {
     const { dryRun, preconditions, guards = [], onlyIfEmpty = false, admit, request } = options;
-    const inside = onlyIfEmpty ? prefixesInside(catalog, { ...objectKey, kind }) : [];
+    const inside = onlyIfEmpty ? mustBeEmpty(catalog, { ...objectKey, kind }) : [];
     const attempt = async (): Promise<Removed | typeof CONFLICT> => {
       const { current, object } = await newest(kind, objectKey, preconditions);
       admit?.(object);
@@ -298,11 +298,12 @@ export function createObjectWriter(parts: WriterParts) {
         key: current.key,
         value: waits ? toStoredBytes(kind, last) : null,
         expect: { modRevision: current.revision },
-        guards: [...guards, ...inside.map((key) => ({ key, expect: { empty: true } }) as const)],
+        guards: [...guards, ...inside],
       });
       await reader.sawOwnWrite(result);
       if (result.ok) return { object: versioned(last, result.revision), uid, gone: !waits };
-      if (inside.includes(result.key)) throw conflict(kind, objectKey.name, 'there are objects inside it');
+      if (inside.some(({ key }) => key === result.key))
+        throw conflict(kind, objectKey.name, 'there are objects inside it');
       if (result.key !== current.key) {
         throw conflict(kind, objectKey.name, 'a condition of this deletion no longer holds');
       }
@@ -312,18 +313,20 @@ export function createObjectWriter(parts: WriterParts) {
   }
 
   /**
-   * Deletes a parent that is marked for deletion and has nothing inside it. An update in the meantime cannot undo the
-   * deletion, so the newest version is deleted. False if it waits for its finalizers.
+   * Deletes a parent that is marked for deletion, unless it waits for its finalizers. An update in the meantime cannot
+   * undo the deletion, so the newest version is deleted. False if something is inside it.
    */
   async function removeEmptied(parent: StoredObject): Promise<boolean> {
     return queue.run(parent.key, async () => {
       await reader.catchUp();
       const current = reader.find(parent.kind, parent);
-      if (current?.createRevision !== parent.createRevision) return true;
-      if (hasFinalizers(current.object())) return false;
-      const result = await write({ key: current.key, value: null, expect: { modRevision: current.revision } });
+      if (current?.createRevision !== parent.createRevision || hasFinalizers(current.object())) return true;
+      const expect = { modRevision: current.revision };
+      const guards = mustBeEmpty(catalog, parent);
+      const result = await write({ key: current.key, value: null, expect, guards });
       await reader.sawOwnWrite(result);
-      return result.ok || CONFLICT;
+      if (result.ok) return true;
+      return result.key === current.key ? CONFLICT : false;
     });
   }
 

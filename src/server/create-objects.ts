@@ -16,7 +16,6 @@ import { isProjected, ProjectedCache, withProjections } from '../objects/project
 import type { ReadableEvent } from '../objects/readable.ts';
 import { ObjectReader } from '../objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../objects/stored-object.ts';
-import { UnfinishedDeletions } from '../objects/unfinished-deletions.ts';
 import { createObjectWriter, type ObjectWriter } from '../objects/writer.ts';
 import type { Trace } from '../observability/protocol-trace.ts';
 import type { Store } from '../storage/contract.ts';
@@ -128,15 +127,11 @@ export function createObjects(options: ObjectsOptions): Objects {
     randomSuffix,
     computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
   });
-  const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
-  const unfinished = new UnfinishedDeletions(parents, () => performance.now());
-  reflector.listen(unfinished);
   const propagation = createDeletionPropagation({
     store,
     reader,
     writer,
     catalog,
-    unfinished,
     work: options.work.job('deletions'),
   });
   return { publicView, reflector, freshness, caches, reader, writer, policy, broadcaster, propagation };

@@ -28,6 +28,8 @@ const PROBE_WORKER = workerEntry('clusters/prober/probe-worker');
 const CHECK_PAUSE_MS = 10;
 /** Between two rounds over the connectors. */
 const CONNECTORS_MS = 5_000;
+/** Longer than a request takes: until then the request completes the deletion. */
+const DELETIONS_MS = 60_000;
 /** Frequent compaction keeps an SQLite file small. etcd may serve others and pauses while it compacts. */
 const COMPACTION_INTERVAL_MS = { sqlite: 10_000, etcd: 60_000 };
 
@@ -57,7 +59,8 @@ export function startBackgroundWork(parts: BackgroundParts): void {
   onOpen(startApprovalSweep(requests, accessRequestEnding({ catalog, grants, limits })));
   const passes = { ...completing, writer: auditedWriterOf('passes') };
   onOpen(startApprovalSweep(passes, passEnding({ ...passes, revocations: tokenRecords.revocations })));
-  onOpen(startSweep({ every, leadership, logger }, () => propagation.retry(), 'a deletion could not be completed'));
+  const finishing = { every, leadership, logger };
+  onOpen(startSweep(finishing, () => propagation.resume(), 'a deletion could not be completed', DELETIONS_MS));
 
   const { retentionMs, revisions } = options.history;
   const compactor = startCompactor({

@@ -157,7 +157,12 @@ describe('X-20: objects inside clusters, at the paths of the fleet', () => {
       400,
       `a ServiceAccount lives inside a cluster: name it in the annotation ${IN_CLUSTER}`,
     ],
-    ['a misspelled annotation', account({ 'clusterpass.dev/cluster': 'beta' }), 422, `which has "${IN_CLUSTER}"`],
+    [
+      'a misspelled annotation',
+      account({ 'clusterpass.dev/cluster': 'beta' }),
+      422,
+      'is not an annotation of a ServiceAccount',
+    ],
     [
       'a cluster that is a path',
       account({ [IN_CLUSTER]: '../x' }),

@@ -7,7 +7,6 @@ import { lonelyWork } from '../../src/lib/work-queue.fixture.ts';
 import { createDeletionPropagation, type DeletionPropagation } from '../../src/objects/deletion-propagation.ts';
 import { ObjectReader } from '../../src/objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../../src/objects/stored-object.ts';
-import { UnfinishedDeletions } from '../../src/objects/unfinished-deletions.ts';
 import { createObjectWriter, type ObjectWriter } from '../../src/objects/writer.ts';
 import { StorageError, type Store, type Write, type WriteResult } from '../../src/storage/contract.ts';
 import { Freshness } from '../../src/storage/freshness.ts';
@@ -27,7 +26,6 @@ export interface Objects {
   /** The writer of another process: it does not wait for the writes of others, so a gate can use it. */
   otherWriter(): ObjectWriter;
   readonly propagation: DeletionPropagation;
-  readonly unfinished: UnfinishedDeletions;
   /** Every key under the registry, in order. */
   keys(): Promise<string[]>;
   close(): Promise<void>;
@@ -98,11 +96,8 @@ export async function openReplica(store: Store, now: () => number = Date.now) {
   };
   const writer = createObjectWriter(options);
   const otherWriter = () => createObjectWriter(options);
-  const parents = [catalog.clusters, catalog.namespaces].map((kind) => reader.cache(kind));
-  const unfinished = new UnfinishedDeletions(parents, now);
-  reflector.listen(unfinished);
-  const propagation = createDeletionPropagation({ store, reader, writer, catalog, unfinished, work: lonelyWork() });
-  return { reflector, reader, writer, otherWriter, propagation, unfinished, stop: () => reflector.stop() };
+  const propagation = createDeletionPropagation({ store, reader, writer, catalog, work: lonelyWork() });
+  return { reflector, reader, writer, otherWriter, propagation, stop: () => reflector.stop() };
 }
 
 export const object = (metadata: ApiObject['metadata'] = {}): ApiObject => ({ apiVersion: '', kind: '', metadata });
