@@ -110,7 +110,6 @@ describe('loadServeOptions', () => {
         tracingEndpoint: undefined,
         logLevel: 'info',
         demo: false,
-        demoPrune: false,
       },
       warnings: [],
     });

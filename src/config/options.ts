@@ -5,18 +5,16 @@ import { TOKEN_OPTIONS } from './token-options.ts';
 import {
   baseUrl,
   duration,
-  durationOrNever,
   existing,
-  files,
   integer,
   inventoryNamespaces,
   issuerUrl,
-  issuerUrls,
-  labelKeys,
+  labelKey,
   labelValue,
   listenAddress,
-  networks,
-  origins,
+  listOf,
+  network,
+  origin,
   path,
   productName,
   word,
@@ -30,13 +28,13 @@ const MCP_OPTIONS = {
   ),
   mcpAuthorizationServer: option({
     value: 'URL',
-    parse: issuerUrls,
+    parse: listOf(issuerUrl),
     repeatable: true,
     doc: 'Where clients of `/mcp` get their tokens: an issuer of `--authentication-config`, whose `audiences` there include `<base-url>/mcp`.',
   }),
   mcpAllowedOrigin: option({
     value: 'ORIGIN',
-    parse: origins,
+    parse: listOf(origin),
     repeatable: true,
     doc: 'An origin of web pages that may call `/mcp`, e.g. `https://agent.example.com`. Requests with another `Origin` header are refused; requests without one do not come from web pages.',
   }),
@@ -195,7 +193,8 @@ export const OPTIONS = {
     doc: 'How long the server keeps serving after a signal to stop, while `/readyz` already fails: the time a load balancer needs to notice. Add it to the time after which the process is killed (`TimeoutStopSec=`, `terminationGracePeriodSeconds`).',
   }),
   tokenAuthFile: option({
-    parse: files,
+    value: 'FILE',
+    parse: listOf(existing('file')),
     repeatable: true,
     doc: 'Static tokens in the CSV format of kube-apiserver: `token,user,uid,"group1,group2"`, in a file that only this user can read (mode 0600). Reloaded when the file changes; its tokens are refused when it has been gone for a minute. Of a token in two files the first counts.',
   }),
@@ -241,7 +240,7 @@ export const OPTIONS = {
   }),
   clusterNetworks: option({
     value: 'CIDR',
-    parse: networks,
+    parse: listOf(network),
     repeatable: true,
     defaultText: 'every network but special ones',
     doc: "A network that clusters are in, e.g. `10.0.0.0/8`. The server connects to registered clusters in these networks only. Special networks (loopback, link-local, multicast, reserved, documentation, translation, a cloud's metadata service) have to be named themselves, e.g. `127.0.0.0/8`: `0.0.0.0/0` does not include them.",
@@ -252,7 +251,7 @@ export const OPTIONS = {
   ...TOKEN_OPTIONS,
   ...MCP_OPTIONS,
   probeInterval: option({
-    parse: durationOrNever('1s', '1h'),
+    parse: duration('1s', '1h', { orNever: true }),
     default: '30s',
     doc: 'How often each cluster is probed for readiness and version; `0` disables probing. Clusters whose `Ready` condition is maintained by another writer are not probed.',
   }),
@@ -278,7 +277,7 @@ export const OPTIONS = {
   }),
   inventoryProperty: option({
     value: 'LABEL',
-    parse: labelKeys,
+    parse: listOf(labelKey),
     repeatable: true,
     doc: 'A label of clusters that is a property of their ClusterProfiles. `cluster.clusterset.k8s.io` and `clusterset.k8s.io` always are.',
   }),
@@ -303,9 +302,6 @@ export const OPTIONS = {
     parse: listenAddress,
     doc: 'With `--demo`, and without a certificate for `--listen`: listens here, or on a free port if this is taken, with TLS and a certificate that is made once, and writes `kubeconfig` in the data directory, with a context for each caller of the demo. `npm start` sets 127.0.0.1:8443.',
   }),
-  demoPrune: flag(
-    'Deletes the objects of `--demo` from the store at the start. A cluster or a namespace stays while it contains other objects.',
-  ),
 } as const;
 
 export type OptionName = keyof typeof OPTIONS;

@@ -143,8 +143,6 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     traceFile: values.traceFile,
     demo: values.demo,
     demoTlsListen: values.demoTlsListen,
-    /** Delete the objects of the demo. */
-    demoPrune: values.demoPrune,
   } as const;
 }
 
@@ -206,15 +204,9 @@ function mcpProblems(values: OptionValues): string[] {
   return problems;
 }
 
-function manifestsProblems({ manifests, manifestsPrune, demo, demoPrune }: OptionValues): string[] {
-  const problems: string[] = [];
-  if (manifestsPrune && manifests === undefined) {
-    problems.push('--manifests-prune is set and --manifests is not: there is no folder to compare with');
-  }
-  if (demo && demoPrune) {
-    problems.push('--demo loads the demo fleet and --demo-prune deletes it: choose one');
-  }
-  return problems;
+function manifestsProblems({ manifests, manifestsPrune }: OptionValues): string[] {
+  if (!manifestsPrune || manifests !== undefined) return [];
+  return ['--manifests-prune is set and --manifests is not: there is no folder to compare with'];
 }
 
 /** kube-apiserver's --audit-log-maxsize counts megabytes of 1024 * 1024 bytes. */

@@ -2,7 +2,6 @@ import { flag, option } from './option.ts';
 import {
   algorithmsByAudience,
   duration,
-  durationOrNever,
   existing,
   externalSigner,
   integer,
@@ -85,12 +84,12 @@ export const TOKEN_OPTIONS = {
     doc: 'Signs tokens for this audience with another algorithm than `--signing-algorithm`, for example `api://AzureADTokenExchange=RS256`. Each algorithm has its own keys, which are all published and rotated. A request for audiences of two algorithms is rejected.',
   }),
   signingKeyRotation: option({
-    parse: durationOrNever('2h', '87600h'),
+    parse: duration('2h', '87600h', { orNever: true }),
     default: '2160h',
     doc: 'How long a signing key signs before the next one replaces it; `0` rotates on request only. Tokens signed by an older key stay valid.',
   }),
   maxClockSkew: option({
-    parse: durationOrNever('5s', '1h'),
+    parse: duration('5s', '1h', { orNever: true }),
     default: '30s',
     doc: 'No token is signed while the local clock differs by more than this from the time of the store: the majority of the etcd members, or, with SQLite, the latest time stored. `0` disables the check.',
   }),

@@ -8,7 +8,6 @@ import {
   baseUrl,
   boolean,
   duration,
-  durationOrNever,
   existing,
   externalSigner,
   integer,
@@ -16,11 +15,12 @@ import {
   isLoopback,
   issuerUrl,
   isWildcard,
-  labelKeys,
+  labelKey,
   labelValue,
   listenAddress,
+  listOf,
   oneOf,
-  origins,
+  origin,
   path,
   productName,
   ValueError,
@@ -103,7 +103,11 @@ describe('what an address means', () => {
 describe('origins', () => {
   it('are those that browsers and desktop programs send', () => {
     const text = 'https://agent.example.com, http://127.0.0.1:6274,vscode-file://vscode-app';
-    expect(origins(text)).toEqual(['https://agent.example.com', 'http://127.0.0.1:6274', 'vscode-file://vscode-app']);
+    expect(listOf(origin)(text, { cwd: '' })).toEqual([
+      'https://agent.example.com',
+      'http://127.0.0.1:6274',
+      'vscode-file://vscode-app',
+    ]);
   });
 
   it.each([
@@ -114,7 +118,7 @@ describe('origins', () => {
     ['https://user@agent.example.com', 'such as https://agent.example.com'],
     ['https://Agent.example.com', 'as browsers write it'],
     ['https://agent.example.com:443', 'as browsers write it'],
-  ])('%j is none', (text, why) => expect(() => origins(text)).toThrow(why));
+  ])('%j is none', (text, why) => expect(() => listOf(origin)(text, { cwd: '' })).toThrow(why));
 });
 
 describe('issuerUrl', () => {
@@ -251,8 +255,8 @@ describe('plain values', () => {
   });
 });
 
-describe('durationOrNever', () => {
-  const parse = durationOrNever('2h', '87600h');
+describe('a duration or never', () => {
+  const parse = duration('2h', '87600h', { orNever: true });
 
   it('is a duration within limits, or 0', () => {
     expect(['0', '0s', '2h', '2160h'].map((text) => parse(text, context))).toEqual([0, 0, 7_200_000, 7_776_000_000]);
@@ -328,9 +332,9 @@ describe('the inventory', () => {
   it('has names that are label values, and properties that are label keys', () => {
     expect(labelValue('Fleet_1')).toBe('Fleet_1');
     for (const text of ['', 'a b', 'a'.repeat(64)]) expect(() => labelValue(text)).toThrow(ValueError);
-    expect(labelKeys('env, example.com/region')).toEqual(['env', 'example.com/region']);
+    expect(listOf(labelKey)('env, example.com/region', { cwd: '' })).toEqual(['env', 'example.com/region']);
     const long = `${'a.'.repeat(120)}com/${'k'.repeat(60)}`;
-    for (const text of ['', 'a,,b', 'a b', long]) expect(() => labelKeys(text)).toThrow(ValueError);
+    for (const text of ['', 'a,,b', 'a b', long]) expect(() => listOf(labelKey)(text, { cwd: '' })).toThrow(ValueError);
   });
 });
 

@@ -53,11 +53,13 @@ export function oneOf<const T extends string>(...allowed: readonly T[]): Parse<T
   };
 }
 
-/** A Go duration between two others, in milliseconds. `otherwise`: what the option also takes, for messages. */
-export function duration(min: string, max: string, otherwise = ''): Parse<number> {
+/** A Go duration between two others, in milliseconds. With `orNever` it may be 0, too. */
+export function duration(min: string, max: string, { orNever = false } = {}): Parse<number> {
   const [least = 0, most = 0] = [parseDuration(min), parseDuration(max)];
+  const otherwise = orNever ? ', or 0 for never' : '';
   const parse = (text: string): number => {
     const value = parseDuration(text);
+    if (orNever && value === 0) return value;
     if (value === undefined) throw new ValueError(`expected a duration such as 24h, 5m, 90s or 1h30m${otherwise}`);
     if (value < least || value > most) throw new ValueError(`expected a duration from ${min} to ${max}${otherwise}`);
     return value;
@@ -65,16 +67,11 @@ export function duration(min: string, max: string, otherwise = ''): Parse<number
   return Object.assign(parse, { placeholder: 'DURATION' });
 }
 
-/** A Go duration between two others, in milliseconds, or `0` for never. */
-export function durationOrNever(min: string, max: string): Parse<number> {
-  const parse = duration(min, max, ', or 0 for never');
-  return Object.assign(
-    (text: string, context: ParseContext) => (parseDuration(text) === 0 ? 0 : parse(text, context)),
-    {
-      placeholder: 'DURATION',
-    },
-  );
-}
+/** Several values, separated by commas. */
+export const listOf =
+  <T>(parse: Parse<T>): Parse<readonly T[]> =>
+  (text, context) =>
+    text.split(',').map((one) => parse(one.trim(), context));
 
 /** A short text without control characters. */
 export function word(text: string): string {
@@ -101,19 +98,10 @@ export function existing(what: 'file' | 'folder' | 'file or folder'): Parse<stri
   return Object.assign(parse, { placeholder: 'FILE' });
 }
 
-/** Paths of existing files, separated by commas. */
-export const files: Parse<readonly string[]> = Object.assign(
-  (text: string, context: ParseContext) => text.split(',').map((one) => existing('file')(one, context)),
-  { placeholder: 'FILE' },
-);
-
-/** Networks, separated by commas. */
-export function networks(text: string): readonly Network[] {
-  return text.split(',').map((cidr) => {
-    const network = readNetwork(cidr.trim());
-    if (network === undefined) throw new ValueError('expected a network in CIDR form, such as 127.0.0.0/8 or ::1/128');
-    return network;
-  });
+export function network(cidr: string): Network {
+  const found = readNetwork(cidr);
+  if (found === undefined) throw new ValueError('expected a network in CIDR form, such as 127.0.0.0/8 or ::1/128');
+  return found;
 }
 
 export interface InventoryNamespace {
@@ -144,15 +132,11 @@ export function labelValue(text: string): string {
 
 const MAX_PROPERTY_NAME = 253;
 
-/** Keys of labels, separated by commas. */
-export function labelKeys(text: string): readonly string[] {
-  const keys = text.split(',').map((key) => key.trim());
-  if (keys.some((key) => key.length > MAX_PROPERTY_NAME || isQualifiedName(key).length > 0)) {
-    throw new ValueError(
-      `expected keys of labels with at most ${MAX_PROPERTY_NAME} characters, such as env or example.com/region`,
-    );
-  }
-  return keys;
+export function labelKey(text: string): string {
+  if (text.length <= MAX_PROPERTY_NAME && isQualifiedName(text).length === 0) return text;
+  throw new ValueError(
+    `expected keys of labels with at most ${MAX_PROPERTY_NAME} characters, such as env or example.com/region`,
+  );
 }
 
 const HOST_NAME =
@@ -228,22 +212,17 @@ export function issuerUrl(text: string): string {
   return text;
 }
 
-/** Issuers, separated by commas. */
-export const issuerUrls = (text: string): readonly string[] => text.split(',').map((one) => issuerUrl(one.trim()));
-
-/** Origins of web pages (RFC 6454), separated by commas, as browsers write them in the header `Origin`. */
-export const origins = (text: string): readonly string[] =>
-  text.split(',').map((one) => {
-    const origin = one.trim();
-    const match = /^([a-z][a-z0-9+.-]*):\/\/[^/\s?#@]+$/.exec(origin);
-    if (match === null) throw new ValueError('expected an origin such as https://agent.example.com, without a path');
-    // Browsers leave out a default port and write hosts in lower case. Other schemes are compared as they are.
-    const isWeb = match[1] === 'https' || match[1] === 'http';
-    if (isWeb && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
-      throw new ValueError('expected it as browsers write it: lower case, without a default port');
-    }
-    return origin;
-  });
+/** An origin of web pages (RFC 6454), as browsers write it in the header `Origin`. */
+export function origin(text: string): string {
+  const match = /^([a-z][a-z0-9+.-]*):\/\/[^/\s?#@]+$/.exec(text);
+  if (match === null) throw new ValueError('expected an origin such as https://agent.example.com, without a path');
+  // Browsers leave out a default port and write hosts in lower case. Other schemes are compared as they are.
+  const isWeb = match[1] === 'https' || match[1] === 'http';
+  if (isWeb && (!URL.canParse(text) || new URL(text).origin !== text)) {
+    throw new ValueError('expected it as browsers write it: lower case, without a default port');
+  }
+  return text;
+}
 
 /** First path segments the server uses itself, now or in kube-apiserver, whose clients may ask for them. */
 const TAKEN = new Set(

@@ -4,16 +4,13 @@ import type { ServeOptions } from '../config/serve-options.ts';
 import { programFile } from '../lib/program-files.ts';
 import type { ApplyParts } from '../manifests/apply-manifests.ts';
 import { ManifestFolder, type ManifestFolderOptions } from '../manifests/manifest-folder.ts';
-import { pruneManifests } from '../manifests/prune-manifests.ts';
-import type { Logger } from '../observability/logger.ts';
-import { soleLeadership } from '../storage/contract.ts';
 
 /** The grants of the demo are in the store, and the demo is not served; the message is for the operator. */
 export class DemoGrants extends Error {
   override readonly name = 'DemoGrants';
 }
 
-type ManifestOptions = Pick<ServeOptions, 'demo' | 'demoPrune' | 'manifests' | 'manifestsPrune' | 'productName'>;
+type ManifestOptions = Pick<ServeOptions, 'demo' | 'manifests' | 'manifestsPrune' | 'productName'>;
 
 const DEMO = 'demo';
 const DEMO_FOLDER = programFile('demo');
@@ -42,7 +39,6 @@ export async function openManifests(
       await folder.start();
       folders.push(folder);
     }
-    if (options.demoPrune) await pruneDemo(parts.parts, parts.logger);
     if (!options.demo) requireNoDemoGrants(parts.parts);
   } catch (error) {
     await stop();
@@ -64,14 +60,6 @@ function sourcesOf({
   ];
 }
 
-async function pruneDemo(parts: ApplyParts, logger: Logger): Promise<void> {
-  // Every replica may delete the demo: all have the same manifests of it, none.
-  const none = { manifests: [], problems: [], warnings: [] };
-  const { removed, kept } = await pruneManifests({ ...parts, leadership: soleLeadership }, DEMO, none, 100);
-  for (const one of removed) logger.warn({ ...one }, 'removed: it came with --demo');
-  for (const one of kept) logger.warn({ ...one }, 'not removed, although it came with --demo');
-}
-
 /** The groups of the demo have names that an identity provider may use, too. */
 function requireNoDemoGrants({ catalog, reader }: ApplyParts): void {
   const grants = [catalog.clusterRoleBindings, catalog.roleBindings, catalog.fleetRoleBindings].flatMap((kind) => {
@@ -85,6 +73,6 @@ function requireNoDemoGrants({ catalog, reader }: ApplyParts): void {
   if (grants.length === 0) return;
   throw new DemoGrants(
     `the store has grants of --demo, which would hold for real users: ${grants.join(' and ')}; ` +
-      'start once with --demo-prune to delete the objects of the demo, or use another --data-dir or --store',
+      'use another --data-dir or --store, or start with --demo, delete them, and start without it',
   );
 }

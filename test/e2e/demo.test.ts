@@ -96,7 +96,7 @@ describe('the same data without --demo', () => {
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('clusterrolebindings demo-carl-view, demo-platform-admins-issue,');
     expect(stderr).toContain('and fleetrolebindings demo-carl-issue,');
-    expect(stderr).toContain('start once with --demo-prune');
+    expect(stderr).toContain('use another --data-dir or --store');
     expect(stderr).not.toMatch(/\n\s+at /);
   });
 });
