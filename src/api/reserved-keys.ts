@@ -38,7 +38,7 @@ const FIELDS_OF_BINDINGS: ReadonlyMap<string, string> = new Map([
   ['clusterpass.dev/approval', 'spec.approval.by'],
 ]);
 
-/** Each annotation, and the kinds that have it. Programs set some of them, and clients send back what they have read. */
+/** Each annotation, and the kinds that have it. Programs set some, and clients send back what they have read. */
 const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
   [IN_CLUSTER_ANNOTATION, IN_CLUSTER_KINDS],
   [PROBE_ANNOTATION, ['Cluster']],

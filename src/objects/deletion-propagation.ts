@@ -29,9 +29,9 @@ type Version = Pick<StoredObject, 'key' | 'createRevision'>;
  * Deletes the children of a namespace or cluster that is being deleted, and then the parent itself. An object with
  * finalizers waits for them, and so do its parents.
  *
- * A create is guarded by the existence of its parents, and the deletion of a parent by there being nothing inside it. So
- * no object is left without its parents. A deletion that fails or is interrupted is completed by the leader, or at the
- * next start: a parent that has a deletionTimestamp is deleted again.
+ * A create is guarded by the existence of its parents, and the deletion of a parent by there being nothing inside it.
+ * So no object is left without its parents. A deletion that fails or is interrupted is completed by the leader, or at
+ * the next start: a parent that has a deletionTimestamp is deleted again.
  */
 export function createDeletionPropagation({ store, reader, writer, catalog, work }: DeletionPropagationParts) {
   const writes = new Slots(CONCURRENCY);
