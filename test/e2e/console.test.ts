@@ -140,7 +140,8 @@ describeWithBrowser('the console', () => {
     await page.getByRole('button', { name: '2 Not ready' }).click();
     await page.getByText('2 of 12').waitFor();
     expect(await namesShown(page)).toEqual(['dev-ap-1', 'prod-ap-1']);
-    await page.getByRole('button', { name: /^prod/ }).click();
+    await page.getByLabel('Filter by label').fill('env=prod');
+    await page.keyboard.press('Enter');
     await page.getByText('1 of 12').waitFor();
     await page.getByRole('button', { name: 'Remove filter env=prod' }).click();
     await page.getByRole('button', { name: /^\d+ All$/ }).click();

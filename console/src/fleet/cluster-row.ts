@@ -85,10 +85,6 @@ function firstValue(labels: Readonly<Record<string, string>>, keys: readonly str
   return '';
 }
 
-/** The key of the label that names the environment; `""` if the cluster has none. */
-export const environmentKey = ({ labels, environment }: ClusterRow): string =>
-  environment === '' ? '' : (ENVIRONMENT_LABELS.find((key) => Object.hasOwn(labels, key) && labels[key] !== '') ?? '');
-
 /** Pads numbers with zeros, so that a plain string comparison orders them by value. */
 const naturalKey = (text: string): string =>
   text.toLowerCase().replaceAll(/\d{1,12}/g, (digits) => digits.padStart(12, '0'));

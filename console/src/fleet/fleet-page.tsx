@@ -27,7 +27,7 @@ export function FleetPage({ snapshot, filter, onFilter, savedScroll }: FleetPage
   const [isExporting, setExporting] = useState(false);
   const loading = !synced && size === 0;
   const { rows, counts } = fleet.select(filter);
-  // SearchBar and ReadinessChart are in React.memo, so their callbacks must keep their identity between renders.
+  // SearchBar is in React.memo, so its callbacks must keep their identity between renders.
   const change = useCallback((part: Partial<FleetFilter>) => onFilter((old) => ({ ...old, ...part })), [onFilter]);
   const search = useCallback((text: string) => change({ search: text }), [change]);
   const toggleLabel = useCallback(
@@ -47,11 +47,7 @@ export function FleetPage({ snapshot, filter, onFilter, savedScroll }: FleetPage
           readiness={filter.readiness}
           onReadiness={(readiness) => change({ readiness })}
         />
-        <ReadinessChart
-          environments={fleet.totals.environments(MAX_ENVIRONMENTS)}
-          selectedLabels={filter.labels}
-          onToggle={toggleLabel}
-        />
+        <ReadinessChart environments={fleet.totals.environments(MAX_ENVIRONMENTS)} />
       </div>
       <SearchBar
         filter={filter}

@@ -23,21 +23,16 @@ const rows = [
   row('lone', {}),
 ];
 
-it('counts clusters by environment, with the label that selects them', () => {
+it('counts clusters by environment', () => {
   expect(
     totalsOf(rows)
       .environments(4)
-      .map(({ name, total, label, counts }) => [name, total, label, counts]),
+      .map(({ name, total, counts }) => [name, total, counts]),
   ).toEqual([
-    ['prod', 2, 'env=prod', { ready: 1, 'not-ready': 1, unknown: 0 }],
-    ['', 1, undefined, { ready: 1, 'not-ready': 0, unknown: 0 }],
-    ['dev', 1, 'environment=dev', { ready: 0, 'not-ready': 0, unknown: 1 }],
+    ['prod', 2, { ready: 1, 'not-ready': 1, unknown: 0 }],
+    ['', 1, { ready: 1, 'not-ready': 0, unknown: 0 }],
+    ['dev', 1, { ready: 0, 'not-ready': 0, unknown: 1 }],
   ]);
-});
-
-it('names no label if the clusters of an environment use different keys', () => {
-  const mixed = [row('a', { env: 'prod' }), row('b', { stage: 'prod' })];
-  expect(totalsOf(mixed).environments(4)).toMatchObject([{ name: 'prod', total: 2, label: undefined }]);
 });
 
 it('merges the smallest environments beyond the limit', () => {

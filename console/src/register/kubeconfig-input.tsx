@@ -49,16 +49,6 @@ export function KubeconfigInput({ onEntry }: { readonly onEntry: (entry: Kubecon
           Read in this page for the address and the CA. Its credentials are not sent, and the text is discarded.
         </p>
       </div>
-      <label className="file-input">
-        <span>or choose a file</span>
-        <input
-          type="file"
-          onChange={async (event) => {
-            const file = event.target.files?.[0];
-            if (file !== undefined) await read(await file.text());
-          }}
-        />
-      </label>
       <Problem text={problem} />
       {chosen !== undefined && entries.length > 1 && (
         <SelectField
