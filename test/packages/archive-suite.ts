@@ -2,7 +2,7 @@ import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { HOST, isProgramFor, PLATFORMS, PROGRAM_HEADERS } from '../../scripts/artifacts/standalone.mjs';
+import { HOST, PLATFORMS } from '../../scripts/artifacts/standalone.mjs';
 import { type MadeRelease, run } from './made-release.ts';
 import { takeTour } from './tour.ts';
 
@@ -58,19 +58,6 @@ export function checkArchives(made: () => MadeRelease): void {
 
   it('have no other platform in the krew manifest', () => {
     expect(krew.platforms).toHaveLength(Object.keys(PLATFORMS).length);
-  });
-
-  it('are made with Node for their platform only', () => {
-    const programOf = (header: readonly (readonly [number, string])[]): Buffer => {
-      const program = Buffer.alloc(64);
-      for (const [offset, digits] of header) program.write(digits, offset, 'hex');
-      return program;
-    };
-    const platformsOf = (program: Buffer): string[] =>
-      Object.keys(PLATFORMS).filter((platform) => isProgramFor(platform, program));
-    for (const [platform, header] of Object.entries(PROGRAM_HEADERS))
-      expect(platformsOf(programOf(header))).toEqual([platform]);
-    expect(platformsOf(Buffer.from('#!/bin/sh\n'))).toEqual([]);
   });
 
   it('do the tour where there is no Node, installed as krew does', async () => {

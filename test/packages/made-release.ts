@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { HOST, PROGRAM_HEADERS } from '../../scripts/artifacts/standalone.mjs';
+import { HOST, PLATFORMS } from '../../scripts/artifacts/standalone.mjs';
 import { makeRelease } from '../../scripts/release.mjs';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -89,15 +89,10 @@ export class MadeRelease {
   }
 }
 
-/** Node for other platforms has 120 MB and cannot be run here: its header stands for it. */
+/** Node for other platforms has 120 MB and cannot be run here: a file with its name stands for it. */
 async function otherNodes(folder: string): Promise<Record<string, string>> {
-  const nodes: Record<string, string> = {};
-  for (const [platform, header] of Object.entries(PROGRAM_HEADERS).filter(([name]) => name !== HOST)) {
-    const program = Buffer.alloc(64);
-    for (const [offset, digits] of header) program.write(digits, offset, 'hex');
-    const path = join(folder, `node-${platform}`);
-    await writeFile(path, program);
-    nodes[platform] = path;
-  }
-  return nodes;
+  const path = join(folder, 'node');
+  await writeFile(path, 'Node of another platform');
+  const others = Object.keys(PLATFORMS).filter((platform) => platform !== HOST);
+  return Object.fromEntries(others.map((platform) => [platform, path]));
 }
