@@ -18,7 +18,8 @@ interface Side {
 }
 
 /**
- * One run of `clusterpass credential` in a cold process, with a warm compile cache. The server answers at once, so that the figure is the start of the plugin.
+ * One run of `clusterpass credential` in a cold process, with a warm compile cache. The server answers at once, so that
+ * the figure is the start of the plugin.
  */
 export async function run({ rounds }: Settings): Promise<Figure[]> {
   const home = await makeFolder();
