@@ -84,7 +84,7 @@ export async function run({ seconds }: Settings): Promise<Figure[]> {
     const transport = { server: url, fetch, timing: realTiming, userAgent: undefined, onWarning: undefined };
     const parts = { cluster: name, productName: 'orchestrator', namespace: 'cp', holder: name, version: '', api };
     const allow = [{ namespace: 'ci', accounts: ['*'], maxSeconds: 3600 }];
-    const own = { rules: () => ({ ...RULES, allow }), token: async () => token, timing: realTiming, log: () => {} };
+    const own = { rules: { ...RULES, allow }, token: async () => token, timing: realTiming, log: () => {} };
     const unused = { register: async () => {} };
     const to = new Transport({ ...transport, tokenProvider: () => token });
     void runConnector({ ...parts, ...own, ...unused, server: to }, stop.signal);

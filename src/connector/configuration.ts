@@ -42,12 +42,6 @@ export interface ConnectorRules {
 
 type Sent<T> = { readonly [K in keyof T]?: T[K] extends readonly (infer E)[] ? readonly Partial<E>[] : Partial<T[K]> };
 
-/** In force while the file cannot be used. */
-export const NOTHING_ALLOWED: ConnectorRules = {
-  ...{ orders: true, revocable: true, allow: [], people: [] },
-  mirror: { accounts: false, pods: false },
-};
-
 /**
  * The rules of a file in YAML. Names of nothing that exists allow nothing.
  * @param ownNamespace of the connector

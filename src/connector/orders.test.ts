@@ -25,10 +25,17 @@ const [key, answerKey] = await Promise.all([
   generateKeyPair('ECDH-ES', { extractable: true }),
 ]);
 
+const rules: ConnectorRules = {
+  orders: true,
+  revocable: true,
+  mirror: { accounts: false, pods: false },
+  allow: [{ namespace: 'shop', accounts: ['deployer', 'absent'], maxSeconds: 3600 }],
+  people: [{ group: 'devs', maxSeconds: 3600 }],
+};
+
 let clusterpass: FakeHub;
 let cluster: FakeCluster;
 let skippedMs: number;
-let rules: ConnectorRules;
 let ends: (() => Promise<void>)[];
 
 const timing: Timing = {
@@ -42,13 +49,6 @@ beforeEach(async () => {
   cluster = await new FakeCluster().start();
   cluster.addAccount('shop', 'deployer');
   [skippedMs, ends] = [0, []];
-  rules = {
-    orders: true,
-    revocable: true,
-    mirror: { accounts: false, pods: false },
-    allow: [{ namespace: 'shop', accounts: ['deployer', 'absent'], maxSeconds: 3600 }],
-    people: [{ group: 'devs', maxSeconds: 3600 }],
-  };
 });
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
@@ -79,7 +79,7 @@ async function start(holder = 'pod-1') {
     server: transport(clusterpass.url),
     path: '/apis/clusterpass.dev/v1alpha1/tokenorders',
     holder,
-    rules: () => rules,
+    rules,
     verify: createOrderVerifier({
       ...{ audience: AUDIENCE, cluster: CLUSTER, now: timing.now },
       readKeys: async () => ({ keys: [{ ...(await exportJWK(publicKey)), kid: 'k1' }] }),
@@ -184,9 +184,6 @@ describe('an order', () => {
     await start();
     await place('a', account({ namespace: 'kube-system' }));
     expect(await answerOf('a')).toMatchObject({ order: 'a', refusal: { reason: 'Forbidden' } });
-    rules = { ...rules, allow: [] };
-    await place('b');
-    expect(await answerOf('b')).toMatchObject({ refusal: { reason: 'Forbidden' } });
     expect([cluster.tokenRequests, cluster.secrets]).toEqual([[], []]);
   });
 

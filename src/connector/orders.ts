@@ -77,7 +77,7 @@ export function createOrders(parts: OrdersParts) {
     const claims = await verify(name, order.spec?.order ?? '');
     // By a process before this one: the answer was lost, perhaps not the token.
     if (records.all.has(name)) throw new Error('it was done before');
-    const verdict = judgeOrder(rules(), claims);
+    const verdict = judgeOrder(rules, claims);
     const signal = AbortSignal.timeout(Math.min(MOST_MS, Math.max(0, claims.exp * 1000 - timing.now())));
     const patch = (body: object): Promise<unknown> => {
       const options = { body, contentType: 'application/merge-patch+json', signal };

@@ -19,7 +19,7 @@ export interface ConnectorParts {
   /** This process, different from every other one. */
   readonly holder: string;
   readonly version: string;
-  readonly rules: () => ConnectorRules;
+  readonly rules: ConnectorRules;
   readonly timing: Timing;
   readonly log: (line: string) => void;
 }

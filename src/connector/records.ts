@@ -1,7 +1,5 @@
-import type { ApiObject } from '../api/kind.ts';
 import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
-import { asJsonObject, parsedJson } from '../lib/json.ts';
 import { SharedCall } from '../lib/shared-call.ts';
 
 /** What the connector has made: the Secret of an order, by the order's name, or the account of a person. */
@@ -39,15 +37,11 @@ export class Records {
 
   /** Creates the ConfigMap if there is none. Rejects with a 409 if another connector has created it meanwhile. */
   async read(signal: AbortSignal): Promise<void> {
-    const get = this.#api.request<ApiObject & { data?: unknown }>('GET', `${this.#path}/${NAME}`, { signal });
+    const get = this.#api.request<{ data?: Record<string, string> }>('GET', `${this.#path}/${NAME}`, { signal });
     const found = await get.catch(unlessAbsent);
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME } };
     if (found === undefined) await this.#api.request('POST', this.#path, { body, signal });
-    for (const [key, text] of Object.entries(asJsonObject(found?.value.data))) {
-      const { namespace, account, until } = asJsonObject(parsedJson(String(text)));
-      if (typeof namespace !== 'string' || typeof until !== 'number') continue;
-      this.#all.set(key, { namespace, until, ...(typeof account === 'string' ? { account } : {}) });
-    }
+    for (const [key, text] of Object.entries(found?.value.data ?? {})) this.#all.set(key, JSON.parse(text));
   }
 
   /** Resolves when it is durable. Null removes the record. */

@@ -100,10 +100,10 @@ it('A55: nine days of renewals: of its token, the keys of the cluster and the to
       api: transport(cluster.url, createNodeFetch({}), () => HUB_TOKEN),
       register: () => Promise.reject(new Error('it is registered')),
       token: async () => token,
-      rules: () => ({
+      rules: {
         ...{ orders: true, revocable: true, mirror: { accounts: false, pods: false }, allow: [] },
         people: [{ group: 'devs', maxSeconds: 3600 }],
-      }),
+      },
       log: (line) => void log.push(line),
     },
     stop.signal,

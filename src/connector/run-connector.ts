@@ -40,13 +40,12 @@ async function lead(parts: ConnectorParts, signal: AbortSignal): Promise<void> {
   if (begun === undefined) return;
   log(`leads for the cluster ${cluster}`);
   const { id, connector, orders } = begun;
-  const { orders: takesOrders, mirror } = rules();
-  const copies = { ...parts, id, pods: mirror.pods };
+  const copies = { ...parts, id, pods: rules.mirror.pods };
   await Promise.all([
     report(parts, connector, orders.lastAnswer, signal),
     repeat(parts, signal, orders.sweep),
-    takesOrders ? untilDone(parts, 'the orders', signal, () => orders.run(signal)) : undefined,
-    mirror.accounts ? untilDone(parts, 'the copies', signal, () => mirrorCluster(copies, signal)) : undefined,
+    rules.orders ? untilDone(parts, 'the orders', signal, () => orders.run(signal)) : undefined,
+    rules.mirror.accounts ? untilDone(parts, 'the copies', signal, () => mirrorCluster(copies, signal)) : undefined,
   ]);
 }
 
@@ -107,12 +106,12 @@ async function report(
   lastAnswer: () => number | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const { api, server, timing, version, rules, token } = parts;
+  const { api, server, timing, version, token } = parts;
+  const { allow, people, revocable } = parts.rules;
   let { renewTime = '', connectedSince = '', keys = known.spec?.keys } = known.status ?? {};
   const tell = problemLog(parts.log, 'the report');
   await repeat(parts, signal, async () => {
     const { keys: found = '', ...findings } = await readFindings(api);
-    const { allow, people, revocable } = rules();
     const now = timing.now();
     if (!(Date.parse(renewTime) > now - LOST_SECONDS * 1000)) connectedSince = toTimestamp(now);
     try {

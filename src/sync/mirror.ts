@@ -133,16 +133,9 @@ interface MirrorParts {
  * that lost its permissions, not with an empty list.
  */
 export async function mirrorCluster(parts: MirrorParts, signal: AbortSignal): Promise<void> {
-  const { cluster: resource, log } = parts;
-  const reporter = new Reporter({ resource, pruneWindow: '0s', out: log, err: log, now: Date.now, note: '' });
-  const flags = { prune: true, maxDelete: Number.POSITIVE_INFINITY, pruneWindowMs: 0, planOnly: false };
-  const open = async ({ informer }: OpenParts): Promise<Sides> => sidesOf(parts, informer);
-  await keepInStep({ ...flags, reporter, clusterSide: 'SourceConnected', open }, signal);
-}
-
-function sidesOf({ api, server, cluster, productName, id, pods }: MirrorParts, informer: OpenParts['informer']): Sides {
+  const { api, server, cluster: resource, productName, id, pods, log } = parts;
   const kinds = Object.keys(RESOURCES).filter((kind) => kind !== 'Pod' || pods);
-  const root = `/${productName}/${encodeURIComponent(cluster)}/api/v1`;
+  const root = `/${productName}/${encodeURIComponent(resource)}/api/v1`;
   // The address may lead to another cluster after an interruption: all objects of the first would look deleted.
   const connections = { opened: 0, checked: 0 };
   const onConnection = (): void => {
@@ -152,23 +145,24 @@ function sidesOf({ api, server, cluster, productName, id, pods }: MirrorParts, i
     const transform = (object: ApiObject): ApiObject => mirroredPart(kind, object);
     return { transport, path: `${base}/${RESOURCES[kind]}`, transform };
   };
-  const sources = kinds.map((kind) =>
-    informer('SourceConnected', { ...optionsOf(kind, api, '/api/v1'), onConnection }),
-  );
-  const copies = new Map(kinds.map((kind) => [kind, informer('TargetConnected', optionsOf(kind, server, root))]));
-  return {
-    sources,
-    targets: [...copies.values()],
-    desired: async () => {
+  const open = async ({ informer }: OpenParts): Promise<Sides> => {
+    const sources = kinds.map((kind) =>
+      informer('SourceConnected', { ...optionsOf(kind, api, '/api/v1'), onConnection }),
+    );
+    const copies = new Map(kinds.map((kind) => [kind, informer('TargetConnected', optionsOf(kind, server, root))]));
+    const desired = async (): Promise<DesiredState> => {
       const { opened } = connections;
       if (opened !== connections.checked && (await clusterIdentity(api)) !== id)
         throw new Error('the API server is another cluster now: nothing is written');
       connections.checked = opened;
       const found = sources.flatMap(({ objects }) => [...objects.values()]);
       return mirroredState(found, id, Date.now());
-    },
-    target: mirrorTarget(server, root, copies),
-    keyOf: mirrorKeyOf,
-    ownership: mirrorOwnership(id),
+    };
+    const target = mirrorTarget(server, root, copies);
+    const targets = [...copies.values()];
+    return { sources, targets, desired, target, keyOf: mirrorKeyOf, ownership: mirrorOwnership(id) };
   };
+  const reporter = new Reporter({ resource, pruneWindow: '0s', out: log, err: log, now: Date.now, note: '' });
+  const flags = { prune: true, maxDelete: Number.POSITIVE_INFINITY, pruneWindowMs: 0, planOnly: false };
+  await keepInStep({ ...flags, reporter, clusterSide: 'SourceConnected', open }, signal);
 }

@@ -271,6 +271,9 @@ people: [{ group: devs }]
     });
     await admin.ok(['token', 'revoke', name.slice(passSecretName('').length)]);
     await expect.poll(() => cluster.secrets).not.toContain(`ci/${name}`);
+    // What the owner of the cluster changes is in force without a restart.
+    await write('ordered.yaml', CONFIG.replace('builder', 'other'));
+    await expect.poll(async () => (await ask()).code, { timeout: 30_000 }).toBe(403);
     await connector.stop();
     cluster.remove('/serviceaccounts', 'ci/builder');
     cluster.remove('/namespaces', 'ci');
@@ -295,7 +298,7 @@ people: [{ group: devs }]
     expect(await fails('--config', 'bad.yaml')).toMatch(
       /^error: configuration \/.*bad\.yaml: .*unknown field "allow\[0\]\.account"/,
     );
-    expect(await fails('--config', 'absent.yaml')).toContain('cannot be read: it does not exist');
+    expect(await fails('--config', 'absent.yaml')).toContain('cannot read');
     await prepare('bad', CONFIG);
     await write('bad.token', await issuer.projected(connectorAudience(server.url, 'ordered')));
     const connector = start('bad');

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { bootstrapTokenId } from '../../api/bootstrap-credential.ts';
@@ -8,17 +7,17 @@ import { CONNECTOR_ANNOTATION, type ConnectorClaim } from '../../api/connector.t
 import { CLUSTER_ID_ANNOTATION } from '../../api/domain-keys.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { JWKS_TYPE } from '../../connector/cluster-findings.ts';
-import { type ConnectorRules, NOTHING_ALLOWED, readRules } from '../../connector/configuration.ts';
+import { type ConnectorRules, readRules } from '../../connector/configuration.ts';
 import { runConnector } from '../../connector/run-connector.ts';
 import { realTiming } from '../../lib/backoff.ts';
-import { codeOf } from '../../lib/file-problem.ts';
-import { type FollowedFiles, followFiles, GONE_GRACE_MS } from '../../lib/follow-files.ts';
 import { every } from '../../lib/rounds.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
 import { type Connection, resolveConnection, tokenFor } from '../connection/connection.ts';
 import { readGivenFile } from '../files/files.ts';
 import { type ClusterConnection, connectCluster, connectServer, POD_FOLDER } from '../sync/cluster-connection.ts';
+
+const CHECK_MS = 10_000;
 
 /** Runs in a cluster: registers it, reports about it, copies its objects, and issues the tokens that are ordered. */
 export const run: Run = async (context, invocation) => {
@@ -29,49 +28,39 @@ export const run: Run = async (context, invocation) => {
     invocation.text('namespace') ?? (source.isInPod ? await readGivenFile(`${POD_FOLDER}/namespace`) : undefined);
   if (namespace === undefined) throw new CliError('--namespace is required outside of a Pod: that of the connector');
   const log = (line: string): void => context.err.write(`${terminalSafe(line)}\n`);
-  const rules = await followRules(configFile, namespace, log);
-  const { orders } = rules.current();
   const token = async (): Promise<string> => tokenFor(connection)();
-  const parts = {
-    ...{ cluster: invocation.required('cluster'), productName: connection.productName, version: context.version },
-    ...{ server: connectServer(context, connection), api: source.transport, namespace, token, log },
-    register: async (id: string, signal: AbortSignal) => {
-      const claim = { token: await token(), orders };
-      log(await registerCluster(context, invocation, { source, connection, id, claim, signal }));
-    },
-    holder: `${hostname()}_${randomUUID()}`,
-    rules: () => rules.current(),
-    timing: realTiming,
-  };
-  // Closed connections are garbage whose memory V8 does not know.
-  const end = every(10_000, () => void globalThis.gc?.({ type: 'major', execution: 'async' }));
-  try {
-    await runConnector(parts, context.stopped());
-  } finally {
-    end();
-    rules.close();
+  const stopped = context.stopped();
+  // Again after every change of the file. One with a mistake ends the process: then nothing is allowed.
+  while (!stopped.aborted) {
+    const text = await readGivenFile(configFile);
+    const rules = rulesIn(text, configFile, namespace);
+    const changed = new AbortController();
+    const end = every(CHECK_MS, () => {
+      // Closed connections are garbage whose memory V8 does not know.
+      void globalThis.gc?.({ type: 'major', execution: 'async' });
+      const now = readGivenFile(configFile).catch(() => undefined);
+      void now.then((found) => found === text || changed.abort());
+    });
+    const parts = {
+      ...{ cluster: invocation.required('cluster'), productName: connection.productName, version: context.version },
+      ...{ server: connectServer(context, connection), api: source.transport, namespace, token, rules, log },
+      register: async (id: string, signal: AbortSignal) => {
+        const claim = { token: await token(), orders: rules.orders };
+        log(await registerCluster(context, invocation, { source, connection, id, claim, signal }));
+      },
+      holder: `${hostname()}_${randomUUID()}`,
+      timing: realTiming,
+    };
+    await runConnector(parts, AbortSignal.any([stopped, changed.signal])).finally(end);
   }
 };
 
-/** The rules of the file, again after every change. A mistake that lasts allows nothing. */
-async function followRules(
-  file: string,
-  namespace: string,
-  report: (line: string) => void,
-): Promise<FollowedFiles<ConnectorRules>> {
-  const what = `configuration ${file}`;
-  return followFiles({
-    ...{ what, files: [file], report },
-    read: async () => {
-      try {
-        return readRules(readFileSync(file), namespace);
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') return undefined;
-        throw new CliError(`${what}: ${(error as Error).message}`);
-      }
-    },
-    whenGone: { value: NOTHING_ALLOWED, graceMs: GONE_GRACE_MS },
-  });
+function rulesIn(text: string, file: string, namespace: string): ConnectorRules {
+  try {
+    return readRules(Buffer.from(text), namespace);
+  } catch (error) {
+    throw new CliError(`configuration ${file}: ${(error as Error).message}`);
+  }
 }
 
 interface RegisterParts {

@@ -11,11 +11,6 @@ import { TokenRejected } from '../../tokens/jws.ts';
 /** Whose tokens identify a connector, all but the cluster. */
 type ConnectorAccount = Omit<ConnectorSpec, 'clusterUID'>;
 
-interface ConnectorRegistration {
-  readonly account: ConnectorAccount;
-  readonly answersOrders: boolean;
-}
-
 /** Verifies the token of a connector by the keys that came with it. Rejects with TokenRejected. */
 export type VerifyConnector = (
   cluster: string,
@@ -35,7 +30,7 @@ const CLAIM_FIELD = `metadata.annotations[${CONNECTOR_ANNOTATION}]`;
 export async function readConnector(
   { catalog, verifyConnector }: RegisterConnectorParts,
   { metadata: { name = '', annotations = {} } }: ApiObject,
-): Promise<ConnectorRegistration | undefined> {
+) {
   const text = annotations[CONNECTOR_ANNOTATION];
   if (text === undefined) return undefined;
   const refuse = (why: string): ApiError => invalid(catalog.clusters, name, [invalidValue(CLAIM_FIELD, '', why)]);
