@@ -106,7 +106,7 @@ export const MODELS = [
       {
         fault: 'HIDDEN_TWICE',
         from: 'model',
-        was: 'A client that reads slowly got DELETED for each event of what is hidden.',
+        was: 'A client that read slowly went on under new rules, and got DELETED for each event of what is hidden.',
       },
     ],
   },

@@ -32,7 +32,7 @@ byte changedAt = 1;  /* Policy.changedAt, of this caller */
 byte pendingSince;   /* Broadcaster.#policyChangedAt; 0: watches have followed */
 /* The watch: its state, its view (what the binding gave when it was made), and how far it has got. */
 mtype state = CLOSED;
-bool view, lacks;    /* lacks: the cluster was hidden when it was to be written, so its client does not have it */
+bool view;
 byte position;
 #define MOST (REVISIONS + 7)
 chan sources = [MOST] of { mtype, byte, bool };
@@ -51,25 +51,19 @@ byte at, cuts;
 inline reveal(followed, which, version) {
   NEVER(!ADMITS(followed, which), "A18, an object that is hidden is sent");
   NEVER(FAULT == NONE && !MAY_CLIENT((has -> HAS : 0), (has -> MODIFIED : ADDED)), "B3, what a client is sent follows from what it has");
-  has = true; lacks = false; at = version
+  has = true; at = version
 }
-/* `had`: the client has it, unless it was hidden since. */
-inline hide(had, version) {
-  if
-  :: had && !lacks || FAULT == HIDDEN_TWICE ->
-     NEVER(!MAY_CLIENT((has -> HAS : 0), DELETED), "B3, DELETED comes twice for one disappearance");
-     has = false; at = version
-  :: else
-  fi;
-  lacks = true
+inline hide(version) {
+  NEVER(!MAY_CLIENT((has -> HAS : 0), DELETED), "B3, DELETED comes twice for one disappearance");
+  has = false; at = version
 }
 
-/* changeIn in frames.ts: of an event, with the rule of its moment, and the rule of now. */
+/* changeIn in frames.ts: of an event, with the rule of its moment. With HIDDEN_TWICE `now` may be another one. */
 inline change(then, now, followed) {
   if
   :: ADMITS(then, was[number]) && ADMITS(now, was[number]) -> reveal(followed, was[number], number)
-  :: ADMITS(then, was[number]) && !ADMITS(now, was[number]) -> hide(ADMITS(then, was[number - 1]), number)
-  :: !ADMITS(then, was[number]) && ADMITS(then, was[number - 1]) -> hide(true, number)
+  :: ADMITS(then, was[number]) && !ADMITS(now, was[number]) -> hide(number)
+  :: !ADMITS(then, was[number]) && ADMITS(then, was[number - 1]) -> hide(number)
   :: else
   fi
 }
@@ -77,27 +71,28 @@ inline change(then, now, followed) {
 /* What was written makes no difference between states. */
 inline forget() { what = 0; number = 0; rule = false }
 
-/* The watcher writes what comes next, as its client reads. */
-inline write() {
-  sources ? what, number, rule;
-  if
-  :: what == EVENT -> change(rule, NOW, NOW)
-  :: what == FRAME -> change(rule, rule, view)
-  :: what == SHOWN ->
-     if
-     :: ADMITS(NOW, was[number]) -> reveal(NOW, was[number], number)
-     :: else -> hide(false, number)
-     fi
-  :: what == HIDDEN -> hide(true, number)
-  :: what == BOOKMARK -> at = number
-  fi;
-  forget()
-}
-
 inline close() {
   do :: len(sources) > 0 -> sources ? what, number, rule :: else -> break od;
   forget();
-  state = CLOSED; lacks = false; position = 0; view = false
+  state = CLOSED; position = 0; view = false
+}
+
+/* The watcher writes what comes next, as its client reads. Watcher.#hasOldView: while it catches up, under one view. */
+inline write() {
+  if
+  :: state == CATCHING_UP && view != NOW && FAULT != HIDDEN_TWICE -> close(); lists = true
+  :: else ->
+     sources ? what, number, rule;
+     if
+     :: what == EVENT -> change(rule, NOW, NOW)
+     :: what == FRAME -> change(rule, rule, view)
+     :: what == SHOWN ->
+        if :: FAULT != HIDDEN_TWICE || ADMITS(NOW, was[number]) -> reveal(NOW, was[number], number) :: else fi
+     :: what == HIDDEN -> hide(number)
+     :: what == BOOKMARK -> at = number
+     fi;
+     forget()
+  fi
 }
 
 /* Watcher.#addMissedFrames, under the view of then */
@@ -117,13 +112,14 @@ inline catchUpTo(upTo) {
  */
 inline followPolicy() {
   if
-  :: pendingSince > 0 && state == LIVE && view != NOW && len(sources) > 0 && FAULT != UNREAD_WRITTEN ->
+  :: pendingSince > 0 && state == LIVE && view != NOW && len(sources) > 0 && FAULT != UNREAD_WRITTEN ||
+     pendingSince > 0 && state == CATCHING_UP && view != NOW ->
      close(); lists = true
   :: else
   fi;
   if
-  :: pendingSince > 0 && state != CLOSED && view != NOW ->
-     if :: state == CATCHING_UP -> catchUpTo(revision) :: else -> position = revision fi;
+  :: pendingSince > 0 && state == LIVE && view != NOW ->
+     position = revision;
      state = CATCHING_UP;
      if
      :: ADMITS(NOW, cluster) && !ADMITS(view, cluster) ->

@@ -86,7 +86,7 @@ describe('an expired token', () => {
   it('is not sent to a watcher who may see it now, and its deletion is sent to one who knew it', () => {
     const view = { groupId: '', selection, representation };
     const change = new ViewChange(snapshot, { ...selection, rule: NONE_VISIBLE }, selection);
-    const gained = [...framesOfChange(() => view, change, new Set(), 9)].filter(({ length }) => length > 0);
+    const gained = [...framesOfChange(view, change, 9)].filter(({ length }) => length > 0);
     expect(gained.map((pieces) => JSON.parse(Buffer.concat(pieces).toString()).object.metadata.name)).toEqual([
       'b-valid',
       'd-valid',

@@ -66,8 +66,9 @@ describe('the broadcaster', () => {
       harness.writeAll(['a', 'b']);
       harness.allow((name) => name === 'b');
       harness.write('c');
-      harness.allow(EVERYTHING);
     });
+    while (harness.tick());
+    harness.batch(() => harness.allow(EVERYTHING));
     while (harness.tick());
     for (const client of [first, second]) {
       expect(client?.events).toEqual(['ADDED a 1', 'ADDED b 2', 'DELETED a 2', 'ADDED a 1', 'ADDED c 4']);

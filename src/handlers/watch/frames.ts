@@ -63,20 +63,10 @@ interface Change {
   readonly isHidden: boolean;
 }
 
-/**
- * V-13: undefined when the event is not in the selection. For past events, `now` is the present selection: an object
- * that is hidden by now is shown as DELETED, without its content.
- */
-function changeIn(
-  selection: Selection,
-  { before, after }: ReadableEvent,
-  clientAddress: string,
-  now: Selection,
-): Change | undefined {
+/** V-13: undefined when the event is not in the selection. */
+function changeIn(selection: Selection, { before, after }: ReadableEvent, clientAddress: string): Change | undefined {
   const was = before !== undefined && includes(selection, before);
-  const is = after !== undefined && includes(selection, after);
-  if (is) {
-    if (!isVisible(now, after)) return { type: 'DELETED', entry: after, isHidden: true };
+  if (after !== undefined && includes(selection, after)) {
     if (!was) return { type: 'ADDED', entry: after, isHidden: false };
     // CP-63: a change of the source that a projection does not show is no event.
     if (after.showsSameAs(before, clientAddress)) return undefined;
@@ -84,8 +74,8 @@ function changeIn(
   }
   if (!was) return undefined;
   // Deleted, or no longer selected: the last content that the caller knew, with the revision of this event.
-  const isHidden = !isVisible(now, before) || (after !== undefined && !isVisible(now, after));
-  return { type: 'DELETED', entry: isHidden ? (after ?? before) : before, isHidden };
+  const isHidden = after !== undefined && !isVisible(selection, after);
+  return { type: 'DELETED', entry: isHidden ? after : before, isHidden };
 }
 
 function frameOf(representation: Representation, { type, entry, isHidden }: Change, revision: number): Frame {
@@ -99,9 +89,8 @@ export function frameFor(
   selection: Selection,
   representation: Representation,
   event: ReadableEvent,
-  now: Selection = selection,
 ): Frame | undefined {
-  const change = changeIn(selection, event, representation.clientAddress, now);
+  const change = changeIn(selection, event, representation.clientAddress);
   return change && frameOf(representation, change, event.revision);
 }
 
@@ -124,7 +113,7 @@ export function createEventFrames(event: ReadableEvent, maxBytes: number, nextId
   }
 
   return (selection: Selection, representation: Representation): readonly SharedFrames[] | undefined => {
-    const change = changeIn(selection, event, representation.clientAddress, selection);
+    const change = changeIn(selection, event, representation.clientAddress);
     if (change === undefined) return undefined;
     const { streamed } = representation;
     const key = `${change.type} ${change.isHidden} ${viewKey(representation, change.entry)}`;

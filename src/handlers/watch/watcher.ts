@@ -33,8 +33,6 @@ const CHUNK_MS = 1;
 const FRAMES_PER_CLOCK_READ = 2;
 /** A watch that catches up holds a past state in memory: a client that reads nothing for so long is disconnected. */
 const STALL_MS = 30_000;
-/** Changes of permissions that wait for a slow client, each with a past state. */
-const MAX_SOURCES = 16;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -47,15 +45,12 @@ const tooOld = (revision: number, why: string): ApiError => gone(`too old resour
 export class Watcher implements BroadcastWatcher, MemoryHolder {
   readonly #options: WatcherOptions;
   readonly caller: Caller;
-  /** The view of its group; while it catches up, that of the state to which `#position` and `#sources` lead. */
   #view: WatchView;
-  /** While it catches up: every event up to this revision has been written, or is in `#sources`. */
+  /** While it catches up: every event up to this revision has been written, or is in `#source`. */
   #position = 0;
   #state: 'catching-up' | 'live' | 'ending' | 'closed' = 'catching-up';
-  /** The frames that are still to be made and written while it catches up, in order; after those of the send buffer. */
-  #sources: Iterator<Frame>[] = [];
-  /** While it catches up; see `framesOfEvents`. */
-  readonly #lacking = new Set<string>();
+  /** The frames that are still to be made and written while it catches up, after those of the send buffer. */
+  #source: Iterator<Frame> | undefined;
   /** What is left of a long frame whose beginning was written while it catches up. */
   #rest: Frame = [];
   /** Live events, and a last frame, that wait for the watcher's slot or for the client. */
@@ -89,9 +84,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   /** Writes the state as ADDED events, the bookmark that ends them if `marksEnd`, then the events that follow. */
   startWithState(snapshot: ReadableState, revision: number, { marksEnd }: { readonly marksEnd: boolean }): void {
     this.#position = revision;
-    const { current } = this.#options.views;
-    const { selection } = this.#view;
-    this.#sources = [framesOfState(current, snapshot, selection, this.#lacking, marksEnd ? revision : undefined)];
+    this.#source = framesOfState(this.#view, snapshot, marksEnd ? revision : undefined);
     this.#catchUp();
   }
 
@@ -104,14 +97,16 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
 
   /** Writes until the connection is full, the watcher is live or the watch is closed. */
   #catchUp(): void {
-    const { broadcaster, views } = this.#options;
+    const { broadcaster } = this.#options;
     while (this.#state === 'catching-up') {
-      const [source] = this.#sources;
+      const source = this.#source;
       // A slow client does not go live before it has taken what was sent: it may lose a permission meanwhile.
       if (this.#awaitsClient()) return;
       if (source !== undefined || this.#rest.length > 0) {
+        // It gets nothing more that was made under its old view, and lists again.
+        if (this.#hasOldView) break;
         this.#writeChunk(source);
-        if (this.#sources[0] !== source || this.#sendBuffer.isFull) continue;
+        if (this.#source !== source || this.#sendBuffer.isFull) continue;
         // More frames, and a client that could accept them at once: other watchers write in between.
         broadcaster.schedule(this);
         return;
@@ -119,27 +114,31 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
       // V-11: a revision in the future; events before it are not shown.
       if (this.#position > broadcaster.revision || !broadcaster.hasFollowedPolicy) return;
       if (this.#position < broadcaster.revision) this.#addMissedFrames(broadcaster.revision);
-      else if (views.current().groupId !== this.#view.groupId) this.expire();
+      else if (this.#hasOldView) break;
       else {
         this.#state = 'live';
-        this.#lacking.clear();
         broadcaster.joinGroup(this);
         return;
       }
     }
+    if (this.#state === 'catching-up') this.expire();
   }
 
-  /** The frames from the watcher's position to this revision, under the view of then. False if the watch has ended. */
-  #addMissedFrames(upTo: number): boolean {
-    const { cache, views } = this.#options;
+  /** Whether the caller's permissions have changed since its view was made. */
+  get #hasOldView(): boolean {
+    return this.#options.views.current().groupId !== this.#view.groupId;
+  }
+
+  /** The frames from the watcher's position to this revision. */
+  #addMissedFrames(upTo: number): void {
+    const { cache } = this.#options;
     const events = cache.eventsAfter(this.#position);
     if (events === undefined) {
       this.#fail(tooOld(this.#position, ` (${cache.windowStart})`));
-      return false;
+      return;
     }
-    this.#sources.push(framesOfEvents(views.current, events, upTo, this.#view.selection, this.#lacking));
+    this.#source = framesOfEvents(this.#view, events, upTo);
     this.#position = upTo;
-    return true;
   }
 
   #writeChunk(source: Iterator<Frame> | undefined): void {
@@ -150,7 +149,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     for (let count = 1; source !== undefined && size < writeBytes; count++) {
       const next = source.next();
       if (next.done === true) {
-        this.#sources.shift();
+        this.#source = undefined;
         break;
       }
       pieces.push(...next.value);
@@ -197,14 +196,13 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
 
   /** The broadcaster's revision has changed, and this watcher is in no group. */
   onBroadcasterProgress(): void {
-    if (this.#sources.length === 0) this.#catchUp();
+    if (this.#source === undefined) this.#catchUp();
   }
 
   /** Events from before a change of its view come first. */
   beforePolicyChange(): void {
     if (this.#state !== 'live' || this.#sendBuffer.isEmpty) return;
-    const { views, refusal } = this.#options;
-    if (views.current().groupId !== this.#view.groupId || refusal() !== undefined) this.#flush();
+    if (this.#hasOldView || this.#options.refusal() !== undefined) this.#flush();
   }
 
   /** The broadcaster is between two events: the difference between the old and the new view follows. */
@@ -214,32 +212,29 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     const before = this.#view;
     const after = views.current();
     if (after.groupId === before.groupId) return;
-    // A slow client starts over: it may no longer see what waits for it.
-    if (!this.#sendBuffer.isEmpty) {
-      this.expire();
-      return;
-    }
-    if (this.#state === 'live') {
-      broadcaster.leaveGroup(this);
-      this.#state = 'catching-up';
-      this.#position = revision;
-    } else if (this.#position < revision && !this.#addMissedFrames(revision)) return;
-    this.#view = after;
     // V-11: a revision in the future; events before it are not shown.
-    if (this.#position > revision) return;
+    if (this.#state === 'catching-up' && this.#position > revision) {
+      this.#view = after;
+      return;
+    }
     const state = cache.at(revision);
-    if (state === undefined || this.#sources.length > MAX_SOURCES) {
+    // A client that is behind starts over: it may no longer see what waits for it.
+    if (this.#state !== 'live' || !this.#sendBuffer.isEmpty || state === undefined) {
       this.expire();
       return;
     }
+    broadcaster.leaveGroup(this);
+    this.#state = 'catching-up';
+    this.#position = revision;
+    this.#view = after;
     const groups = JSON.stringify([before.groupId, after.groupId]);
     const change = differences.get(groups) ?? new ViewChange(state, before.selection, after.selection);
     differences.set(groups, change);
     if (!change.isEmpty) {
-      const frames = framesOfChange(views.current, change, this.#lacking, since);
-      this.#sources.push(bookmarks ? withBookmark(views.current, frames, revision) : frames);
+      const frames = framesOfChange(after, change, since);
+      this.#source = bookmarks ? withBookmark(after, frames, revision) : frames;
       broadcaster.schedule(this);
-    } else if (this.#sources.length === 0) {
+    } else {
       // It goes live at once: waiting for a slot, it would miss the next events.
       this.#catchUp();
     }
@@ -252,7 +247,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   followTime(time: number): void {
     const { views } = this.#options;
     if (!this.#isOpen || views.isSteady(time) || this.endIfRefused()) return;
-    if (views.current().groupId !== this.#view.groupId) this.expire();
+    if (this.#hasOldView) this.expire();
   }
 
   /** Ends the watch when it is no longer allowed; true if it did. */
@@ -303,7 +298,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   #finishFrame(): void {
     if (this.#rest.length > 0) this.#add(this.#rest);
     this.#rest = [];
-    this.#sources = [];
+    this.#source = undefined;
   }
 
   #add(frame: Frame): void {
@@ -355,7 +350,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   #close(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
-    this.#sources = [];
+    this.#source = undefined;
     this.#sendBuffer.close();
     clearTimeout(this.#stallTimer);
     for (const timer of this.#timers) clearTimeout(timer);
