@@ -111,16 +111,13 @@ function sections(): readonly (readonly [title: string, items: readonly Item[]])
   });
 }
 
-const HELP_ITEM: Item = ['help [COMMAND...]', 'Show the help of a command.'];
-
-export const firstWords = (): readonly Item[] => [...sections().flatMap(([, items]) => items), HELP_ITEM];
+export const firstWords = (): readonly Item[] => sections().flatMap(([, items]) => items);
 
 export const programHelp = (): string =>
   [
     titled('[options] [command]', 'Lists the Kubernetes clusters of a fleet and issues short-lived passes to them.'),
     section('Options:', [VERSION_FLAG, HELP_FLAG].map(flagItem)),
     ...sections().map(([title, items]) => section(`${title}:`, items)),
-    section('Help:', [HELP_ITEM]),
     section(
       'Connection options (before or after any command that connects to a server):',
       CONNECTION_FLAGS.map(flagItem),

@@ -15,7 +15,6 @@ type RunLocal = (command: Command, flags: Readonly<Record<string, unknown>>, own
 /** Runs a command line and returns its exit code. */
 export async function runProgram(args: readonly string[], context: Context, runLocal: RunLocal): Promise<number> {
   const { words, rest } = findCommand(args);
-  if (words[0] === 'help') return help(context, rest);
   const command = commandAt(words);
   if (command === undefined) return withoutCommand(context, words, rest);
   const isLocal = LOCAL_COMMANDS.includes(command);
@@ -68,19 +67,14 @@ function unknownCommand(words: readonly string[], path: readonly string[]): stri
   const name = words.at(-1) ?? '';
   const all = ALL_COMMANDS.map((command) => command.path);
   const known = all.filter(([first]) => path.length === 0 || first === path[0]).map((each) => each[path.length] ?? '');
-  const guess = nearest(name, ['help', ...known]) ?? (path.length > 0 ? known.filter(Boolean).join(' or ') : undefined);
+  const guess = nearest(name, known) ?? (path.length > 0 ? known.filter(Boolean).join(' or ') : undefined);
   return `unknown command '${terminalSafe(name)}'${guess === undefined ? '' : `\n(Did you mean ${guess}?)`}`;
 }
 
-async function help(context: Context, words: readonly string[]): Promise<number> {
-  const at = words.findIndex((_, end) => !isKnown(words.slice(0, end + 1)));
-  if (at >= 0) return refuse(context, words.slice(0, at), unknownCommand(words.slice(0, at + 1), words.slice(0, at)));
-  context.out.write(await helpOf(words));
+async function help({ out }: Context, words: readonly string[]): Promise<number> {
+  out.write(await helpOf(words));
   return 0;
 }
-
-const isKnown = (words: readonly string[]): boolean =>
-  commandAt(words) !== undefined || (words.length === 1 && Object.hasOwn(GROUPS, words[0] ?? ''));
 
 async function helpOf(words: readonly string[]): Promise<string> {
   const { commandHelp, groupHelp, programHelp } = await import('./help.ts');

@@ -37,8 +37,6 @@ interface ExecSettings {
   readonly command: readonly string[];
   /** Undefined: no limit. */
   readonly timeoutMs: number | undefined;
-  /** The standard input of each command; undefined for an empty one. */
-  readonly input?: Buffer | undefined;
   /** For kubeconfigs with tokens: mode 0700, removed at the end. */
   readonly folder: string;
   readonly signal: AbortSignal;
@@ -50,7 +48,7 @@ export async function runForCluster(
   target: ExecTarget,
   settings: ExecSettings,
 ): Promise<string | undefined> {
-  const { command, timeoutMs, input, folder, signal } = settings;
+  const { command, timeoutMs, folder, signal } = settings;
   const { cluster, label, env } = target;
   // The label of a cluster may be longer than the name of a file can be.
   const file = join(folder, sha256(label));
@@ -64,7 +62,7 @@ export async function runForCluster(
   const child = spawn(program, args, {
     cwd: context.cwd,
     env: { ...env, KUBECONFIG: file, CLUSTERPASS_CLUSTER: cluster },
-    stdio: 'pipe',
+    stdio: ['ignore', 'pipe', 'pipe'],
     // A process group: a signal for the command reaches its children, too. The terminal does not signal it, so an
     // interrupt of this program is passed on.
     detached: HAS_GROUPS,
@@ -75,8 +73,6 @@ export async function runForCluster(
   child.once('close', (code, name) =>
     resolve(code === 0 ? undefined : code === null ? `ended by ${name}` : `exit code ${code}`),
   );
-  // A command that does not read its input closes it.
-  child.stdin.on('error', () => {}).end(input);
   let isLate = false;
   let killing: NodeJS.Timeout | undefined;
   const stop = (): void => {

@@ -1,6 +1,5 @@
 import type { IssuedPass, RequestedPass } from '../api/kinds/token-request.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
-import type { Status } from '../api/status.ts';
 import type { Client } from '../client/create-client.ts';
 import { Slots } from '../lib/promises.ts';
 import { terminalSafe } from '../lib/text.ts';
@@ -67,34 +66,25 @@ export async function tokenProblems(
   try {
     const passes = await client.createPasses(requested, { dryRun: true, signal });
     const failed = passes.filter(({ error }) => error !== undefined);
-    // In one cluster the account may be missing, in another the namespace.
-    const reasonOf = ({ code, message }: Status): string => (code === 404 ? (message ?? '') : String(code));
-    const groups = Map.groupBy(failed, ({ error }) => (error === undefined ? '' : reasonOf(error)));
+    const who = subject === 'me' ? 'yourself' : `${subject.namespace}/${subject.name}`;
+    // In one cluster the account may be missing, in another the namespace. A refusal names the cluster.
+    const reasonOf = ({ error }: IssuedPass): unknown => (error?.code === 404 ? error.message : error?.code);
     const warningOf = (group: readonly IssuedPass[]): string => {
-      const named = group.slice(0, MAX_NAMED).map(({ cluster }) => cluster);
-      const names = named.map((name) => terminalSafe(server === undefined ? name : `${server}/${name}`));
+      const names = group
+        .slice(0, MAX_NAMED)
+        .map(({ cluster = '' }) => terminalSafe(server === undefined ? cluster : `${server}/${cluster}`));
       const more = group.length - names.length;
       const where = `${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
-      const text = terminalSafe(group[0]?.error?.message ?? '');
-      return `${problemFor(group[0]?.error?.code ?? 0, subject)} in ${where}: ${text}`;
+      return `no pass for ${who} in ${where}: ${terminalSafe(group[0]?.error?.message ?? '')}`;
     };
-    return { warnings: [...groups.values()].map(warningOf), refused: new Set(failed.map(({ cluster }) => cluster)) };
+    const warnings = [...Map.groupBy(failed, reasonOf).values()].map(warningOf);
+    return { warnings, refused: new Set(failed.map(({ cluster }) => cluster)) };
   } catch (error) {
     const text = signal.aborted ? 'timed out' : describeError(error);
     if (text === undefined) throw error;
     const where = server === undefined ? '' : ` at ${server}`;
     return { warnings: [`could not test tokens${where}: ${text}`], refused: new Set() };
   }
-}
-
-function problemFor(code: number, subject: PassSubject): string {
-  if (subject === 'me') {
-    return code === 403 ? 'you may not get a pass as yourself' : 'could not test a pass as yourself';
-  }
-  const who = `${subject.namespace}/${subject.name}`;
-  if (code === 404) return `there is no service account ${who}`;
-  if (code === 403) return `you may not issue tokens for ${who}`;
-  return `could not test a token of ${who}`;
 }
 
 /** Requests at the same time. */

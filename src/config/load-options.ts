@@ -78,8 +78,6 @@ const CLIENT_VARIABLES = new Set([
   'CLUSTERPASS_AS',
   'CLUSTERPASS_AUDIENCE',
   'CLUSTERPASS_DURATION',
-  'CLUSTERPASS_ISSUER_URL',
-  'CLUSTERPASS_CLIENT_ID',
 ]);
 
 /** An unknown variable is a warning, not an error: other programs share the environment. */

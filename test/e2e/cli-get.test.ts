@@ -137,12 +137,10 @@ describe('clusterpass get clusters', () => {
     expect(await admin.fails(['get', 'clusters', 'dev-1', '-l', 'a'])).toMatch(/^error: selectors cannot be combined/);
   });
 
-  it('cluster/NAME, and the names of the type that kubectl takes', async () => {
+  it('takes names with their type, as -o name prints them', async () => {
     const names = 'cluster.clusterregistry.k8s.io/prod-1\ncluster.clusterregistry.k8s.io/dev-1\n';
-    const get = (...words: string[]) => admin.ok(['get', ...words, '-o', 'name']);
-    expect(await get('cluster/prod-1', 'cluster/dev-1')).toBe(names);
-    expect(await get('Clusters.clusterregistry.k8s.io', 'prod-1', 'dev-1')).toBe(names);
-    expect(await admin.ok(['describe', 'cluster/prod-1'])).toMatch(/^Name: +prod-1\n/);
+    expect(await admin.ok(['get', 'clusters', ...names.trim().split('\n'), '-o', 'name'])).toBe(names);
+    expect(await admin.ok(['describe', 'cluster', 'cluster/prod-1'])).toMatch(/^Name: +prod-1\n/);
     expect(await admin.fails(['get', 'cluster', 'pod/x'])).toMatch(/^error: "pod\/x": expected NAME or SERVER\/NAME/);
   });
 

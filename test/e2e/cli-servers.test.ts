@@ -151,7 +151,7 @@ describe('get clusters', () => {
   it('prints the server of each in every format', async () => {
     const type = 'cluster.clusterregistry.k8s.io';
     expect(await jane.ok(['get', 'clusters', 'prod-1', '-o', 'name'])).toBe(`${type}/eu/prod-1\n${type}/us/prod-1\n`);
-    expect(await jane.ok(['get', `${type}/us/stage-1`, '-o', 'name'])).toBe(`${type}/us/stage-1\n`);
+    expect(await jane.ok(['get', 'cluster', `${type}/us/stage-1`, '-o', 'name'])).toBe(`${type}/us/stage-1\n`);
     const { metadata } = JSON.parse(await jane.ok(['get', 'clusters', 'stage-1', '-o', 'json']));
     expect(metadata.annotations['clusterpass.dev/server']).toBe(us.url);
   });
@@ -228,7 +228,7 @@ describe('kubeconfig', () => {
 
   it('warns of an account with the servers of its clusters', async () => {
     const { stderr } = await jane.run(['kubeconfig', '--as', 'ci/absent', '--output', 'absent']);
-    const warning = 'Warning: there is no service account ci/absent in';
+    const warning = 'Warning: no pass for ci/absent in';
     expect(stderr).toContain(`${warning} eu/dev-1, eu/prod-1: `);
     expect(stderr).toContain(`${warning} us/prod-1, us/stage-1: `);
     expect(stderr).not.toContain('Next:');

@@ -295,18 +295,16 @@ describe('clusterpass kubeconfig', () => {
     it('warns of an account whose tokens would be refused, and exits with 0', async () => {
       const refused = await jane.run(AS);
       expect(refused.code).toBe(0);
-      expect(refused.stderr).toMatch(
-        /^Warning: you may not issue tokens for ci\/builder in dev-1, dev-2: .*forbidden/m,
-      );
+      expect(refused.stderr).toMatch(/^Warning: no pass for ci\/builder in dev-1, dev-2: .*forbidden/m);
       const admin = await Person.as(server);
       const asked = ['kubeconfig', '--as', 'ci/robot', '-l', 'zone=b'];
       const missing = await admin.run(asked);
       expect(missing.code).toBe(0);
-      expect(missing.stderr).toMatch(/^Warning: there is no service account ci\/robot in dev-2: .*not found/m);
+      expect(missing.stderr).toMatch(/^Warning: no pass for ci\/robot in dev-2: .*not found/m);
       await createNamespace(server, 'ci', 'dev-2');
       // Of two reasons, each has its clusters.
       const both = await admin.run(['kubeconfig', '--as', 'ci/robot', '-l', 'zone in (a,b)']);
-      expect(both.stderr.match(/(?<=^Warning: there is no service account ci\/robot in ).*/gm)).toEqual([
+      expect(both.stderr.match(/(?<=^Warning: no pass for ci\/robot in ).*/gm)).toEqual([
         'dev-1: namespaces "ci" not found',
         'dev-2: serviceaccounts "robot" not found',
       ]);

@@ -32,8 +32,7 @@ describe('the table of commands', () => {
   it.each([
     ['-s=https://x get --token t clusters --all=x', 'get clusters'],
     ['--insecure-skip-tls-verify whoami x', 'whoami'],
-    ['get cluster/a cluster/b --bad', 'get clusters'],
-    ['describe Clusters.clusterregistry.k8s.io/a --bad', 'describe cluster'],
+    ['get cluster a --bad', 'get clusters'],
     ['get pods/x', 'get'],
     ['constructor', ''],
     ['servers x', 'servers'],

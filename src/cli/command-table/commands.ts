@@ -1,4 +1,3 @@
-import { isClusterType } from '../clusters.ts';
 import type { Command } from '../command.ts';
 import { HELP_FLAG, leadingWords, VERSION_FLAG, type Words } from '../command-line.ts';
 import { ACCESS_COMMANDS } from './access-commands.ts';
@@ -80,16 +79,7 @@ export const ALL_COMMANDS: readonly Command[] = [...LOCAL_COMMANDS, ...COMMANDS]
 
 /** The words that name a command. Connection flags may precede them, and are in the rest. */
 export const findCommand = (args: readonly string[]): Words =>
-  withoutName(leadingWords(args, [...CONNECTION_FLAGS, HELP_FLAG, VERSION_FLAG], isComplete));
-
-/** `get cluster/NAME`: the command is `get cluster`, and `cluster/NAME` is its first argument. */
-function withoutName({ words, rest }: Words): Words {
-  const [group = '', second = ''] = words;
-  const [type = ''] = second.split('/', 1);
-  if (!isClusterType(type)) return { words, rest };
-  const bare = [group, /s(\.|$)/i.test(type) ? 'clusters' : 'cluster'];
-  return second === type ? { words: bare, rest } : { words: bare, rest: [second, ...rest] };
-}
+  leadingWords(args, [...CONNECTION_FLAGS, HELP_FLAG, VERSION_FLAG], isComplete);
 
 const isComplete = ([first, second]: readonly string[]): boolean =>
   second !== undefined || (first !== undefined && !Object.hasOwn(GROUPS, first));

@@ -20,9 +20,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
         "Your name for the server, for `--server` and names of clusters (`eu/prod-1`). Defaults to that of the login before, else the host. `''` removes it.",
       '--issuer-url <URL>': {
         doc: "Issuer URL of the identity provider, as in the server's configuration. Defaults to that of the login before, else to the one that the server names.",
-        variable: 'CLUSTERPASS_ISSUER_URL',
       },
-      '--client-id <id>': { doc: 'Client ID of this program at the provider.', variable: 'CLUSTERPASS_CLIENT_ID' },
+      '--client-id <id>': 'Client ID of this program at the provider.',
       '--client-secret-file <file>': 'File with the client secret, if the client has one. Needs `--issuer-url`, too.',
       '--scopes <scopes>':
         'Comma-separated scopes besides `openid`. Defaults to those of `profile`, `email`, `groups` and `offline_access` that the provider supports.',

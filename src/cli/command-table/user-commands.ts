@@ -29,7 +29,7 @@ export const USER_COMMANDS: readonly Command[] = [
     arguments: [
       {
         name: '[NAME...]',
-        doc: 'Names of clusters; `get cluster/NAME` works, too. `SERVER/NAME` is the cluster of one server.',
+        doc: 'Names of clusters. `SERVER/NAME` is the cluster of one server.',
         isCluster: true,
       },
     ],
@@ -236,14 +236,13 @@ export const USER_COMMANDS: readonly Command[] = [
       'Runs the command once for each cluster, in parallel, as soon as its pass is there. `KUBECONFIG` is a ' +
       'file with address, CA and pass of the cluster (mode 0600, removed at the end), `CLUSTERPASS_CLUSTER` ' +
       'its name, `CLUSTERPASS_SERVER` the address of Clusterpass. Each line of output starts with the name of ' +
-      'its cluster. Errors of clusters are printed at the end, with exit code 1. Commands have no terminal; an ' +
+      'its cluster. Errors of clusters are printed at the end, with exit code 1. Commands have no input; an ' +
       'interrupt, and the timeout, end them with their children. Lines of ' +
       '[several servers](passes.md#several-servers) start with `SERVER/NAME`.',
     arguments: [{ name: '<COMMAND...>', doc: 'The command and its arguments, after `--`.' }],
     runsCommand: true,
     flags: {
       ...subjectFlags,
-      '-i, --stdin': 'Read standard input to its end, and give it to each command.',
       '-l, --selector <selector>': 'Label selector of clusters.',
       ...cluster('Name of a cluster, or `SERVER/NAME`.', { repeatable: true }),
       '--all': 'All clusters that you may see.',
@@ -260,7 +259,6 @@ export const USER_COMMANDS: readonly Command[] = [
     examples: [
       'clusterpass exec -l env=prod --as ci/builder -- kubectl get nodes',
       'clusterpass exec -l env=dev --as-me -- kubectl get nodes',
-      'clusterpass exec -l env=dev --as ci/builder --stdin -- kubectl apply -f - < manifest.yaml',
       'clusterpass exec --cluster prod-eu-1 --cluster prod-us-1 --as ci/builder -- kubectl get nodes',
     ],
   },

@@ -1,4 +1,3 @@
-import { buffer } from 'node:stream/consumers';
 import { COMPUTED_ANNOTATIONS } from '../../api/clusters/annotations.ts';
 import type { ClusterAddress } from '../../api/kubeconfig.ts';
 import { MAX_PASSES } from '../../client/request-token.ts';
@@ -34,16 +33,11 @@ export const run: Run = async (context, invocation) => {
   const timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
   const expirationSeconds = invocation.seconds('duration');
   checkSelection(invocation);
-  if (invocation.is('stdin') && invocation.text('tokenFile') === '-') {
-    throw new CliError('--stdin cannot be used with --token-file -: both read standard input');
-  }
   const servers = await connectAll(context, invocation);
   const choice = clusterChoice(invocation, servers);
   const { found, failed, isWhole } = await findClusters(context, servers, choice);
   if (found.length === 0 && isWhole) throw new CliError('no cluster that you may see is selected');
   for (const reference of choice.references) checkUnambiguous(reference, found, failed);
-  const stdin = invocation.is('stdin') ? context.stdin?.() : undefined;
-  const input = stdin && (await buffer(stdin));
   const signal = context.stopped();
   const wanted = {
     ...itemFor(subject, invocation.text('group')),
@@ -89,7 +83,7 @@ export const run: Run = async (context, invocation) => {
   await withPrivateFolder('clusterpass-exec-', async (folder) => {
     const runOne = async (target: ExecTarget): Promise<void> => {
       if (signal.aborted) return;
-      const failure = await runForCluster(context, target, { command, timeoutMs, input, folder, signal });
+      const failure = await runForCluster(context, target, { command, timeoutMs, folder, signal });
       if (failure === undefined) succeeded += 1;
       else failures.set(target.label, failure);
     };

@@ -96,10 +96,7 @@ function withOpen<T>(file: number, use: (file: number) => T): T {
   }
 }
 
-/**
- * Writes a file atomically with mode 0600. Creates missing directories with mode 0700. A file of another user stays
- * theirs: root may write the kubeconfig of a user.
- */
+/** Writes a file atomically with mode 0600. Creates missing directories with mode 0700. */
 export async function writePrivate(path: string, text: string): Promise<void> {
   const target = await targetOf(path);
   // Imported here, because reading a file must not wait for it.
@@ -107,10 +104,9 @@ export async function writePrivate(path: string, text: string): Promise<void> {
   const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
   try {
     await fs.mkdir(dirname(target), { recursive: true, mode: 0o700 });
-    const owner = await ownerOf(target);
+    await checkWritable(target);
     const handle = await fs.open(temporary, 'wx', 0o600);
     try {
-      if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
       await handle.writeFile(text);
       await handle.sync();
     } finally {
@@ -134,17 +130,13 @@ async function targetOf(path: string): Promise<string> {
   }
 }
 
-/** The owner of a file of another user; undefined for an own or a new one. Rejects if the file is read-only. */
-async function ownerOf(target: string): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
+/** Rejects if the file is read-only, or of another user: root must not take it from them. */
+async function checkWritable(target: string): Promise<void> {
   const found = await fs.stat(target).catch(() => undefined);
-  if (found === undefined) return undefined;
+  if (found === undefined) return;
   const self = process.geteuid?.();
-  if (self === undefined || found.uid === self) {
-    if ((found.mode & 0o200) === 0) throw new Error('the file is read-only');
-    return undefined;
-  }
-  if (self !== 0) throw new Error(`the file belongs to another user (uid ${found.uid})`);
-  return { uid: found.uid, gid: found.gid };
+  if (self !== undefined && found.uid !== self) throw new Error(`the file belongs to another user (uid ${found.uid})`);
+  if ((found.mode & 0o200) === 0) throw new Error('the file is read-only');
 }
 
 /** Uses a new folder, mode 0700, for files with secrets. It is removed at the end, of this process too. */

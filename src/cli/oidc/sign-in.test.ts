@@ -12,11 +12,8 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'clusterpass-sign-in-'));
 });
 
-const settings = (
-  flags: Record<string, unknown>,
-  env: Record<string, string> = {},
-  last?: Parameters<typeof clientSettings>[2],
-) => clientSettings({ ...fakeContext(env), cwd: folder }, new Invocation([], flags), last);
+const settings = (flags: Record<string, unknown>, last?: Parameters<typeof clientSettings>[2]) =>
+  clientSettings({ ...fakeContext({}), cwd: folder }, new Invocation([], flags), last);
 
 const LAST = {
   issuerUrl: 'https://id.example.com',
@@ -27,12 +24,10 @@ const LAST = {
 };
 
 describe('the settings of the provider', () => {
-  it('come from flags, then variables, then the last login', async () => {
-    const env = { CLUSTERPASS_ISSUER_URL: 'https://env', CLUSTERPASS_CLIENT_ID: 'env' };
+  it('come from flags, then from the last login', async () => {
     expect(await settings({})).toBeUndefined();
-    expect(await settings({}, {}, LAST)).toEqual(LAST);
-    expect(await settings({}, env, LAST)).toEqual({ issuerUrl: 'https://env', clientId: 'env' });
-    expect(await settings({ issuerUrl: 'https://flag', clientId: 'flag', scopes: 'a,b' }, env)).toEqual({
+    expect(await settings({}, LAST)).toEqual(LAST);
+    expect(await settings({ issuerUrl: 'https://flag', clientId: 'flag', scopes: 'a,b' }, LAST)).toEqual({
       issuerUrl: 'https://flag',
       clientId: 'flag',
       scopes: 'a,b',
@@ -40,11 +35,11 @@ describe('the settings of the provider', () => {
   });
 
   it('of one provider are not sent to another', async () => {
-    expect(await settings({ issuerUrl: 'https://other', clientId: 'x' }, {}, LAST)).toEqual({
+    expect(await settings({ issuerUrl: 'https://other', clientId: 'x' }, LAST)).toEqual({
       issuerUrl: 'https://other',
       clientId: 'x',
     });
-    await expect(settings({ issuerUrl: 'https://other' }, {}, LAST)).rejects.toThrow('--client-id is required');
+    await expect(settings({ issuerUrl: 'https://other' }, LAST)).rejects.toThrow('--client-id is required');
   });
 
   it('include a secret and certificates from files', async () => {

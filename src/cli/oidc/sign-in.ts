@@ -19,20 +19,17 @@ export async function signIn(
   return { token: idToken, session };
 }
 
-/**
- * Flags take precedence over environment variables, and these over the last login at the same server. Undefined when
- * none of them names a provider.
- */
+/** Flags take precedence over the last login at the same server. Undefined when neither names a provider. */
 export async function clientSettings(
-  { env, cwd }: Context,
+  { cwd }: Context,
   invocation: Invocation,
   last: ClientSettings | undefined,
 ): Promise<ClientSettings | undefined> {
-  const issuerUrl = invocation.text('issuerUrl') ?? (env.CLUSTERPASS_ISSUER_URL || undefined) ?? last?.issuerUrl;
+  const issuerUrl = invocation.text('issuerUrl') ?? last?.issuerUrl;
   if (issuerUrl === undefined) return undefined;
   // The client secret of one provider must not be sent to another.
   const before = last?.issuerUrl === issuerUrl ? last : undefined;
-  const clientId = invocation.text('clientId') ?? (env.CLUSTERPASS_CLIENT_ID || undefined) ?? before?.clientId;
+  const clientId = invocation.text('clientId') ?? before?.clientId;
   if (clientId === undefined || clientId === '') {
     throw new CliError('--client-id is required: the client ID of this program at the identity provider');
   }
@@ -56,7 +53,9 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
   const { findProvider } = await import('./provider-client.ts');
   const client = await findProvider(settings, context).catch((error: unknown) => {
     if (!(error instanceof CliError) || error instanceof UsageError) throw error;
-    throw new CliError(`${sourceOf()}: ${JSON.stringify(settings.issuerUrl)} cannot be used: ${error.message}`);
+    throw new CliError(
+      `the identity provider ${JSON.stringify(settings.issuerUrl)} (--issuer-url) cannot be used: ${error.message}`,
+    );
   });
   try {
     const { signInOnDevice, signInWithBrowser } = await import('./sign-in-flows.ts');
@@ -71,12 +70,5 @@ async function requestTokens(context: Context, invocation: Invocation, settings:
         ? 'interrupted before the sign-in'
         : 'no sign-in within ten minutes: did the provider show an error, about the redirect URI for example?',
     );
-  }
-
-  /** What names the provider. Without a flag or a variable it is the last login or the server. */
-  function sourceOf(): string {
-    if (invocation.text('issuerUrl') !== undefined) return '--issuer-url';
-    if (context.env.CLUSTERPASS_ISSUER_URL) return 'CLUSTERPASS_ISSUER_URL';
-    return 'the identity provider of this server (--issuer-url selects another)';
   }
 }
