@@ -99,12 +99,9 @@ export const ACCESS_COMMANDS: readonly Command[] = [
       '`--output` prints it. Its name follows from the subject, the role and where it holds: granting the same again ' +
       'changes that binding, e.g. when it ends. Needs the permission to `create` and `patch` `fleetrolebindings` ' +
       '(API group `clusterpass.dev`), and what is granted.',
-    arguments: [{ name: '[USER]', doc: 'The user. In its place: `--group` or `--service-account`.' }],
+    arguments: [{ name: '[USER]', doc: 'The user. In its place: `--group`.' }],
     flags: {
-      '--group <group>': { doc: 'A group.', conflicts: ['--service-account'] },
-      '--service-account <namespace/name>': {
-        doc: 'A service account of the clusters.',
-      },
+      '--group <group>': 'A group.',
       '--role <role>': {
         doc: 'Name of a ClusterRole, or `Role/NAME` for the Role in `--namespace`. Required.',
       },
@@ -116,7 +113,6 @@ export const ACCESS_COMMANDS: readonly Command[] = [
         doc: 'The only namespace in which it holds. If unset, all of them.',
       },
       '--for <duration>': { doc: 'It ends after this time, e.g. `8h`. If unset, never.' },
-      '--max-pass <duration>': { doc: 'The longest pass through it, e.g. `15m`.' },
       '--agents': { doc: 'Agents of the subject get passes through it, too.' },
       '--apply': 'Write the binding.',
       ...output('json', 'yaml'),
@@ -124,7 +120,7 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     examples: [
       'clusterpass grant jane --role clusterpass:viewer -l env=dev',
       'clusterpass grant --group team-shop --role clusterpass:token-creator -n shop --cluster prod-eu-1 --for 8h',
-      'clusterpass grant jane --role clusterpass:token-creator -n shop -l env=dev --max-pass 15m -o yaml',
+      'clusterpass grant jane --role clusterpass:token-creator -n shop -l env=dev -o yaml',
     ],
   },
 ];

@@ -59,7 +59,6 @@ describe('the table of commands', () => {
       'Run the fleet:',
       'Other:',
       'Run a server:',
-      'Help:',
       'Connection options',
     ]);
     const firsts = new Set([...COMMANDS, ...LOCAL_COMMANDS].map(({ path: [first = ''] }) => first));

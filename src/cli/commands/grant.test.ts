@@ -28,7 +28,6 @@ it.each([
       cluster: 'prod-eu-1',
       namespace: 'shop',
       for: '8h',
-      maxPass: '15m',
       agents: true,
     },
     {
@@ -38,17 +37,6 @@ it.each([
       namespaces: ['shop'],
       agents: 'Allow',
       expiresAt: '2026-11-20T18:00:00Z',
-      maxPassSeconds: 900,
-    },
-  ],
-  [
-    'a service account',
-    [],
-    { ...view, serviceAccount: 'ci/builder' },
-    {
-      subjects: [{ kind: 'ServiceAccount', namespace: 'ci', name: 'builder' }],
-      roleRef: { kind: 'ClusterRole', name: 'clusterpass:viewer' },
-      clusters: { selector: { matchLabels: { env: 'dev' } } },
     },
   ],
 ])('the FleetRoleBinding for %s', (_name, args, options, spec) => {
@@ -65,13 +53,12 @@ it('an empty namespace is left to the server, which refuses it, and not taken fo
 });
 
 it.each([
-  [[], view, 'name one of USER, --group and --service-account'],
-  [['jane'], { ...view, group: 'shop' }, 'name one of USER, --group and --service-account'],
+  [[], view, 'name either USER or --group'],
+  [['jane'], { ...view, group: 'shop' }, 'name either USER or --group'],
   [['jane'], { selector: 'env=dev' }, '--role is required'],
   [['jane'], { role: 'r' }, '--cluster or --selector is required'],
   [['jane'], { role: 'r', selector: 'env in dev' }, '--selector: cannot read "env in dev"'],
   [['jane'], { ...view, role: 'Role/r' }, 'a Role needs --namespace'],
-  [[], { ...view, serviceAccount: 'ci' }, '--service-account: "ci" is not a service account in the form'],
   [['jane'], { ...view, for: '0s' }, '--for must be above zero'],
   [['jane'], { ...view, for: 'tomorrow' }, '--for: "tomorrow" is not a duration'],
 ])('wrong usage: %j %j', (args, options, message) => {

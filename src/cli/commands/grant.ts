@@ -9,11 +9,10 @@ import { defined } from '../../lib/json.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import { clusterPath } from '../clusters.ts';
-import { flagNamed, type Invocation, type Run, UsageError } from '../command.ts';
+import { type Invocation, type Run, UsageError } from '../command.ts';
 import { connect } from '../connection/connection.ts';
 import { printerFor } from '../output/printer.ts';
 import { absenceOf, objectPath } from '../resources.ts';
-import { parseServiceAccount } from '../service-account.ts';
 
 type GrantBinding = ReturnType<typeof bindingOf>;
 
@@ -59,9 +58,10 @@ export function bindingOf(invocation: Invocation, now: number) {
   const clusters = clustersField(invocation);
   const namespace = invocation.text('namespace');
   if (roleRef.kind === 'Role' && namespace === undefined) throw new UsageError('a Role needs --namespace');
-  const seconds = secondsOf(invocation, 'for');
+  const seconds = invocation.seconds('for');
+  // A grant for no time must not become one without an end.
+  if (seconds === undefined && invocation.text('for') !== undefined) throw new UsageError('--for must be above zero');
   const expiresAt = seconds === undefined ? undefined : toTimestamp(now + seconds * 1000);
-  const maxPassSeconds = secondsOf(invocation, 'maxPass');
   const agents = invocation.is('agents') ? 'Allow' : undefined;
   const namespaces = namespace === undefined ? {} : { namespaces: [namespace] };
   const scope = { subjects: [subject] as const, roleRef, clusters, ...namespaces };
@@ -70,25 +70,14 @@ export function bindingOf(invocation: Invocation, now: number) {
     kind: fleetRoleBindingKind.kind,
     // Without times and agents: the same grant for longer is the same object.
     metadata: { name: hashedName([subject.name, roleRef.name, clustersText(clusters), namespace], scope) },
-    spec: { ...scope, ...defined({ agents, expiresAt, maxPassSeconds }) },
+    spec: { ...scope, ...defined({ agents, expiresAt }) },
   };
-}
-
-/** A grant for no time must not become one without an end. */
-function secondsOf(invocation: Invocation, name: string): number | undefined {
-  const seconds = invocation.seconds(name);
-  if (seconds !== undefined || invocation.text(name) === undefined) return seconds;
-  throw new UsageError(`${flagNamed(name)} must be above zero`);
 }
 
 function subjectOf(invocation: Invocation): ClusterGrant['subjects'][number] {
   const [user] = invocation.args;
   const group = invocation.text('group');
-  const account = invocation.text('serviceAccount');
-  if ([user, group, account].filter((each) => each !== undefined).length !== 1) {
-    throw new UsageError('name one of USER, --group and --service-account');
-  }
-  if (account !== undefined) return { kind: 'ServiceAccount', ...parseServiceAccount(account, '--service-account') };
+  if ((user === undefined) === (group === undefined)) throw new UsageError('name either USER or --group');
   return group === undefined ? { kind: 'User', name: user ?? '' } : { kind: 'Group', name: group };
 }
 
@@ -108,11 +97,11 @@ const MAX_NAMES = 12;
 /** Who gains what, where and until when: as far as the caller may ask, which does not decide about the grant. */
 async function effectOf(client: Client, { spec }: GrantBinding): Promise<string[]> {
   const { roleRef, clusters, namespaces, agents, expiresAt } = spec;
-  const [{ kind, name, namespace }] = spec.subjects;
+  const [{ kind, name }] = spec.subjects;
   const role = `${roleRef.kind} ${roleRef.name}`;
   const where = namespaces === undefined ? '' : ` in the namespace ${namespaces.join(', ')}`;
   const until = expiresAt === undefined ? 'without an end' : `until ${expiresAt}`;
-  const who = `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}${agents ? ', with its agents,' : ''}`;
+  const who = `${kind} ${name}${agents ? ', with its agents,' : ''}`;
   const gain = `${who} gets ${role}${where} ${until}`;
   try {
     const selected =

@@ -64,7 +64,7 @@ async function environment(context: Context, connection: Connection): Promise<Co
   const env = environmentFor(context, connection);
   const { isTokenGiven, token } = connection;
   if (!isTokenGiven || token === undefined) return env;
-  return { ...env, CLUSTERPASS_TOKEN: await token(), CLUSTERPASS_TOKEN_FILE: undefined };
+  return { ...env, CLUSTERPASS_TOKEN: await token() };
 }
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;

@@ -20,8 +20,6 @@ export interface Connection {
   readonly tokenSource: TokenSource;
   /** Whether a flag or a variable has the token, not a login. */
   readonly isTokenGiven: boolean;
-  /** A variable with a token that is for another server. */
-  readonly unusedVariable: string | undefined;
   readonly certificateAuthority: string | undefined;
   readonly insecureSkipTlsVerify: boolean;
   readonly productName: string;
@@ -67,9 +65,6 @@ export async function connectionTo(
   const caFile = invocation.text('certificateAuthority') ?? (env.CLUSTERPASS_CA || undefined);
   return connectionWith(context, logins, server, {
     token: givenToken(context, invocation, logins, server),
-    unusedVariable: isVariableFor(context, logins, server)
-      ? undefined
-      : TOKEN_VARIABLES.find((name) => Boolean(env[name])),
     insecureSkipTlsVerify: invocation.is('insecureSkipTlsVerify'),
     productName: invocation.text('productName') ?? (env.CLUSTERPASS_PRODUCT_NAME || undefined),
     certificateAuthority: caFile === undefined ? undefined : await readCertificates(resolve(context.cwd, caFile)),
@@ -83,7 +78,6 @@ export const connectionOfLogin = (context: Context, logins: Logins, server: stri
 /** Of flags and variables. */
 interface GivenSettings extends Partial<Pick<Connection, 'certificateAuthority' | 'insecureSkipTlsVerify'>> {
   readonly token?: GivenToken | undefined;
-  readonly unusedVariable?: string | undefined;
   readonly productName?: string | undefined;
 }
 
@@ -100,7 +94,6 @@ function connectionWith(context: Context, logins: Logins, server: string, given:
       remedy: `run clusterpass login --server ${server}`,
     },
     isTokenGiven: given.token !== undefined,
-    unusedVariable: given.unusedVariable,
     sessionId: given.token === undefined ? login?.session?.id : undefined,
     certificateAuthority: given.certificateAuthority ?? login?.certificateAuthority,
     insecureSkipTlsVerify,
@@ -109,14 +102,13 @@ function connectionWith(context: Context, logins: Logins, server: string, given:
   };
 }
 
-/**
- * The environment of a command of `exec`: `CLUSTERPASS_SERVER` is set, and token variables for another server are
- * removed.
- */
-export function environmentFor({ env }: Context, { server, unusedVariable }: Connection): Context['env'] {
-  const tokens = unusedVariable === undefined ? [] : TOKEN_VARIABLES.map((name) => [name, undefined]);
-  return { ...env, CLUSTERPASS_SERVER: server, ...Object.fromEntries(tokens) };
-}
+/** The environment of a program that this one starts. A token in it may be for another server. */
+export const environmentFor = ({ env }: Context, { server }: Connection): Context['env'] => ({
+  ...env,
+  CLUSTERPASS_SERVER: server,
+  CLUSTERPASS_TOKEN: undefined,
+  CLUSTERPASS_TOKEN_FILE: undefined,
+});
 
 /** The client of a command. */
 export async function connect(context: Context, invocation: Invocation): Promise<Client> {
@@ -137,12 +129,9 @@ export const clientFor = (context: Context, connection: Connection): Client =>
   createClient(clientOptions(context, connection));
 
 /** Fails without a token: every request of a command needs one. */
-export function tokenFor({ server, token, loginNames, unusedVariable }: Connection): TokenProvider {
+export function tokenFor({ server, token, loginNames }: Connection): TokenProvider {
   if (token !== undefined) return token;
-  const unused = unusedVariable === undefined ? '' : `; ${unusedVariable} is for the server in CLUSTERPASS_SERVER`;
-  throw new CliError(
-    `${notLoggedIn(server, loginNames)}; --token-file or CLUSTERPASS_TOKEN have a token, too${unused}`,
-  );
+  throw new CliError(`${notLoggedIn(server, loginNames)}; or set --token-file, or CLUSTERPASS_TOKEN for this server`);
 }
 
 export const credentialSource = ({ tokenSource: { name, remedy } }: Connection): string => `${name}: ${remedy}`;
@@ -236,8 +225,6 @@ const tokenIn = (text: string, where: string, source: TokenSource): GivenToken =
 const tokenOfFile = ({ cwd }: Context, file: string, source: TokenSource): GivenToken => ({
   ...{ provider: async () => checkedToken(await readGivenFile(resolve(cwd, file)), file), source, file },
 });
-
-const TOKEN_VARIABLES = ['CLUSTERPASS_TOKEN', 'CLUSTERPASS_TOKEN_FILE'];
 
 /** A token in a variable is for the server in CLUSTERPASS_SERVER. Without one, it is for the chosen server. */
 function isVariableFor({ env }: Context, logins: Logins, server: string): boolean {
