@@ -4,7 +4,7 @@ import { refreshTime } from '../../client/token-source.ts';
 import { asJsonObject, parsedJson } from '../../lib/json.ts';
 import { checkClusterName } from '../clusters.ts';
 import { CliError, type Context, type Invocation, parseSeconds, type Run, UsageError } from '../command.ts';
-import { clientFor, credentialSource, resolveConnection, tokenFor } from '../connection/connection.ts';
+import { clientFor, resolveConnection, tokenFor } from '../connection/connection.ts';
 import {
   type CachedCredential,
   type CredentialSource,
@@ -58,7 +58,7 @@ export const run: Run = async (context, invocation) => {
     if ((error as Error).name === 'TimeoutError') throw new ConnectionError(`${server} cannot be reached: timed out`);
     if (!isStatus(error, 401)) throw error;
     if (tokenFile !== undefined) throw new CliError(`${server} refused the token in ${tokenFile}`);
-    throw new CliError(`the server refused ${credentialSource(connection)}`);
+    throw new CliError(`the server refused ${connection.tokenSource}`);
   }
 
   async function proof(): Promise<string | undefined> {

@@ -40,10 +40,7 @@ export const login: Run = async (context, invocation) => {
   const { server, certificateAuthority, insecureSkipTlsVerify } = connection;
   const name = nameFor(invocation.text('name'), server, await readLogins(context));
   const client = clientFor(context, connection);
-  const user = await userOf(
-    client,
-    session === undefined ? connection.tokenSource.name : 'the ID token of the provider',
-  );
+  const user = await userOf(client, session === undefined ? connection.tokenSource : 'the ID token of the provider');
   const login: Login = {
     token: (await connection.token?.()) ?? '',
     ...defined({ name, session, certificateAuthority }),

@@ -86,6 +86,6 @@ describe('a connection', () => {
 
   it.each(['', ' ', 'two words', 'line\nbreak', 'ü'])('does not send %j as a token, nor repeat it', async (text) => {
     const { token } = await resolveConnection(await contextWith(), new Invocation([], { server: A, token: text }));
-    expect(() => token?.()).toThrow('--token is empty or not a bearer token');
+    expect(() => token?.()).toThrow('the token of --token is empty or not a bearer token');
   });
 });

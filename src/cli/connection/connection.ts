@@ -17,7 +17,8 @@ export interface Connection {
   readonly sessionId: string | undefined;
   /** The file that the token is read from, for each request; undefined for any other token. */
   readonly tokenFile: string | undefined;
-  readonly tokenSource: TokenSource;
+  /** Where the token comes from, never what it is: `the token in CLUSTERPASS_TOKEN`. */
+  readonly tokenSource: string;
   /** Whether a flag or a variable has the token, not a login. */
   readonly isTokenGiven: boolean;
   readonly certificateAuthority: string | undefined;
@@ -25,14 +26,6 @@ export interface Connection {
   readonly productName: string;
   /** Names of all logins by address, for the error that there is none for this server. */
   readonly loginNames: ReadonlyMap<string, string>;
-}
-
-/** Where a token comes from, never what it is. */
-interface TokenSource {
-  /** `the token in CLUSTERPASS_TOKEN` */
-  readonly name: string;
-  /** What to do if the server refuses it. */
-  readonly remedy: string;
 }
 
 /** Flags take precedence over environment variables, and these over the login for the server. */
@@ -89,10 +82,7 @@ function connectionWith(context: Context, logins: Logins, server: string, given:
     server,
     token: given.token?.provider ?? loginToken(context, server, login),
     tokenFile: given.token?.file,
-    tokenSource: given.token?.source ?? {
-      name: `the login for ${server}`,
-      remedy: `run clusterpass login --server ${server}`,
-    },
+    tokenSource: given.token?.source ?? `the login for ${server}: run clusterpass login --server ${server}`,
     isTokenGiven: given.token !== undefined,
     sessionId: given.token === undefined ? login?.session?.id : undefined,
     certificateAuthority: given.certificateAuthority ?? login?.certificateAuthority,
@@ -134,8 +124,6 @@ export function tokenFor({ server, token, loginNames }: Connection): TokenProvid
   throw new CliError(`${notLoggedIn(server, loginNames)}; or set --token-file, or CLUSTERPASS_TOKEN for this server`);
 }
 
-export const credentialSource = ({ tokenSource: { name, remedy } }: Connection): string => `${name}: ${remedy}`;
-
 /** Names the logins that there are: the server may be a misspelled name of one. */
 export function notLoggedIn(server: string, loginNames: ReadonlyMap<string, string>): string {
   const names = [...loginNames.values()].sort().join(', ');
@@ -152,7 +140,7 @@ export function clientOptions(context: Context, connection: Connection) {
   return {
     server,
     tokenProvider: tokenFor(connection),
-    credentialSource: credentialSource(connection),
+    credentialSource: connection.tokenSource,
     productName,
     fetch: fetchWithProgress(context, server, fetchFor(connection, context.env)),
     userAgent: `clusterpass/${context.version}`,
@@ -184,7 +172,7 @@ function loginToken(context: Context, server: string, login: Login | undefined):
 
 interface GivenToken {
   readonly provider: TokenProvider;
-  readonly source: TokenSource;
+  readonly source: string;
   /** The file that it is read from, for each request. */
   readonly file?: string;
 }
@@ -192,38 +180,32 @@ interface GivenToken {
 /** A token itself comes before a file with one, and flags come before variables. */
 function givenToken(context: Context, invocation: Invocation, logins: Logins, server: string): GivenToken | undefined {
   const { CLUSTERPASS_TOKEN, CLUSTERPASS_TOKEN_FILE } = isVariableFor(context, logins, server) ? context.env : {};
-  const unset = `or unset the variable${loginFor(logins, server) === undefined ? '' : ` to use the login for ${server}`}`;
   const flag = invocation.text('token');
-  if (flag !== undefined) return tokenIn(flag, '--token', { name: 'the token of --token', remedy: 'pass a valid one' });
+  if (flag !== undefined) return tokenIn(flag, 'the token of --token');
   const file = invocation.text('tokenFile');
   if (file === '-') {
-    const name = 'the token on stdin';
+    const source = 'the token on stdin';
     // stdin can be read only once.
     let read: Promise<string> | undefined;
     const provider = async (): Promise<string> => {
       read ??= context.readStdin();
-      return checkedToken(await read, name);
+      return checkedToken(await read, source);
     };
-    return { provider, source: { name, remedy: 'pass a valid one' } };
+    return { provider, source };
   }
-  if (file !== undefined) {
-    return tokenOfFile(context, file, { name: `the token in ${file}`, remedy: 'write a valid one to the file' });
-  }
-  if (CLUSTERPASS_TOKEN) {
-    const source = { name: 'the token in CLUSTERPASS_TOKEN', remedy: `set a valid one, ${unset}` };
-    return tokenIn(CLUSTERPASS_TOKEN, 'CLUSTERPASS_TOKEN', source);
-  }
+  if (file !== undefined) return tokenOfFile(context, file, `the token in ${file}`);
+  if (CLUSTERPASS_TOKEN) return tokenIn(CLUSTERPASS_TOKEN, 'the token in CLUSTERPASS_TOKEN');
   if (!CLUSTERPASS_TOKEN_FILE) return undefined;
-  const name = `the token in ${CLUSTERPASS_TOKEN_FILE} (CLUSTERPASS_TOKEN_FILE)`;
-  return tokenOfFile(context, CLUSTERPASS_TOKEN_FILE, { name, remedy: `write a valid one to the file, ${unset}` });
+  const source = `the token in ${CLUSTERPASS_TOKEN_FILE} (CLUSTERPASS_TOKEN_FILE)`;
+  return tokenOfFile(context, CLUSTERPASS_TOKEN_FILE, source);
 }
 
-const tokenIn = (text: string, where: string, source: TokenSource): GivenToken => ({
-  ...{ provider: () => checkedToken(text, where), source },
-});
+const tokenIn = (text: string, source: string): GivenToken => ({ provider: () => checkedToken(text, source), source });
 
-const tokenOfFile = ({ cwd }: Context, file: string, source: TokenSource): GivenToken => ({
-  ...{ provider: async () => checkedToken(await readGivenFile(resolve(cwd, file)), file), source, file },
+const tokenOfFile = ({ cwd }: Context, file: string, source: string): GivenToken => ({
+  provider: async () => checkedToken(await readGivenFile(resolve(cwd, file)), file),
+  source,
+  file,
 });
 
 /** A token in a variable is for the server in CLUSTERPASS_SERVER. Without one, it is for the chosen server. */
