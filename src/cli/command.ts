@@ -100,7 +100,7 @@ export const optionName = (long: string): string =>
   long.slice('--'.length).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
 /** `--dry-run` for `dryRun`. */
-export const flagNamed = (option: string): string =>
+const flagNamed = (option: string): string =>
   `--${option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** The parsed command line. */

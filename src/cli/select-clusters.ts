@@ -56,7 +56,7 @@ export const clusterLabel = (
 ): string => (servers.length === 1 ? cluster : `${server}/${cluster}`);
 
 /** The visible cluster whose name is nearest to one that was not found. */
-export async function nearestCluster(
+async function nearestCluster(
   servers: readonly NamedServer[],
   reference: ClusterReference,
 ): Promise<string | undefined> {

@@ -122,7 +122,7 @@ const STAMP = /# clusterpass trust --refresh: (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\
  * that has the file mounted would not see a new one. The text is valid at every moment, because a comment is appended,
  * or a time is replaced by another of the same length.
  */
-export async function touchAuthenticationFile(path: string, now: number): Promise<void> {
+async function touchAuthenticationFile(path: string, now: number): Promise<void> {
   let handle: FileHandle | undefined;
   try {
     handle = await open(path, 'r+');

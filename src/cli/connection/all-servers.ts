@@ -24,21 +24,14 @@ export async function connectAll(context: Context, invocation: Invocation): Prom
     connection,
     client: clientFor(context, connection),
   });
-  if (names.size < 2 || !isForAllLogins(context, invocation)) {
+  const { CLUSTERPASS_TOKEN: token, CLUSTERPASS_TOKEN_FILE: tokenFile } = context.env;
+  const isTokenGiven = [invocation.text('token'), invocation.text('tokenFile'), token, tokenFile].some(Boolean);
+  if (names.size < 2 || isTokenGiven || givenServer(context, invocation) !== undefined) {
     return [await named(await resolveConnection(context, invocation))];
   }
   const servers = [...names].sort(([, a], [, b]) => (a < b ? -1 : 1));
   return Promise.all(servers.map(async ([server]) => named(await connectionTo(context, invocation, logins, server))));
 }
-
-/** Whether a command over several servers is for all that have a login. */
-export const isForAllLogins = (context: Context, invocation: Invocation): boolean =>
-  givenServer(context, invocation) === undefined && !isTokenGiven(context, invocation);
-
-const isTokenGiven = ({ env }: Context, invocation: Invocation): boolean =>
-  [invocation.text('token'), invocation.text('tokenFile'), env.CLUSTERPASS_TOKEN, env.CLUSTERPASS_TOKEN_FILE].some(
-    Boolean,
-  );
 
 /** Asks all servers at once. Of several servers, one that fails is named on stderr and does not fail the others. */
 export async function askAll<T>(
@@ -59,15 +52,10 @@ export async function askAll<T>(
       answers.push({ server, value: result.value });
       continue;
     }
-    context.err.write(`error: ${failureAt(server, result.reason)}\n`);
+    const text = describeError(result.reason)?.replace(/^error: /, '');
+    if (text === undefined) throw result.reason;
+    context.err.write(`error: server ${server.name}: ${text}\n`);
     failed.push(server);
   }
   return { answers, failed };
-}
-
-/** A failure with the name of its server. Throws an error that is a bug of this program. */
-export function failureAt({ name }: NamedServer, error: unknown): string {
-  const text = describeError(error)?.replace(/^error: /, '');
-  if (text === undefined) throw error;
-  return `server ${name}: ${text}`;
 }

@@ -57,7 +57,7 @@ export function wantedContext(
 }
 
 /** Of a public view, in which only the server sets the annotation. */
-export const areEndpointsConfirmed = ({ metadata }: Cluster): boolean =>
+const areEndpointsConfirmed = ({ metadata }: Cluster): boolean =>
   metadata.annotations?.[COMPUTED_ANNOTATIONS.confirmed] === 'true';
 
 /** A context of Clusterpass itself, or of a path below it: kubectl gets the token of the login. */

@@ -27,7 +27,7 @@ export interface WriteSettings extends ContextSettings, ClusterChoice {
 }
 
 /** The clusters of a server that are written. */
-export interface ServerClusters {
+interface ServerClusters {
   readonly server: NamedServer;
   readonly clusters: readonly Cluster[];
 }
