@@ -17,6 +17,7 @@ import {
 import { type Authenticator, bearerToken, createAuthenticator } from './authenticator.ts';
 import { createFixedTokenAuthenticator } from './fixed-token.fixture.ts';
 import { createIssuedTokenAuthenticator } from './issued-token-authenticator.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
 
 let fixture: Fixture;
 let authenticator: Authenticator;
@@ -24,22 +25,26 @@ let warnings: string[];
 
 const user = (name: string): User => ({ name, uid: '', groups: ['system:authenticated'], extra: {} });
 
-beforeAll(async () => {
-  fixture = await openFixture();
-  authenticator = createAuthenticator({
-    staticTokens: [
-      createFixedTokenAuthenticator(new Secret('shared'), user('from-file')),
-      createFixedTokenAuthenticator(new Secret('shared'), user('never')),
-      createFixedTokenAuthenticator(new Secret('second'), user('second-file')),
-    ],
-    adminToken: createFixedTokenAuthenticator(new Secret('admin-token'), user('admin')),
-    fixedTokens: [
-      createFixedTokenAuthenticator(new Secret('shared'), user('never')),
-      createFixedTokenAuthenticator(new Secret('demo'), user('demo')),
-    ],
-    issuedTokens: createIssuedTokenAuthenticator({ verifier: fixture.verifier }),
+function openWith(fixed: readonly TokenAuthenticator[]): Authenticator {
+  const issued = createIssuedTokenAuthenticator({ verifier: fixture.verifier });
+  const all = [...fixed, issued];
+  return createAuthenticator({
+    forRequests: all,
+    forReviews: all,
+    forPasses: [issued],
     audienceOf: ISSUERS.issuerFor,
   });
+}
+
+beforeAll(async () => {
+  fixture = await openFixture();
+  authenticator = openWith([
+    createFixedTokenAuthenticator(new Secret('shared'), user('from-file')),
+    createFixedTokenAuthenticator(new Secret('shared'), user('never')),
+    createFixedTokenAuthenticator(new Secret('second'), user('second-file')),
+    createFixedTokenAuthenticator(new Secret('admin-token'), user('admin')),
+    createFixedTokenAuthenticator(new Secret('demo'), user('demo')),
+  ]);
 });
 afterAll(() => fixture.remove());
 beforeEach(() => {
@@ -67,11 +72,7 @@ test('authenticators are asked in order, and the first that knows the token deci
 
 test('a token that is longer than a header can be is refused wherever it was sent', async () => {
   const isKnown = async (token: Secret): Promise<[boolean, boolean]> => {
-    const knowing = createAuthenticator({
-      adminToken: createFixedTokenAuthenticator(token, user('admin')),
-      issuedTokens: createIssuedTokenAuthenticator({ verifier: fixture.verifier }),
-      audienceOf: ISSUERS.issuerFor,
-    });
+    const knowing = openWith([createFixedTokenAuthenticator(token, user('admin'))]);
     const caller = await Promise.resolve(knowing.authenticateToken(token)).catch((error: unknown) => error);
     const { authenticated } = await knowing.review(token, { cluster: undefined, audiences: [] });
     return [!(caller instanceof ApiError), authenticated];
@@ -150,15 +151,10 @@ test('MC-43: for the MCP endpoint, the log does not call a valid static token un
 });
 
 test('an unexpected error is not turned into a refusal', async () => {
-  const broken = createAuthenticator({
-    adminToken: {
-      authenticateToken: async () => {
-        throw new RangeError('out of order');
-      },
-    },
-    issuedTokens: createIssuedTokenAuthenticator({ verifier: fixture.verifier }),
-    audienceOf: ISSUERS.issuerFor,
-  });
+  const authenticateToken = async () => {
+    throw new RangeError('out of order');
+  };
+  const broken = openWith([{ authenticateToken }]);
   await expect(broken.review(new Secret('x'), { cluster: 'alpha', audiences: [] })).rejects.toThrow(RangeError);
   await expect(broken.authenticate('Bearer x', () => {})).rejects.toThrow(RangeError);
 });

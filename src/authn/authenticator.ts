@@ -24,47 +24,22 @@ export interface Authenticator {
   review(token: Secret, asked: TokenQuestion): Promise<TokenFindings>;
 }
 
+/** Each list is in the order in which they are asked: the first that knows the token decides. */
 interface TokenAuthenticators {
-  /** One for each token file. */
-  readonly staticTokens?: readonly TokenAuthenticator[];
-  readonly adminToken: TokenAuthenticator;
-  /** Further fixed tokens: those of the demo. */
-  readonly fixedTokens?: readonly TokenAuthenticator[];
-  readonly issuedTokens: TokenAuthenticator;
-  /** Only requests know them: no other server accepts a bootstrap token, so reviews do not. */
-  readonly bootstrapTokens?: TokenAuthenticator;
-  /** Only requests know them, too. */
-  readonly connectors?: TokenAuthenticator;
-  /** The issuers of the AuthenticationConfiguration. */
-  readonly jwt?: TokenAuthenticator | undefined;
-  /** Passes for people, which only reviews know. */
-  readonly people?: TokenAuthenticator | undefined;
+  readonly forRequests: readonly TokenAuthenticator[];
+  /** Without those whose tokens no other server accepts. */
+  readonly forReviews: readonly TokenAuthenticator[];
+  /** For reviews of passes alone. */
+  readonly forPasses: readonly TokenAuthenticator[];
   /** The audience of a cluster's API. */
   readonly audienceOf: (cluster: string) => string;
 }
 
 export function createAuthenticator(authenticators: TokenAuthenticators): Authenticator {
-  // In this order; the first that knows the token decides.
-  const own = [
-    ...(authenticators.staticTokens ?? []),
-    authenticators.adminToken,
-    ...(authenticators.fixedTokens ?? []),
-    authenticators.issuedTokens,
-  ];
-  const jwt = authenticators.jwt === undefined ? [] : [authenticators.jwt];
-  const reviewed: readonly TokenAuthenticator[] = [...own, ...jwt];
-  const chain = [
-    ...own,
-    // Before the issuers of the AuthenticationConfiguration: that of a cluster may be among them.
-    ...(authenticators.connectors === undefined ? [] : [authenticators.connectors]),
-    ...jwt,
-    ...(authenticators.bootstrapTokens === undefined ? [] : [authenticators.bootstrapTokens]),
-  ];
-  const { issuedTokens } = authenticators;
-  const people = authenticators.people === undefined ? [] : [authenticators.people];
+  const { forRequests, forReviews, forPasses, audienceOf } = authenticators;
   const ask = (token: Secret, from: number): MaybePromise<Caller> => {
-    for (let at = from; at < chain.length; at++) {
-      const found = chain[at]?.authenticateToken(token);
+    for (let at = from; at < forRequests.length; at++) {
+      const found = forRequests[at]?.authenticateToken(token);
       if (found instanceof Promise) return found.then((caller) => caller ?? ask(token, at + 1));
       if (found !== undefined) return found;
     }
@@ -90,7 +65,7 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
       const token = bearerToken(authorization, warn);
       if (token === undefined) throw refusal('no bearer token');
       try {
-        for (const { authenticateMcp } of chain) {
+        for (const { authenticateMcp } of forRequests) {
           const caller = await authenticateMcp?.(token);
           if (caller !== undefined) return caller;
         }
@@ -102,10 +77,10 @@ export function createAuthenticator(authenticators: TokenAuthenticators): Authen
 
     async review(token, { cluster, audiences, passesOnly = false }) {
       if (token.reveal().length > MAX_BEARER_LENGTH) return refused(UNKNOWN);
-      const api = cluster === undefined ? [] : [authenticators.audienceOf(cluster)];
+      const api = cluster === undefined ? [] : [audienceOf(cluster)];
       const wanted = audiences.length === 0 ? api : audiences;
       try {
-        for (const authenticator of passesOnly ? [issuedTokens, ...people] : [...reviewed, ...people]) {
+        for (const authenticator of passesOnly ? forPasses : forReviews) {
           const found = await authenticateFor(authenticator, token, { wanted, api, cluster });
           if (found !== undefined) {
             return { authenticated: true, user: found.caller.as(cluster), audiences: found.audiences };

@@ -4,7 +4,6 @@ import { Secret } from '../observability/secret.ts';
 import type { TokenGrant } from '../tokens/claims.ts';
 import { ACCOUNT, API, ISSUERS, JTI, openFixture, POD, SECRET, START } from '../tokens/tokens.fixture.ts';
 import { createAuthenticator } from './authenticator.ts';
-import { createFixedTokenAuthenticator } from './fixed-token.fixture.ts';
 import { createIssuedTokenAuthenticator } from './issued-token-authenticator.ts';
 import { plainCaller } from './token-authenticator.ts';
 
@@ -113,12 +112,15 @@ describe('the end of a credential', () => {
 
 describe('A5: the end of a token is the same moment wherever it is shown', () => {
   const HOUR = 3600;
-  const authenticator = () =>
-    createAuthenticator({
-      adminToken: createFixedTokenAuthenticator(new Secret('admin'), { name: 'admin', uid: '', groups: [], extra: {} }),
-      issuedTokens: createIssuedTokenAuthenticator({ verifier: fixture.verifier }),
+  const authenticator = () => {
+    const issued = [createIssuedTokenAuthenticator({ verifier: fixture.verifier })];
+    return createAuthenticator({
+      forRequests: issued,
+      forReviews: issued,
+      forPasses: issued,
       audienceOf: ISSUERS.issuerFor,
     });
+  };
 
   test.each([
     [-1, true],

@@ -36,27 +36,15 @@ const MAX_KNOWN = 5_000;
 const RETRY_MS = { first: 5_000, most: 600_000, jitter: 0.5 };
 const GIVE_UP_MS = 86_400_000;
 
-/** What became of the notifications for a receiver, and since when it fails. */
-class Delivery {
-  sent = 0;
-  failed = 0;
-  waiting = 0;
-  failingSince: number | undefined;
-  isSending = false;
-}
-
 const decode = (value: Uint8Array | undefined): Stored | undefined =>
   value && (JSON.parse(Buffer.from(value).toString()) as Stored);
 
 /** Tells receivers of events. The store has what was told and what waits, so the next leader goes on with it. */
 export function startNotifier(parts: NotifierParts) {
   const { configuration, store, catalog, reader, leadership, send, now, logger } = parts;
-  const deliveries = new Map<string, Delivery>();
-  const deliveryTo = (name: string): Delivery => {
-    const delivery = deliveries.get(name) ?? new Delivery();
-    deliveries.set(name, delivery);
-    return delivery;
-  };
+  /** Receivers to which messages are being sent. */
+  const sending = new Set<string>();
+  const failingSince = new Map<string, number>();
   /** By the id of a message: its failures, and when it is sent again; never, once it was sent. */
   const tries = new Map<string, { readonly failures: number; readonly next: number }>();
   /** When the first event of a type was seen that is not told yet. */
@@ -125,37 +113,35 @@ export function startNotifier(parts: NotifierParts) {
     const unsent = messages.filter(({ id }) => tries.get(id)?.next !== Number.POSITIVE_INFINITY);
     const kept = unsent.filter(({ at, receiver }) => now() - at < GIVE_UP_MS && isReceiver(receiver));
     while (JSON.stringify(kept).length > MAX_WAITING) kept.shift();
-    for (const message of unsent) if (!kept.includes(message)) deliveryTo(message.receiver).failed++;
     return kept;
   }
 
   async function deliver(receiver: Receiver, all: readonly Notification[]): Promise<void> {
-    const delivery = deliveryTo(receiver.name);
-    const messages = all.filter((message) => message.receiver === receiver.name);
-    delivery.waiting = messages.length;
-    if (delivery.isSending) return;
-    delivery.isSending = true;
-    for (const message of messages) {
+    const { name } = receiver;
+    if (sending.has(name)) return;
+    sending.add(name);
+    for (const message of all.filter((one) => one.receiver === name)) {
       const { failures, next } = tries.get(message.id) ?? { failures: 0, next: 0 };
       if (now() < next || !leadership.leads()) continue;
       try {
         await send(receiver, message);
         tries.set(message.id, { failures, next: Number.POSITIVE_INFINITY });
-        delivery.sent++;
-        delivery.failingSince = undefined;
+        failingSince.delete(name);
       } catch (error) {
         tries.set(message.id, { failures: failures + 1, next: now() + backoff(failures, RETRY_MS) });
         const problem = cleanText((error as Error).message);
         const text = 'a notification could not be sent: it is tried again';
-        if (delivery.failingSince === undefined) logger.warn({ receiver: receiver.name, problem }, text);
-        delivery.failingSince ??= now();
+        if (failingSince.has(name)) continue;
+        logger.warn({ receiver: name, problem }, text);
+        failingSince.set(name, now());
       }
     }
-    delivery.isSending = false;
+    sending.delete(name);
   }
 
   return {
-    deliveries: (): Readonly<Record<string, Delivery>> => Object.fromEntries(deliveries),
+    /** Of each receiver that fails. */
+    failingSince: (): readonly number[] => [...failingSince.values()],
     stop: startSweep(parts, round, 'events could not be notified yet', CHECK_MS),
   };
 }

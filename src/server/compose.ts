@@ -216,7 +216,7 @@ export async function compose(
       keyRotationMs: options.signingKeyRotationMs,
       failingCallers: callers.failing,
       manifestProblems: manifests.problems,
-      notifications: notifier,
+      notifyProblems: notifier.problems,
       now: Date.now,
     });
     apiServer.open({

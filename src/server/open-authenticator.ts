@@ -91,16 +91,17 @@ export async function openAuthenticator(parts: AuthenticatorParts) {
       tokenFile: () => staticTokens.some((file) => file.isGone()),
       authenticationConfig: () => jwt?.isGone() === true,
     };
+    const issuedTokens = createIssuedTokenAuthenticator({ verifier: parts.verifier, mcpAudience });
+    const own = [...staticTokens, adminToken, ...fixedTokens, issuedTokens];
+    // Before the issuers of the AuthenticationConfiguration: that of a cluster may be among them.
+    const connectors = createConnectorAuthenticator(parts.connectors);
+    const providers = jwt === undefined ? [] : [jwt];
+    const people = createPeopleAuthenticator(parts.peopleVerifier);
     return {
       authenticator: createAuthenticator({
-        staticTokens,
-        adminToken,
-        fixedTokens,
-        issuedTokens: createIssuedTokenAuthenticator({ verifier: parts.verifier, mcpAudience }),
-        bootstrapTokens: createBootstrapTokenAuthenticator(parts.bootstrapTokens),
-        connectors: createConnectorAuthenticator(parts.connectors),
-        jwt,
-        people: createPeopleAuthenticator(parts.peopleVerifier),
+        forRequests: [...own, connectors, ...providers, createBootstrapTokenAuthenticator(parts.bootstrapTokens)],
+        forReviews: [...own, ...providers, people],
+        forPasses: [issuedTokens, people],
         audienceOf: issuers.issuerFor,
       }),
       /** Origins of the token endpoints of an identity provider, for the console's content security policy. */

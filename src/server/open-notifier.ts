@@ -14,11 +14,6 @@ interface NotifierParts extends Base, State {
   readonly keyEnds: () => readonly KeyEnd[];
 }
 
-/** What became of the notifications for a receiver. */
-type Deliveries = Readonly<
-  Record<string, { readonly sent: number; readonly failed: number; readonly waiting: number }>
->;
-
 /** A receiver that fails for longer is a problem. */
 const FAILING_MS = 300_000;
 
@@ -35,7 +30,7 @@ export const signingKeyEnds = ({ keyRing }: State['signing'], rotationMs: number
 export async function openNotifier(parts: NotifierParts) {
   const { options, version, catalog, issuers, store, objects, leadership, logger, work, certificateEnd } = parts;
   const { notifyConfig: file, productName } = options;
-  if (file === undefined) return { deliveries: (): Deliveries => ({}), problems: () => 0, stop: async () => {} };
+  if (file === undefined) return { problems: () => 0, stop: async () => {} };
   let problem = '';
   const followed = await followFiles({
     what: `--notify-config ${file}`,
@@ -71,12 +66,9 @@ export async function openNotifier(parts: NotifierParts) {
     work: work.job('notifications'),
   });
   return {
-    deliveries: (): Deliveries => notifier.deliveries(),
     /** Whether the file cannot be used, and how many receivers have failed for long. */
     problems: () => {
-      const failing = Object.values(notifier.deliveries()).filter(
-        ({ failingSince = Date.now() }) => Date.now() - failingSince > FAILING_MS,
-      );
+      const failing = notifier.failingSince().filter((since) => Date.now() - since > FAILING_MS);
       return failing.length + (problem === '' ? 0 : 1);
     },
     stop: async () => {

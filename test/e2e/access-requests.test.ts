@@ -599,7 +599,6 @@ describe('--notify-config', () => {
         ...item(name, `${text}, approved by lea (${next}). Reason: INC-1: deploy a fix`),
       });
     const { text: metrics } = await server.call('GET', '/metrics');
-    expect(metrics).toMatch(/^clusterpass_notifications_total\{receiver="inbox",result="sent"\} [1-9]/m);
     expect(metrics).toMatch(/^clusterpass_notify_problems 1$/m);
     expect(server.output.stderr).not.toContain('topsecret');
   });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { ApiError } from '../../api/status.ts';
 import { pause } from '../../lib/backoff.ts';
 import type { FollowedFiles } from '../../lib/follow-files.ts';
@@ -11,7 +12,7 @@ import type { Arrival } from '../exchange.ts';
 import { MAX_HEADERS } from '../request/header-checks.ts';
 import { LingeringResponse } from '../response/lingering-response.ts';
 import type { WatchStream } from '../response/watch-response.ts';
-import { answerClientErrors, ClientConnections } from './client-connections.ts';
+import { answerClientErrors } from './client-errors.ts';
 import { Drain } from './drain.ts';
 import { AddressLimiter, DeferredHandshakeServer, HandshakeQueue } from './handshakes.ts';
 import { followCertificate, tlsOptions } from './tls.ts';
@@ -62,7 +63,9 @@ export function createListener(options: ListenerOptions) {
   const { maxConnectionsPerAddress = Number.POSITIVE_INFINITY } = options;
   const { drainDelayMs = 0, sleep = pause } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
-  const connections = new ClientConnections();
+  // Of open connections on which a request has arrived.
+  const newest = new Map<Duplex, LingeringResponse>();
+  const authenticated = new Set<Socket>();
 
   // A flood of connections must not become a flood of log lines.
   const warnRefused = atMostEvery(WARN_MS, (fields: object) => logger.warn(fields, 'connection refused: too many'));
@@ -99,7 +102,7 @@ export function createListener(options: ListenerOptions) {
   server.on(
     'clientError',
     answerClientErrors({
-      connections,
+      newestOn: (socket) => newest.get(socket),
       lingerMs: limits.lingerMs,
       strictTransportSecurity: options.strictTransportSecurity,
     }),
@@ -122,7 +125,14 @@ export function createListener(options: ListenerOptions) {
     /** Accepts connections, and hands their requests to `serve`. */
     async listen(serve: Serve) {
       const arrive = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival): void => {
-        connections.arrived(req.socket, res);
+        const { socket } = req;
+        if (!newest.has(socket)) {
+          socket.once('close', () => {
+            newest.delete(socket);
+            authenticated.delete(socket);
+          });
+        }
+        newest.set(socket, res);
         serve(req, res, arrival);
       };
       const unmet = new ApiError(417, 'ExpectationFailed', 'the only expectation met is 100-continue');
@@ -156,7 +166,9 @@ export function createListener(options: ListenerOptions) {
     trackWatch: (stream: WatchStream) => drain.trackWatch(stream),
     /** A caller has authenticated on this connection. */
     authenticated(socket: Socket): void {
-      if (connections.authenticated(socket)) limiter.refund(socket.remoteAddress);
+      if (authenticated.has(socket) || !newest.has(socket)) return;
+      authenticated.add(socket);
+      limiter.refund(socket.remoteAddress);
     },
     requestBegan: () => drain.requestBegan(),
     /** A connection is finished with a request. */

@@ -255,12 +255,9 @@ describe('L-20, C-G: a query that could be read in two ways is refused', () => {
     expect(refusal(`${CLUSTERS}?${query}`)).toBe(message);
   });
 
-  test.each(['dryRun=All&dryRun=All', 'exclude=a&exclude=b', 'unknown=1&unknown=2', 'labelSelector=%C3%A9&x=%20+'])(
-    '%s is read',
-    (query) => {
-      expect(parse('GET', `${CLUSTERS}?${query}`).query.size).toBe(2);
-    },
-  );
+  test.each(['dryRun=All&dryRun=All', 'unknown=1&unknown=2', 'labelSelector=%C3%A9&x=%20+'])('%s is read', (query) => {
+    expect(parse('GET', `${CLUSTERS}?${query}`).query.size).toBe(2);
+  });
 });
 
 describe('A16: paths that two programs could read differently are refused', () => {

@@ -90,7 +90,7 @@ function splitRequestTarget(requestTarget: string): { path: string; search: stri
     : { path: requestTarget.slice(0, mark), search: requestTarget.slice(mark) };
 }
 
-/** The parameters that are read and have one value; `dryRun` and `exclude` may have several. */
+/** The parameters that are read and have one value; `dryRun` may have several. */
 const SINGLE_PARAMETERS: ReadonlySet<string> = new Set([
   'allowWatchBookmarks',
   'as',

@@ -27,7 +27,7 @@ export interface HealthOptions {
 
 /**
  * `/livez`: the process answers. `/healthz`: and its checks pass. `/readyz`: and it is not draining. One check alone is
- * at `/readyz/<check>`. Texts and parameters (`verbose`, `exclude`) are kube-apiserver's; a failure is 503, so that
+ * at `/readyz/<check>`. Texts and the parameter `verbose` are kube-apiserver's; a failure is 503, so that
  * load balancers send traffic elsewhere.
  */
 export function healthRoutes(options: HealthOptions): PathRoutes {
@@ -68,10 +68,8 @@ export function healthRoutes(options: HealthOptions): PathRoutes {
   };
 
   const report = async (group: string, all: ReadonlyMap<string, HealthCheck>, query: Query) => {
-    const excluded = new Set(query.getAll('exclude'));
     const lines = await Promise.all(
       [...all].map(async ([name, check]) => {
-        if (excluded.has(name)) return `[+]${name} excluded: ok`;
         if (await passes(name, check)) return `[+]${name} ok`;
         return `[${Object.hasOwn(warnings, name) ? '!' : '-'}]${name} failed: reason withheld`;
       }),

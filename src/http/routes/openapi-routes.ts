@@ -30,11 +30,9 @@ const JSON_TYPE = 'application/json';
  * with `/openapi/v2`.
  */
 export function openApiRoutes({ catalog, productName, version, now }: OpenApiOptions): PathRoutes {
-  const realms: Readonly<Record<Realm, RealmDocuments>> = {
-    fleet: new RealmDocuments(catalog, 'fleet', version),
-    cluster: new RealmDocuments(catalog, 'cluster', version),
-  };
-  const documentsFor = (cluster: string | undefined) => realms[cluster === undefined ? 'fleet' : 'cluster'];
+  const fleet = documentsOf(catalog, 'fleet', version);
+  const inCluster = documentsOf(catalog, 'cluster', version);
+  const documentsFor = (cluster: string | undefined) => (cluster === undefined ? fleet : inCluster);
   const addressOf = (cluster: string | undefined, path: string, { hash }: TaggedBytes): string =>
     `${cluster === undefined ? '' : `/${productName}/${encodeURIComponent(cluster)}`}${ROOT}${path}?hash=${hash}`;
 
@@ -43,7 +41,7 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
     handle: (request) => {
       chosenType(request.accept, [JSON_TYPE]);
       // Small, and different for each cluster, so it is generated for each request.
-      const paths = [...documentsFor(request.cluster).byPath].map(([path, document]) => [
+      const paths = [...documentsFor(request.cluster).byPath()].map(([path, document]) => [
         path.slice(1),
         { serverRelativeURL: addressOf(request.cluster, path, document) },
       ]);
@@ -75,7 +73,7 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
       const isProtobuf = asksFor(request, Object.values(SWAGGER_PROTOBUF));
       if (!isProtobuf) chosenType(request.accept, [JSON_TYPE]);
       const documents = documentsFor(request.cluster);
-      const chosen = isProtobuf ? documents.swaggerProtobuf : documents.swaggerJson;
+      const chosen = isProtobuf ? documents.swaggerProtobuf() : documents.swaggerJson();
       return unlessKnown(chosen, request.ifNoneMatch, {
         'Content-Type': isProtobuf ? SWAGGER_PROTOBUF.answered : JSON_TYPE,
         ETag: entityTag(chosen),
@@ -90,45 +88,37 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
       if (path === SWAGGER) return swagger;
       if (!path.startsWith(`${ROOT}/`)) return undefined;
       const below = path.slice(ROOT.length);
-      const document = documentsFor(cluster).byPath.get(below);
+      const document = documentsFor(cluster).byPath().get(below);
       return document === undefined ? undefined : documentRoute(below, document);
     },
   };
 }
 
 /** The documents of a realm. Each is generated when it is first requested: all together take 0.1 s of CPU. */
-class RealmDocuments {
-  readonly #versions: readonly ServedVersion[];
-  readonly #program: string;
-  #byPath: ReadonlyMap<string, TaggedBytes> | undefined;
-  #swaggerJson: TaggedBytes | undefined;
-  #swaggerProtobuf: TaggedBytes | undefined;
+function documentsOf(catalog: Catalog, realm: Realm, program: string) {
+  const versions = describedVersions(catalog, realm);
+  return {
+    /** The documents of OpenAPI v3, by the path of their group version. */
+    byPath: once(
+      (): ReadonlyMap<string, TaggedBytes> =>
+        new Map(
+          versions.map((served) => [
+            pathOf(served),
+            tagged(Buffer.from(toJson(openApiDocument(served, program))), 'sha512'),
+          ]),
+        ),
+    ),
+    swaggerJson: once(() => tagged(Buffer.from(toJson(swaggerDocument(versions, program))), 'sha512')),
+    swaggerProtobuf: once(() => tagged(swaggerProtobuf(swaggerDocument(versions, program)), 'sha512')),
+  };
+}
 
-  constructor(catalog: Catalog, realm: Realm, program: string) {
-    this.#versions = describedVersions(catalog, realm);
-    this.#program = program;
-  }
-
-  /** The documents of OpenAPI v3, by the path of their group version. */
-  get byPath(): ReadonlyMap<string, TaggedBytes> {
-    this.#byPath ??= new Map(
-      this.#versions.map((served) => [
-        pathOf(served),
-        tagged(Buffer.from(toJson(openApiDocument(served, this.#program))), 'sha512'),
-      ]),
-    );
-    return this.#byPath;
-  }
-
-  get swaggerJson(): TaggedBytes {
-    this.#swaggerJson ??= tagged(Buffer.from(toJson(swaggerDocument(this.#versions, this.#program))), 'sha512');
-    return this.#swaggerJson;
-  }
-
-  get swaggerProtobuf(): TaggedBytes {
-    this.#swaggerProtobuf ??= tagged(swaggerProtobuf(swaggerDocument(this.#versions, this.#program)), 'sha512');
-    return this.#swaggerProtobuf;
-  }
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }
 
 /** Of the request only the name of the cluster is in the address, escaped. */

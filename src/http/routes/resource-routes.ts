@@ -46,16 +46,12 @@ const OFFERS: ReadonlySet<Accepted['as']> = new Set([
 ]);
 /** N-07: a token or a review has no table, but a client may ask for its metadata alone. */
 const ANSWER_OFFERS: ReadonlySet<Accepted['as']> = new Set(['object', 'partial-object-metadata']);
-const SUBRESOURCE_OFFERS: Readonly<Record<Resource['subresource'], ReadonlySet<Accepted['as']>>> = {
-  '': OFFERS,
-  status: OFFERS,
-  approval: OFFERS,
-  token: ANSWER_OFFERS,
-  userpass: ANSWER_OFFERS,
-  kubeconfig: new Set(['object']),
-  accounts: new Set(['object']),
-  cluster: OFFERS,
-};
+const ONE_FORM: ReadonlySet<Accepted['as']> = new Set(['object']);
+
+function offersOf({ type, subresource }: Resource): ReadonlySet<Accepted['as']> {
+  if (subresource === 'kubeconfig' || subresource === 'accounts') return ONE_FORM;
+  return type === 'virtual' || issuesToken(subresource) ? ANSWER_OFFERS : OFFERS;
+}
 
 /** The resources of the catalog, with their handlers, as routes of the pipeline. */
 export function resourceRoutes(
@@ -71,7 +67,7 @@ export function resourceRoutes(
       return {
         style: issuesToken(resource.subresource) ? 'builtin' : resource.kind.style,
         verbs: resource.verbs,
-        offers: resource.type === 'virtual' ? ANSWER_OFFERS : SUBRESOURCE_OFFERS[resource.subresource],
+        offers: offersOf(resource),
         patchTypes: patchMediaTypes(resource.kind.style),
         handle: (request) => handle(request, resource),
       };

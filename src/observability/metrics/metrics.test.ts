@@ -76,7 +76,7 @@ it('sums no gauges of ours but those of requests, and leaders', async () => {
     keyRotationMs: 0,
     connectors: () => ({}),
     manifestProblems: () => 0,
-    notifications: { deliveries: () => ({}), problems: () => 0 },
+    notifyProblems: () => 0,
     clock: { skewSeconds: 0, isRight: () => true },
     failingCallers: { files: () => ({}), lines: () => 0, issuers: () => ({}) },
     now: () => 0,

@@ -33,11 +33,7 @@ interface ObservedParts {
   };
   readonly connectors: () => Readonly<Record<string, number>>;
   readonly manifestProblems: () => number;
-  readonly notifications: {
-    /** By receiver; at the leader. */
-    deliveries(): Readonly<Record<string, Readonly<Record<'sent' | 'failed' | 'waiting', number>>>>;
-    problems(): number;
-  };
+  readonly notifyProblems: () => number;
   readonly failingCallers: {
     /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
     files(): Readonly<Record<string, boolean>>;
@@ -114,7 +110,7 @@ function readBy({ registry }: Metrics) {
 /** Registers the metrics that are read at each scrape. */
 export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   const { gauge, counter } = readBy(metrics);
-  const { audit, cache, clock, failingCallers, keys, keyRotationMs, notifications, now } = parts;
+  const { audit, cache, clock, failingCallers, keys, keyRotationMs, now } = parts;
   const objects = (): Samples => parts.objects().map(({ group, resource, count }) => [{ group, resource }, count]);
   const cacheLag = async (): Promise<number> => {
     const from = performance.now();
@@ -139,11 +135,6 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     Object.hasOwn(CLUSTER_CONDITIONS.Ready.reasons, reason) ? reason : 'other';
   const reasons = async (): Promise<Samples> =>
     (await parts.fleet()).reasons.map(({ status, reason, count }) => [{ ready: status, reason: known(reason) }, count]);
-  const deliveries = (): Samples =>
-    Object.entries(notifications.deliveries()).flatMap(([receiver, { sent, failed }]) => [
-      [{ receiver, result: 'sent' }, sent],
-      [{ receiver, result: 'failed' }, failed],
-    ]);
 
   // Two leaders must be seen as two.
   gauge('clusterpass_leader', 'Whether this replica is the leader.', () => Number(parts.leads()), 'sum');
@@ -216,20 +207,10 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   );
   const manifests = 'Manifests that are left out or could not be written.';
   gauge('clusterpass_manifest_problems', manifests, parts.manifestProblems);
-  counter(
-    'clusterpass_notifications_total',
-    'Notifications by receiver and result: sent, or failed when they were given up.',
-    labels(['receiver', 'result'], deliveries),
-  );
-  gauge(
-    'clusterpass_notifications_waiting',
-    'Notifications that are not sent yet, by receiver.',
-    by('receiver', notifications.deliveries, ({ waiting }) => waiting),
-  );
   gauge(
     'clusterpass_notify_problems',
     'Receivers of notifications that have failed for five minutes, and 1 if --notify-config cannot be used.',
-    notifications.problems,
+    parts.notifyProblems,
   );
   gauge('clusterpass_caller_lines_refused', 'Lines of --token-auth-file with a mistake.', failingCallers.lines);
   gauge(

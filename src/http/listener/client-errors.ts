@@ -6,47 +6,9 @@ import { STATUS_CODES } from '../../lib/node-http.ts';
 import { headersTooLarge, methodNotAllowed } from '../request/header-checks.ts';
 import type { LingeringResponse } from '../response/lingering-response.ts';
 
-/** What the listener knows of a connection. */
-interface ClientConnection {
-  /** The answer to its newest request: an error of the parser must not be mixed up with it. */
-  newest: LingeringResponse;
-  /** A caller has authenticated on it. */
-  isAuthenticated: boolean;
-}
-
-/** Connections on which a request has arrived. An entry is deleted when its socket closes. */
-export class ClientConnections {
-  readonly #bySocket = new Map<Duplex, ClientConnection>();
-
-  get size(): number {
-    return this.#bySocket.size;
-  }
-
-  find(socket: Duplex): ClientConnection | undefined {
-    return this.#bySocket.get(socket);
-  }
-
-  arrived(socket: Duplex, res: LingeringResponse): void {
-    const known = this.#bySocket.get(socket);
-    if (known !== undefined) {
-      known.newest = res;
-      return;
-    }
-    this.#bySocket.set(socket, { newest: res, isAuthenticated: false });
-    socket.once('close', () => this.#bySocket.delete(socket));
-  }
-
-  /** True the first time a caller authenticates on this connection. */
-  authenticated(socket: Duplex): boolean {
-    const connection = this.#bySocket.get(socket);
-    if (connection === undefined || connection.isAuthenticated) return false;
-    connection.isAuthenticated = true;
-    return true;
-  }
-}
-
 interface ClientErrorOptions {
-  readonly connections: Pick<ClientConnections, 'find'>;
+  /** The answer to the newest request of a connection: an error of the parser must not be mixed up with it. */
+  readonly newestOn: (socket: Duplex) => LingeringResponse | undefined;
   readonly lingerMs: number;
   readonly strictTransportSecurity: string | undefined;
 }
@@ -60,7 +22,7 @@ type ParserError = Error & { code?: string; rawPacket?: Buffer };
  * discard the answer as well.
  */
 export function answerClientErrors({
-  connections,
+  newestOn,
   lingerMs,
   strictTransportSecurity,
 }: ClientErrorOptions): (error: ParserError, socket: Duplex) => void {
@@ -76,7 +38,7 @@ export function answerClientErrors({
       socket.destroy();
       return;
     }
-    const newest = connections.find(socket)?.newest;
+    const newest = newestOn(socket);
     if (newest === undefined || newest.writableFinished) {
       end(socket, rawResponse(refusal));
     } else if (newest.writableEnded || newest.isLingering) {
