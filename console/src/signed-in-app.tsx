@@ -58,7 +58,7 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
   const reconnections = useReconnections(isConnected);
   // A new permission often comes with new clusters.
   const membership = snapshot.synced ? snapshot.membership : 0;
-  const { permissions, problem, retry } = usePermissions(client, undefined, membership + reconnections);
+  const { permissions, problem } = usePermissions(client, undefined, membership + reconnections);
   const fleetQuery = queryOf(filter);
   const { username = '' } = user;
   const [version, onChanged] = useReducer((old: number) => old + 1, 0);
@@ -125,7 +125,7 @@ export function SignedInApp({ signedIn, settings, onSignOut, onUnrevoked }: Sign
       />
       <main id="main" tabIndex={-1} className={`page page-${route.page}${isConnected ? '' : ' stale'}`}>
         {!isConnected && <StaleNotice />}
-        {isConnected && <PermissionsNotice problem={problem} retry={retry} />}
+        {isConnected && <PermissionsNotice problem={problem} />}
         <RevocationNotice runs={revocations} />
         {removed !== '' && route.page === 'fleet' && (
           <p className="notice page-notice" role="status">

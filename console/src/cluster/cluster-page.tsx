@@ -41,7 +41,7 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
   const synced = useSynced();
   const version = row?.cluster.metadata.resourceVersion ?? '';
   // Permissions in a cluster depend on its labels.
-  const { permissions, problem, retry } = usePermissions(client, name, Number(version));
+  const { permissions, problem } = usePermissions(client, name, Number(version));
   const mayAsk = permissions.can('create', CLUSTERPASS, 'accessrequests');
   const [account, setAccount] = useState<AccountRef>({ namespace: '', name: '' });
   const [isRemoving, setIsRemoving] = useState(false);
@@ -78,7 +78,7 @@ export const ClusterPage = memo(function ClusterPage({ name, onRemoved }: Cluste
           ))}
         </ul>
       </header>
-      <PermissionsNotice problem={problem} retry={retry} where=" in this cluster" />
+      <PermissionsNotice problem={problem} where=" in this cluster" />
       <div className="columns">
         <div className="column">
           <PassSection {...{ mayAsk, details, account }} cluster={name} onAccount={setAccount} />

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { type Client, reviewRules, type SubjectRulesReviewStatus } from '../../../src/client/index.ts';
 import { useQuery, useRefresh } from '../hooks/use-query.ts';
 import { type Permissions, permissionsOf, UNKNOWN_PERMISSIONS } from './permissions.ts';
@@ -12,7 +12,6 @@ export interface UserPermissions {
   readonly permissions: Permissions;
   /** Why they are not known; `""` if they are, and while the server has not answered. */
   readonly problem: string;
-  readonly retry: () => void;
 }
 
 /**
@@ -27,13 +26,12 @@ export function usePermissions(client: Client, cluster: string | undefined, vers
   const load = (): Promise<SubjectRulesReviewStatus> => reviewRules(client, cluster, ANY_NAMESPACE);
   const query = useQuery(cluster ?? '', load, generation + version + retries);
   if (query.status === 'loaded' && query.value !== known) setKnown(query.value);
-  const retry = useCallback(() => setRetries((old) => old + 1), []);
   useEffect(() => {
     if (query.status !== 'failed') return;
-    const timer = setTimeout(retry, RETRY_MS);
+    const timer = setTimeout(() => setRetries((old) => old + 1), RETRY_MS);
     return () => clearTimeout(timer);
-  }, [query, retry]);
+  }, [query]);
   const permissions = useMemo(() => (known === undefined ? UNKNOWN_PERMISSIONS : permissionsOf(known)), [known]);
   const problem = query.status === 'failed' && known === undefined ? query.message : '';
-  return { permissions, problem, retry };
+  return { permissions, problem };
 }
