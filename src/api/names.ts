@@ -61,16 +61,6 @@ const isSubdomainText = (text: string): boolean => text.split('.').every(isLabel
 const MAX_SPLIT = 16_384;
 const isQualifiedText = (text: string): boolean => QUALIFIED_CHARACTERS.test(text) && hasAlphanumericEnds(text);
 
-/**
- * Fast path for nearly every name: alphanumeric words with single separators, short enough for all rules. Words and
- * separators have no character in common, so matching is linear.
- */
-const USUAL_NAME = /^[a-z0-9]+(?:[-.][a-z0-9]+)*$/;
-const USUAL_KEY = /^(?:[a-z0-9]+(?:[-.][a-z0-9]+)*\/)?[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*$/;
-const USUAL_VALUE = /^[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*$/;
-
-const isUsual = (text: string, usual: RegExp): boolean => text.length <= MAX_LABEL_BYTES && usual.test(text);
-
 /** M-02: namespace names. */
 export function isDns1123Label(value: string): string[] {
   const errors = bytes(value) > MAX_LABEL_BYTES ? [maxLength(MAX_LABEL_BYTES)] : [];
@@ -81,7 +71,6 @@ export function isDns1123Label(value: string): string[] {
 
 /** M-03: the names of most objects. */
 export function isDns1123Subdomain(value: string): string[] {
-  if (isUsual(value, USUAL_NAME)) return [];
   const errors = bytes(value) > MAX_SUBDOMAIN_BYTES ? [maxLength(MAX_SUBDOMAIN_BYTES)] : [];
   // To split a text of millions of parts takes half a second.
   if (value.length <= MAX_SPLIT && !isSubdomainText(value)) errors.push(SUBDOMAIN_RULE);
@@ -105,7 +94,6 @@ export function isPathSegmentName(value: string): string[] {
 
 /** A label key: a name of at most 63 bytes, after an optional DNS prefix and a slash. */
 export function isQualifiedName(value: string): string[] {
-  if (isUsual(value, USUAL_KEY)) return [];
   const [first = '', second, ...more] = value.split('/');
   if (more.length > 0) {
     const shape = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
@@ -124,7 +112,6 @@ export function isQualifiedName(value: string): string[] {
 }
 
 export function isValidLabelValue(value: string): string[] {
-  if (isUsual(value, USUAL_VALUE)) return [];
   const errors = bytes(value) > MAX_LABEL_BYTES ? [maxLength(MAX_LABEL_BYTES)] : [];
   if (value !== '' && !isQualifiedText(value)) errors.push(LABEL_VALUE_RULE);
   return errors;
@@ -156,10 +143,14 @@ export const validateRepeatedPairs = ({
   ...validateSize(annotations, 'metadata.annotations'),
 ];
 
-function validateSize(pairs: Readonly<Record<string, string>>, fieldPath: string): FieldError[] {
+const validateSize = (pairs: Readonly<Record<string, string>>, fieldPath: string): FieldError[] =>
+  isTooLarge(pairs) ? [tooLong(fieldPath, MAX_ANNOTATIONS_BYTES)] : [];
+
+/** Whether annotations are larger together than an object may have. */
+export function isTooLarge(pairs: Readonly<Record<string, unknown>>): boolean {
   let size = 0;
-  for (const key of Object.keys(pairs)) size += bytes(key) + bytes(pairs[key] ?? '');
-  return size > MAX_ANNOTATIONS_BYTES ? [tooLong(fieldPath, MAX_ANNOTATIONS_BYTES)] : [];
+  for (const key of Object.keys(pairs)) size += bytes(key) + bytes(String(pairs[key]));
+  return size > MAX_ANNOTATIONS_BYTES;
 }
 
 const JTI = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -41,21 +41,14 @@ export function readNetwork(cidr: string): Network | undefined {
   const prefix = more === undefined && /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
   if (version === 0 || address.includes('%') || !(prefix <= (version === 4 ? 32 : 128))) return undefined;
   const family: Family = version === 4 ? 'ipv4' : 'ipv6';
-  let list: BlockList | undefined;
-  /** Created by the first `holds`: validation alone needs no list. */
-  const listed = (): BlockList => {
-    if (list === undefined) {
-      list = new BlockList();
-      list.addSubnet(address, prefix, family);
-    }
-    return list;
-  };
+  const list = new BlockList();
+  list.addSubnet(address, prefix, family);
   return {
     cidr,
     prefix,
     // BlockList treats IPv4 as mapped IPv6; but `::/0` means clients that connect over IPv6.
     holds: (client) =>
       (client.family === family || (family === 'ipv6' && prefix >= MAPPED_PREFIX)) &&
-      listed().check(client.text, client.family),
+      list.check(client.text, client.family),
   };
 }

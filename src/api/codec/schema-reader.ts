@@ -6,7 +6,6 @@ import { canonicalBase64, parseGoTime, TimeSyntaxError } from './go-text/go-time
 import {
   type ArrayShape,
   type BodyStyle,
-  type Field,
   type LeafShape,
   type MapShape,
   printGoType,
@@ -61,13 +60,11 @@ export class SchemaReader {
   #struct(node: ObjectNode, shape: StructShape, at: Path | undefined): Record<string, unknown> {
     const values: unknown[] = shape.blank.slice();
     const order = this.#order(node);
-    let next = 0;
     for (let position = 0; position < node.keys.length; position++) {
       const index = order?.[position] ?? position;
       const key = node.keys[index] ?? '';
       const child = node.values[index] ?? null;
-      const field = fieldOf(shape, key, next);
-      next = field === undefined ? next : field.index + 1;
+      const field = shape.byName.get(key);
       // Fast path for most members: a string field, set once, needs no path for messages.
       if (typeof child === 'string' && field?.shape.type === 'string' && values[field.index] === UNSET) {
         if (child.length <= field.shape.maxLength) {
@@ -226,16 +223,6 @@ const base64Problem = (text: string): string =>
   text.trimStart().startsWith('-----BEGIN')
     ? 'must be in base64, and is PEM: encode the file with base64 -w0 FILE'
     : 'must be in base64';
-
-/**
- * Searches from the field after the last match, since most bodies have their fields in order. A Map lookup would first
- * have to internalize each key, which is a slice of the body; comparing it with a dozen names is faster.
- */
-function fieldOf({ fields }: StructShape, key: string, from: number): Field | undefined {
-  for (let at = from; at < fields.length; at++) if (fields[at]?.name === key) return fields[at];
-  for (let at = 0; at < from; at++) if (fields[at]?.name === key) return fields[at];
-  return undefined;
-}
 
 /** As Go prints it: the innermost struct, then all struct fields of the path, without map keys and indexes. */
 function goField(at: Path | undefined): string {

@@ -33,29 +33,24 @@ export function pathText(path: Path | undefined): string {
   return clip(text, MAX_PATH);
 }
 
-const NONE: readonly string[] = [];
-
 /** Collects what Warn reports and Strict refuses: each message once, in the order found, up to the limit. */
 export class Violations {
-  /** Created by the first: hardly any body has one. */
-  #texts: Set<string> | undefined;
+  readonly #texts = new Set<string>();
   #reports = 0;
   /** The last report: duplicates of one key in one object are one violation. */
   #last: { readonly what: string; readonly path: Path } | undefined;
 
   get list(): readonly string[] {
-    return this.#texts === undefined ? NONE : [...this.#texts];
+    return [...this.#texts];
   }
 
   /** Further ones are not recorded, and need not be formatted. */
   get isFull(): boolean {
-    return (this.#texts?.size ?? 0) >= MAX_VIOLATIONS;
+    return this.#texts.size >= MAX_VIOLATIONS;
   }
 
   add(text: string): void {
-    if (this.isFull) return;
-    this.#texts ??= new Set();
-    this.#texts.add(text);
+    if (!this.isFull) this.#texts.add(text);
   }
 
   unknown(path: Path): void {

@@ -6,7 +6,7 @@ import { type RoleKey, readAggregation, readRules, roleLabels } from './rbac-obj
 import { RuleIndex } from './rule-index.ts';
 import { type Rule, rulesText } from './rules.ts';
 
-const NO_LABELS: ReadonlyMap<string, string> = new Map();
+const NO_LABELS: Readonly<Record<string, string>> = {};
 
 /**
  * A role, or a placeholder for one that bindings refer to and that does not exist (yet). Bindings refer to this object,
@@ -43,7 +43,7 @@ export class CompiledRole {
     const fingerprint = JSON.stringify([
       object !== undefined,
       rulesText(own),
-      [...labels].sort(),
+      Object.entries(labels).sort(),
       selectors?.map(String) ?? null,
     ]);
     if (fingerprint === this.#fingerprint) return false;

@@ -78,8 +78,7 @@ function readSubject({ kind, name, namespace = '' }: StoredSubject, bindingNames
   }
 }
 
-export const roleLabels = ({ metadata }: ApiObject): ReadonlyMap<string, string> =>
-  new Map(Object.entries(metadata.labels ?? {}));
+export const roleLabels = ({ metadata }: ApiObject): Readonly<Record<string, string>> => metadata.labels ?? {};
 
 /**
  * The selectors of an aggregating role; undefined for an ordinary one. If one selector cannot be read, the role

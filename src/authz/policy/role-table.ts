@@ -50,7 +50,7 @@ export class RoleTable {
   }
 
   /** The role itself, the aggregating roles that select it or did, those that select these, and so on. */
-  #affectedBy(role: CompiledRole, labelsBefore: ReadonlyMap<string, string>): Set<CompiledRole> {
+  #affectedBy(role: CompiledRole, labelsBefore: Readonly<Record<string, string>>): Set<CompiledRole> {
     const affected = new Set([role]);
     const labels = role.key.kind === 'ClusterRole' ? [labelsBefore, role.labels] : [];
     for (let next = labels.pop(); next !== undefined; next = labels.pop()) {
@@ -70,7 +70,7 @@ function putIf<T>(set: Set<T>, item: T, condition: boolean): void {
   else set.delete(item);
 }
 
-const selects = ({ selectors }: CompiledRole, labels: ReadonlyMap<string, string>): boolean =>
+const selects = ({ selectors }: CompiledRole, labels: Readonly<Record<string, string>>): boolean =>
   selectors?.some((selector) => selector.matches(labels)) ?? false;
 
 /**

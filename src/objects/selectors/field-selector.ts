@@ -7,9 +7,6 @@ interface FieldRequirement {
   readonly value: string;
 }
 
-/** An object's fields by their names in selectors, as a function or as a record of own properties. */
-export type Fields = ((field: string) => string | undefined) | Readonly<Record<string, string>>;
-
 /** Requirements that must all hold. Immutable. */
 export class FieldSelector {
   /** Without repeats, sorted by their texts. */
@@ -28,10 +25,10 @@ export class FieldSelector {
     return this.requirements.length === 0;
   }
 
-  /** A field that the object does not have counts as empty; one with several values has each of them. */
-  matches(fields: Fields): boolean {
+  /** `textOf`: the value of a field; empty for one that the object does not have. One with several has each of them. */
+  matches(textOf: (field: string) => string): boolean {
     for (const { field, operator, value } of this.requirements) {
-      if (hasValue(lookUp(fields, field), value) !== (operator === '=')) return false;
+      if (hasValue(textOf(field), value) !== (operator === '=')) return false;
     }
     return true;
   }
@@ -55,11 +52,6 @@ const VALUE_SEPARATOR = '\0';
 
 const hasValue = (field: string, value: string): boolean =>
   field === value || (field.includes(VALUE_SEPARATOR) && field.split(VALUE_SEPARATOR).includes(value));
-
-function lookUp(fields: Fields, field: string): string {
-  if (typeof fields === 'function') return fields(field) ?? '';
-  return (Object.hasOwn(fields, field) ? fields[field] : undefined) ?? '';
-}
 
 /**
  * L-40: comma-separated `k=v`, `k==v`, `k!=v`. A backslash before `\`, `,` or `=` makes it part of a

@@ -17,17 +17,8 @@ export interface Requirement {
   readonly values: readonly string[];
 }
 
-/** An object's labels. */
-export type Labels = ReadonlyMap<string, string> | Readonly<Record<string, string>>;
-
 /** Tests the value of the requirement's label; undefined when the object does not have it. */
 export type ValueTest = (value: string | undefined) => boolean;
-
-/**
- * Kubernetes reports every invalid value. A selector may hold thousands of two-byte values, and a report has some 300
- * bytes, so further ones are only counted.
- */
-const MAX_NAMED_FAULTS = 32;
 
 /** Validates the values of a requirement with a valid key. */
 export function makeRequirement(key: string, operator: LabelOperator, values: Iterable<string>): Requirement {
@@ -39,31 +30,19 @@ export function makeRequirement(key: string, operator: LabelOperator, values: It
       faults.push(invalid(`values[${index}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer"));
     });
   }
-  let unnamed = 0;
   sorted.forEach((value, index) => {
     const complaints = isValidLabelValue(value);
-    if (complaints.length === 0) return;
-    if (faults.length < MAX_NAMED_FAULTS) {
-      faults.push(invalid(`values[${index}][${key}]`, value, complaints.join('; ')));
-    } else {
-      unnamed++;
-    }
+    if (complaints.length > 0) faults.push(invalid(`values[${index}][${key}]`, value, complaints.join('; ')));
   });
-  if (faults.length > 0) throw new SelectorSyntaxError(aggregate(faults, unnamed));
+  const [first, second] = faults;
+  // F-06: several faults are put in brackets.
+  if (first !== undefined) throw new SelectorSyntaxError(second === undefined ? first : `[${faults.join(', ')}]`);
   return { key, operator, values: sorted };
 }
 
 /** The text of one field error (F-07) with its value. */
 export function invalid(path: string, value: string, detail: string): string {
   return `${path}: Invalid value: ${goQuote(value)}: ${detail}`;
-}
-
-/** F-06: several faults are put in brackets. */
-function aggregate(faults: readonly string[], unnamed: number): string {
-  const [only] = faults;
-  if (faults.length === 1 && unnamed === 0 && only !== undefined) return only;
-  const rest = unnamed === 0 ? '' : `, and ${unnamed} more`;
-  return `[${faults.join(', ')}${rest}]`;
 }
 
 /** Built once for each selector, called once for each object. */

@@ -175,13 +175,6 @@ describe('what parseLabelSelector refuses', () => {
     expect(messageOf('\0env=prod')).toContain('Invalid value: "\\x00env"');
     expect(messageOf('env=prod\0')).toContain('Invalid value: "prod\\x00"');
   });
-
-  it('names 32 bad values and counts the others', () => {
-    const values = Array.from({ length: 5000 }, (_, index) => `$${index}`);
-    const message = messageOf(`a in (${values.join(',')})`);
-    expect(message.match(/Invalid value/g)).toHaveLength(32);
-    expect(message).toMatch(/, and 4968 more\]$/);
-  });
 });
 
 describe('LabelSelector.matches', () => {
@@ -219,7 +212,6 @@ describe('LabelSelector.matches', () => {
   ])('5.5: %s on %j is %j', (text, labels, expected) => {
     const selector = parseLabelSelector(text);
     expect(selector.matches(labels as Record<string, string>)).toBe(expected);
-    expect(selector.matches(new Map(Object.entries(labels)))).toBe(expected);
   });
 
   it('an object without labels lacks every key', () => {
@@ -231,7 +223,6 @@ describe('LabelSelector.matches', () => {
     expect(parseLabelSelector(key).matches({})).toBe(false);
     expect(parseLabelSelector(`!${key}`).matches({})).toBe(true);
     expect(parseLabelSelector(key).matches({ [key]: 'x' })).toBe(true);
-    expect(parseLabelSelector(key).matches(new Map())).toBe(false);
   });
 });
 
@@ -304,7 +295,6 @@ describe('properties', () => {
           return operator === 'notin' ? !found : found;
         });
         expect(selector.matches(labels)).toBe(expected);
-        expect(selector.matches(new Map(Object.entries(labels)))).toBe(expected);
       }),
     );
   });

@@ -4,7 +4,6 @@ import {
   compile,
   invalid,
   type LabelOperator,
-  type Labels,
   makeRequirement,
   printRequirement,
   type Requirement,
@@ -12,7 +11,7 @@ import {
   type ValueTest,
 } from './label-requirement.ts';
 
-export type { LabelOperator, Labels, Requirement } from './label-requirement.ts';
+export type { LabelOperator, Requirement } from './label-requirement.ts';
 
 /** Requirements that must all hold. Immutable. */
 export class LabelSelector {
@@ -34,7 +33,7 @@ export class LabelSelector {
     return this.requirements.length === 0;
   }
 
-  matches(labels: Labels | undefined): boolean {
+  matches(labels: Readonly<Record<string, string>> | undefined): boolean {
     for (const { key, test } of this.#tests) {
       if (!test(lookUp(labels, key))) return false;
     }
@@ -47,14 +46,9 @@ export class LabelSelector {
   }
 }
 
-const isMap = (labels: Labels): labels is ReadonlyMap<string, string> => labels instanceof Map;
-
 /** Own properties only: `constructor` and `toString` are legal label keys that every record inherits. */
-function lookUp(labels: Labels | undefined, key: string): string | undefined {
-  if (labels === undefined) return undefined;
-  if (isMap(labels)) return labels.get(key);
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
-}
+const lookUp = (labels: Readonly<Record<string, string>> | undefined, key: string): string | undefined =>
+  labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
 
 /**
  * Parses the grammar of Kubernetes' label selectors: comma-joined `k`, `!k`, `k=v`, `k==v`, `k!=v`,

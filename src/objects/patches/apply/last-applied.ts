@@ -1,5 +1,5 @@
 import { encodeValue } from '../../../api/codec/encode.ts';
-import { MAX_ANNOTATIONS_BYTES } from '../../../api/names.ts';
+import { isTooLarge } from '../../../api/names.ts';
 import { isJsonObject, type JsonMap, type JsonValue, memberOf, parsedJson } from '../../../lib/json.ts';
 import { compare } from './compare.ts';
 import { difference, type FieldSet, union } from './field-set.ts';
@@ -42,8 +42,8 @@ export function withLastApplied(object: JsonMap, config: JsonMap): JsonMap {
   if ((memberOf(annotations, LAST_APPLIED) ?? '') === '') return object;
   const { [LAST_APPLIED]: _, ...others } = annotations;
   const updated = { ...others, [LAST_APPLIED]: `${encodeValue(withoutLastApplied(config), undefined, 'custom')}\n` };
-  const fits = sizeOf(updated) <= MAX_ANNOTATIONS_BYTES;
-  return { ...object, metadata: { ...metadataOf(object), annotations: fits ? updated : others } };
+  const annotated = isTooLarge(updated) ? others : updated;
+  return { ...object, metadata: { ...metadataOf(object), annotations: annotated } };
 }
 
 function withoutLastApplied(config: JsonMap): JsonMap {
@@ -52,12 +52,6 @@ function withoutLastApplied(config: JsonMap): JsonMap {
   const { [LAST_APPLIED]: _, ...others } = annotations;
   return { ...config, metadata: { ...metadataOf(config), annotations: others } };
 }
-
-const sizeOf = (annotations: JsonMap): number =>
-  Object.entries(annotations).reduce(
-    (bytes, [key, value]) => bytes + Buffer.byteLength(key) + Buffer.byteLength(String(value)),
-    0,
-  );
 
 function metadataOf(object: JsonMap): JsonMap {
   const metadata = memberOf(object, 'metadata');
