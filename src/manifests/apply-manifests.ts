@@ -154,7 +154,7 @@ function withStatus(
   return { ...merged, status: stored === undefined ? timed : withServerStatus(timed, stored) };
 }
 
-const positionOf = ({ file, document, line }: Manifest) => ({ file, document, line });
+const positionOf = ({ file, document }: Manifest) => ({ file, document });
 
 /** The field manager of manifests folders. */
 const MANIFESTS_MANAGER = 'clusterpass-manifests';

@@ -100,20 +100,12 @@ export async function planPruning(
       if (originOf(entry.object().metadata)?.startsWith(`${source}:`) !== true) continue;
       owned++;
       if (wanted.has(entry.key)) continue;
-      const others = objectsInside(catalog, reader, entry).filter(({ key }) => !removable.has(key));
-      const [first] = others;
+      const first = objectsInside(catalog, reader, entry).find(({ key }) => !removable.has(key));
       if (first === undefined) removable.set(entry.key, entry);
-      else kept.push({ entry, reason: othersInside(first, others.length, wanted.has(first.key)) });
+      else kept.push({ entry, reason: `${first.kind.resource} "${first.name}" is inside it` });
     }
   }
   return { owned, removable: [...removable.values()], kept };
-}
-
-function othersInside({ kind, namespace, name }: StoredObject, count: number, isWanted: boolean): string {
-  const path = namespace === '' ? name : `${namespace}/${name}`;
-  const more = count === 1 ? '' : ` and ${count - 1} more`;
-  const why = isWanted ? 'still in the folder' : 'not from the folder, or still waiting for its finalizers';
-  return `${kind.resource} "${path}"${more} inside it: ${why}`;
 }
 
 /**

@@ -7,7 +7,6 @@ import { parseJson } from '../api/codec/parse-json.ts';
 import { parseYamlDocuments } from '../api/codec/parse-yaml.ts';
 import { toPlain } from '../api/codec/tree.ts';
 import { duplicatesIn } from '../api/codec/violations.ts';
-import { YamlSyntaxError } from '../api/codec/yaml-tokens.ts';
 import { IN_CLUSTER_ANNOTATION } from '../api/domain-keys.ts';
 import { type ApiObject, type Kind, type ObjectKey, storageKey } from '../api/kind.ts';
 import type { JsonValue } from '../lib/json.ts';
@@ -19,8 +18,6 @@ export interface ManifestPosition {
   readonly file: string;
   /** Counted from 1; 0 for the whole file. */
   readonly document: number;
-  /** The first line of the document; 0 for the whole file. */
-  readonly line: number;
 }
 
 export interface Manifest extends ManifestPosition {
@@ -82,8 +79,8 @@ export async function readManifests(root: string, options: ReadOptions): Promise
   for (const path of await findManifestFiles(root)) {
     const file = relative(root, path) || path;
     try {
-      for (const { document, line, parse } of documentsIn(path, edit(await readText(path)))) {
-        const position = { file, document, line };
+      for (const [at, parse] of documentsIn(path, edit(await readText(path))).entries()) {
+        const position = { file, document: at + 1 };
         // A folder may have thousands of documents, and it is read again while requests are served.
         if (work.isUsedUp) await work.turn();
         try {
@@ -97,7 +94,7 @@ export async function readManifests(root: string, options: ReadOptions): Promise
         }
       }
     } catch (error) {
-      problems.push({ file, document: 0, line: 0, message: messageOf(error) });
+      problems.push({ file, document: 0, message: messageOf(error) });
     }
   }
   return { manifests: [...manifests.values()], problems, warnings };
@@ -114,12 +111,9 @@ async function readText(path: string): Promise<string> {
 }
 
 /** Parsed as request bodies are. */
-function documentsIn(path: string, text: string): { document: number; line: number; parse: () => JsonValue }[] {
-  if (path.endsWith('.json')) return [{ document: 1, line: 1, parse: () => parseUnique(text) }];
-  return splitDocuments(text).map(({ content, ...position }) => ({
-    ...position,
-    parse: () => parseYaml(content, position.line),
-  }));
+function documentsIn(path: string, text: string): (() => JsonValue)[] {
+  if (path.endsWith('.json')) return [() => parseUnique(text)];
+  return splitDocuments(text).map((content) => () => parseYaml(content));
 }
 
 /** As in YAML, a key that is there twice is an error. */
@@ -130,67 +124,25 @@ function parseUnique(text: string): JsonValue {
   return toPlain(root);
 }
 
-interface DocumentText {
-  /** Counted from 1. */
-  readonly document: number;
-  /** Its first line in the file. */
-  readonly line: number;
-  readonly content: string;
-}
-
 /**
  * Splits a file at the lines that start with `---`, before anything is parsed, as kubectl does: a syntax error in one
  * document does not affect the others. Documents without content are not counted.
  */
-export function splitDocuments(text: string): DocumentText[] {
-  const documents: DocumentText[] = [];
-  let start = 0;
-  let lines: string[] = [];
-  const close = (): void => {
-    // Comments before the first separator are not a document.
-    if (lines.some((line) => !/^\s*(#|$)/.test(line))) {
-      documents.push({ document: documents.length + 1, line: start + 1, content: lines.join('\n') });
-    }
-  };
-  text.split(/\r?\n/).forEach((line, index) => {
-    if (/^---(\s|$)/.test(line)) {
-      close();
-      start = index;
-      // The rest of the line belongs to the document: a tag, a comment, or its content.
-      lines = [line.slice(3)];
-    } else {
-      lines.push(line);
-    }
-  });
-  close();
-  return documents;
-}
+export const splitDocuments = (text: string): string[] =>
+  text.split(/^---(?=\s|$)/m).filter((document) => document.split('\n').some((line) => !/^\s*(#|$)/.test(line)));
 
-/** Null for an empty document. */
-function parseYaml(text: string, firstLine: number): JsonValue {
-  // The parser counts lines from the start of the document; the error message counts from the start of the file.
-  const withFileLines = (message: string): string =>
-    message.replaceAll(/\bline (\d+)/g, (_, line: string) => `line ${Number(line) + firstLine - 1}`);
-  try {
-    for (const { root, duplicates } of parseYamlDocuments(text, MAX_DOCUMENT_TOKENS)) {
-      if (duplicates.length > 0) throw new YamlSyntaxError(duplicates.join(', '));
-      return toPlain(root);
-    }
-    return null;
-  } catch (error) {
-    throw error instanceof YamlSyntaxError ? new YamlSyntaxError(withFileLines(error.message)) : error;
+function parseYaml(text: string): JsonValue {
+  for (const { root, duplicates } of parseYamlDocuments(text, MAX_DOCUMENT_TOKENS)) {
+    if (duplicates.length > 0) throw new Error(duplicates.join(', '));
+    return toPlain(root);
   }
+  return null;
 }
 
 function readObject({ catalog }: ReadOptions, content: JsonValue) {
   const { apiVersion, kind: kindName } = typeOf(content);
   const kind = catalog.findKind(apiVersion, kindName);
-  if (kind === undefined) {
-    const known = catalog.kinds
-      .filter(({ verbs }) => verbs === undefined)
-      .map((one) => `${one.kind} (${one.group === '' ? '' : `${one.group}/`}${one.version})`);
-    throw new Error(`kind: ${kindName} in ${apiVersion} is not served here, only ${known.join(', ')}`);
-  }
+  if (kind === undefined) throw new Error(`kind: ${kindName} in ${apiVersion} is not served here`);
   if (kind.verbs !== undefined)
     throw new Error(`kind: a ${kindName} is created by the server and cannot be in a manifest`);
   const { value: object, dropped } = decodeValue(content, kind, 'Strict');
