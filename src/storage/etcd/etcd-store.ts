@@ -128,14 +128,16 @@ export class EtcdStore implements Store {
     const revision = this.#advanceTo(header?.revision);
     if (succeeded) return { ok: true, revision };
     const found = responses.map((response) => response.range?.kvs[0]);
-    const failed = failedKey(write, found.slice(1), this.#space);
-    if (failed === undefined) {
+    const [meta, ...states] = found;
+    const failed = demandsOf(write).findIndex(({ expect }, i) => !holds(expect, states[i], this.#space));
+    const key = demandsOf(write)[failed]?.key;
+    if (key === undefined) {
       // Only the comparison of the metadata is left.
-      this.#requireMeta(found[0]);
+      this.#requireMeta(meta);
       throw new StorageError('unavailable', 'etcd refused a write without a reason');
     }
-    const current = found.slice(1)[failed.index];
-    return { ok: false, key: failed.key, current: current && this.#space.keyValue(current), revision };
+    const current = states[failed];
+    return { ok: false, key, current: current && this.#space.keyValue(current), revision };
   }
 
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<WatchBatch, void, undefined> {
@@ -292,13 +294,16 @@ const later = (a: Uint8Array, b: Uint8Array): Uint8Array => (Buffer.compare(a, b
 /** A revision that no key has, for an expectation that cannot hold. */
 const NEVER = -1;
 
+/** The expectation of a write itself, then its guards. */
+const demandsOf = ({ key, expect, guards = [] }: Write): readonly Guard[] => [{ key, expect }, ...guards];
+
 /**
  * A write as one etcd transaction. It compares the engine's metadata first, then the write's expectation and its
  * guards. When a comparison fails, the transaction reads the same keys instead.
  */
 function transactionFor(write: Write, space: KeySpace, metaRevision: number): EtcdTxn {
-  const { key, value, expect, guards = [] } = write;
-  const demands = [{ key, expect }, ...guards];
+  const { key, value } = write;
+  const demands = demandsOf(write);
   const etcdKey = space.key(key);
   return {
     compare: [
@@ -327,18 +332,6 @@ function comparison(demand: Guard, space: KeySpace): EtcdCompare {
   const toEtcd = (revision: number): number => (space.toEtcd(revision) > 0 ? space.toEtcd(revision) : NEVER);
   if ('modRevision' in expect) return { target: MOD_REVISION, key, modRevision: toEtcd(expect.modRevision) };
   return { target: CREATE_REVISION, key, createRevision: toEtcd(expect.createRevision) };
-}
-
-/** The first key whose expectation does not hold: the write's own, then its guards. */
-function failedKey(
-  { key, expect, guards = [] }: Write,
-  found: readonly (EtcdKeyValue | undefined)[],
-  space: KeySpace,
-): { key: string; index: number } | undefined {
-  const demands = [{ key, expect }, ...guards];
-  const index = demands.findIndex((demand, i) => !holds(demand.expect, found[i], space));
-  const failed = demands[index];
-  return failed && { key: failed.key, index };
 }
 
 function holds(expect: Guard['expect'], found: EtcdKeyValue | undefined, space: KeySpace): boolean {

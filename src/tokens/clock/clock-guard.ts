@@ -12,15 +12,20 @@ export interface ClockCheck {
   skewMs(): number;
 }
 
-interface ClockGuardOptions {
+/** Another source of time. */
+export interface TimeSource {
+  readonly check: ClockCheck;
+  /** Of this process, and while no process had the store open. */
+  readonly jumps: Pick<ClockJumps, 'isSteady'>;
+  /** Called whenever the clock is found to be wrong, to read this source again. */
+  readonly onWrong?: () => void;
+}
+
+interface ClockGuardOptions extends TimeSource {
   /** Milliseconds of the wall clock. */
   readonly now: () => number;
-  readonly check: ClockCheck;
-  readonly jumps: Pick<ClockJumps, 'isSteady'>;
   /** Infinity: the skew is measured, and nothing is refused. */
   readonly limitMs: number;
-  /** Called whenever the clock is found to be wrong, to read the other source of time again. */
-  readonly onWrong?: () => void;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 

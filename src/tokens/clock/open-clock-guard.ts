@@ -2,7 +2,7 @@ import { ClockJumps, type Clocks, JUMP_MS } from '../../lib/clock-jumps.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { type KeyValue, type Leadership, type Store, TIME_KEY } from '../../storage/contract.ts';
 import { asRead, type StoreTime } from '../../storage/scan.ts';
-import { type ClockCheck, ClockGuard } from './clock-guard.ts';
+import { ClockGuard, type TimeSource } from './clock-guard.ts';
 import { MemberClockCheck } from './member-clock-check.ts';
 import { StoredTimeCheck } from './stored-time-check.ts';
 
@@ -30,8 +30,7 @@ export async function openClockGuard(options: OpenClockGuardOptions) {
   const { time, every, now, logger } = options;
   const limitMs = options.limitMs === 0 ? Number.POSITIVE_INFINITY : options.limitMs;
   const source = time === undefined ? await openStoredTime(options, limitMs) : await openMemberClocks(options, time);
-  const { check, onWrong, jumps } = source;
-  const guard = new ClockGuard({ now, check, jumps, limitMs, onWrong, logger });
+  const guard = new ClockGuard({ ...source, now, limitMs, logger });
   const stopChecking = every(CHECK_MS, () => void guard.removalTime());
   return {
     guard,
@@ -42,15 +41,11 @@ export async function openClockGuard(options: OpenClockGuardOptions) {
   };
 }
 
-interface TimeSource {
-  readonly check: ClockCheck;
-  /** Of this process, and while no process had the store open. */
-  readonly jumps: ClockJumps;
-  readonly onWrong: () => void;
+interface OpenTimeSource extends TimeSource {
   close(): void;
 }
 
-async function openMemberClocks(options: OpenClockGuardOptions, time: StoreTime): Promise<TimeSource> {
+async function openMemberClocks(options: OpenClockGuardOptions, time: StoreTime): Promise<OpenTimeSource> {
   const { now, monotonicNow, every, logger } = options;
   const check = new MemberClockCheck({ now, monotonicNow });
   let isReading = false;
@@ -82,7 +77,7 @@ async function openMemberClocks(options: OpenClockGuardOptions, time: StoreTime)
   };
 }
 
-async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): Promise<TimeSource> {
+async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): Promise<OpenTimeSource> {
   const { store, leadership, now, monotonicNow, every, logger } = options;
   const found = await store.get(TIME_KEY);
   const storedTime = timeIn(found);
@@ -117,7 +112,7 @@ async function openStoredTime(options: OpenClockGuardOptions, limitMs: number): 
   // Failures of the store are reported elsewhere, and the next write repeats this one.
   const tryToWrite = (): Promise<void> => write().catch(() => undefined);
   await tryToWrite();
-  return { check, jumps, onWrong: () => {}, close: every(WRITE_MS, () => void tryToWrite()) };
+  return { check, jumps, close: every(WRITE_MS, () => void tryToWrite()) };
 }
 
 /** Epoch milliseconds; NaN if there is no time in it. */
