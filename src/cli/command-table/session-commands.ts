@@ -47,7 +47,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
     path: ['servers'],
     summary: 'List the servers that you are logged in to.',
     connects: false,
-    flags: { ...output('json', 'yaml', 'name') },
+    flags: { ...output('json', 'yaml') },
     examples: ['clusterpass servers', 'clusterpass servers -o json'],
   },
   {

@@ -10,5 +10,5 @@ it('offers no name of a hostile server that is shell code', async () => {
   onTestFinished(server.close);
   const context = fakeContext({ CLUSTERPASS_SERVER: server.url, CLUSTERPASS_TOKEN: 'of-the-test-0123', HOME: '/none' });
   await run(context, new Invocation(['next', 'clusterpass describe cluster '], {}));
-  expect(context.written.out).toBe('ok-1\t\n');
+  expect(context.written.out).toBe('ok-1\n');
 });

@@ -1,6 +1,6 @@
 import { isDns1123Subdomain } from '../../api/names.ts';
 import { CliError, type Context, Invocation, type Run } from '../command.ts';
-import { HELP_FLAG, type Spec, specOf, valuesOf } from '../command-line.ts';
+import { HELP_FLAG, specOf, valuesOf } from '../command-line.ts';
 import { commandAt, findCommand } from '../command-table/commands.ts';
 import { CONNECTION_FLAGS, flagsOf, ownFlags } from '../command-table/flags.ts';
 import { connectAll } from '../connection/all-servers.ts';
@@ -9,7 +9,7 @@ import { firstWords, secondWords } from '../help.ts';
 /** The scripts ask the program itself: `completion next LINE` prints what the last word of LINE can be. */
 const bash = `_clusterpass() {
   local IFS=$'\\n'
-  COMPREPLY=($(clusterpass completion next "\${COMP_LINE:0:$COMP_POINT}" 2>/dev/null | cut -f1))
+  COMPREPLY=($(clusterpass completion next "\${COMP_LINE:0:$COMP_POINT}" 2>/dev/null))
 }
 complete -o default -F _clusterpass clusterpass
 `;
@@ -33,12 +33,7 @@ export const run: Run = async (context, { args: [what = '', line] }) => {
   if (what === 'next' && line !== undefined) {
     const [current = '', ...before] = line.split(/\s+/).reverse();
     const found = await candidates(context, before.reverse().slice(1), current.startsWith('-'));
-    context.out.write(
-      found
-        .filter(([word]) => word.startsWith(current))
-        .map((each) => `${each.join('\t')}\n`)
-        .join(''),
-    );
+    for (const word of found) if (word.startsWith(current)) context.out.write(`${word}\n`);
     return;
   }
   const script = Object.hasOwn(SHELLS, what) ? SHELLS[what] : undefined;
@@ -46,9 +41,7 @@ export const run: Run = async (context, { args: [what = '', line] }) => {
   context.out.write(script);
 };
 
-type Candidate = readonly [word: string, description: string];
-
-async function candidates(context: Context, before: readonly string[], isFlag: boolean): Promise<readonly Candidate[]> {
+async function candidates(context: Context, before: readonly string[], isFlag: boolean): Promise<readonly string[]> {
   // The words of another program follow.
   if (before.includes('--')) return [];
   const { words, rest } = findCommand(before);
@@ -57,26 +50,24 @@ async function candidates(context: Context, before: readonly string[], isFlag: b
   const previous = rest.at(-1) ?? '';
   const valued = flags.find(({ takesValue, long, short }) => takesValue && (previous === long || previous === short));
   if (valued?.long === '--cluster') return clusters(context);
-  if (valued !== undefined) return (valuesOf(valued.flag) ?? []).map((value) => [value, '']);
-  if (isFlag) return flags.map(flagCandidate);
+  if (valued !== undefined) return valuesOf(valued.flag) ?? [];
+  if (isFlag) return flags.map(({ long }) => long);
   const below = wordsBelow(words);
   if (command === undefined) return below;
   if (command.arguments?.some(({ isCluster }) => isCluster === true)) return clusters(context);
-  if (command.path[0] === 'completion') return Object.keys(SHELLS).map((shell) => [shell, '']);
-  return [...below, ...ownFlags(command).map(specOf).map(flagCandidate)];
+  if (command.path[0] === 'completion') return Object.keys(SHELLS);
+  return [...below, ...ownFlags(command).map((flag) => specOf(flag).long)];
 }
 
-const flagCandidate = ({ long, flag }: Spec): Candidate => [long, flag.doc];
-
-const wordsBelow = ([group]: readonly string[]): readonly Candidate[] =>
-  (group === undefined ? firstWords() : secondWords(group)).map(([term, text]) => [term.replace(/ .*/, ''), text]);
+const wordsBelow = ([group]: readonly string[]): readonly string[] =>
+  (group === undefined ? firstWords() : secondWords(group)).map(([term]) => term.replace(/ .*/, ''));
 
 /** Only valid names become words of a shell. A server that does not answer has none to offer. */
-async function clusters(context: Context): Promise<readonly Candidate[]> {
+async function clusters(context: Context): Promise<readonly string[]> {
   const servers = await connectAll(context, new Invocation([], {}));
   const lists = await Promise.allSettled(servers.map(({ client }) => client.listClusters()));
   return lists
     .flatMap((list) => (list.status === 'fulfilled' ? list.value.items : []))
-    .map(({ metadata }): Candidate => [metadata.name, ''])
-    .filter(([name]) => isDns1123Subdomain(name).length === 0);
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => isDns1123Subdomain(name).length === 0);
 }

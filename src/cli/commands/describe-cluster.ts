@@ -6,8 +6,9 @@ import type { Connector, ConnectorStatus } from '../../api/kinds/connector.ts';
 import { reviewAccess, reviewSelf } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
 import { isStatus } from '../../client/errors.ts';
-import { endpointsInForce, type UsableAccounts } from '../../client/types.ts';
+import { endpointsInForce } from '../../client/types.ts';
 import { usabilityFacts } from '../../client/usability.ts';
+import { terminalSafe } from '../../lib/text.ts';
 import { isPublicView, publicCluster } from '../clusters.ts';
 import type { Context, Run } from '../command.ts';
 import { connectAll } from '../connection/all-servers.ts';
@@ -112,14 +113,10 @@ async function describe(context: Context, { server, cluster }: LocatedCluster, i
     section('Conditions:', ['Type', 'Status', 'Heartbeat', 'Changed', 'Reason', 'Message'], states),
     left,
     section('Usable accounts:', ['Namespace', 'Name'], shownAccounts),
-    moreAccounts(accounts),
+    accounts.items.length > MAX_ACCOUNTS || accounts.incomplete
+      ? `  (more: clusterpass get accounts --cluster ${terminalSafe(name)})\n`
+      : '',
   ].join('');
-}
-
-function moreAccounts({ items, incomplete }: UsableAccounts): string {
-  const more = items.length - MAX_ACCOUNTS;
-  if (more > 0) return `  (${incomplete ? 'at least ' : ''}${more} more)\n`;
-  return incomplete ? '  (there may be more)\n' : '';
 }
 
 function section(title: string, names: readonly string[], rows: readonly (readonly string[])[]): string {

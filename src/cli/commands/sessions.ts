@@ -31,7 +31,7 @@ import { deletePassKubeconfigs } from '../kubeconfig/pass-kubeconfig.ts';
 import type { Session } from '../oidc/oidc-session.ts';
 import { settingsFromServer } from '../oidc/server-provider.ts';
 import { clientSettings, signIn } from '../oidc/sign-in.ts';
-import { printTable, renderTable } from '../output/printer.ts';
+import { printTable } from '../output/printer.ts';
 import { approvablePath, PASSES } from './approvals.ts';
 
 /** Gets a token, tests it at the server, and stores the login. */
@@ -139,13 +139,8 @@ export const logout: Run = async (context, invocation) => {
     context.out.write(`Logged out of ${server}.\n`);
   }
   // Of several, none becomes the current one: the next command might go to a server that the user did not choose.
-  const { current, logins } = await readLogins(context);
-  const remaining = Object.keys(logins);
-  if (current === undefined && remaining.length > 0) {
-    context.err.write(`Still logged in to ${remaining.join(', ')}: select one with --server URL.\n`);
-  } else if (current !== undefined && current !== found.current) {
-    context.err.write(`The current login is ${current} now, the only one left.\n`);
-  }
+  const remaining = Object.keys((await readLogins(context)).logins);
+  if (remaining.length > 0) context.err.write(`Still logged in to ${remaining.join(', ')}.\n`);
 };
 
 /** Passes that were requested with the login end with it. One that cannot be reached ends by itself, within minutes. */
@@ -191,20 +186,16 @@ export const listServers: Run = async (context, invocation) => {
   const items = [...serverNames(logins)]
     .map(([server, name]) => ({ name, server, current: server === logins.current }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  // The name as `--server` takes it: a server is no object, so its name has no type.
-  if (invocation.text('output') === 'name') context.out.write(renderTable(items.map(({ name }) => [name])));
-  else {
-    await printTable(
-      context,
-      invocation,
-      { items },
-      {
-        head: ['CURRENT', 'NAME', 'SERVER'],
-        rows: items.map(({ name, server, current }) => [current ? '*' : '', name, server]),
-        none: 'Not logged in to any server',
-      },
-    );
-  }
+  await printTable(
+    context,
+    invocation,
+    { items },
+    {
+      head: ['CURRENT', 'NAME', 'SERVER'],
+      rows: items.map(({ name, server, current }) => [current ? '*' : '', name, server]),
+      none: 'Not logged in to any server',
+    },
+  );
 };
 
 /** Makes a server with a login the current one, in the manner of `kubectl config use-context`. */
