@@ -17,14 +17,8 @@ import { isTokenId } from '../../api/names.ts';
 import { DRY_RUN_ANNOTATION } from '../../api/request.ts';
 import { type FieldError, invalidValue, requireValid } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
-import { safeLine } from '../../lib/text.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
-import {
-  CLUSTER_ANNOTATION,
-  clusterTexts,
-  PASSES_ANNOTATION,
-  readPasses,
-} from '../../observability/audit/listed-passes.ts';
+import { CLUSTER_ANNOTATION, PASSES_ANNOTATION, readPasses } from '../../observability/audit/listed-passes.ts';
 import type { Review } from './review.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -49,9 +43,8 @@ export const reviewAuditEvents: Review = async ({ recentEvents, catalog, reader 
   const { work } = request;
   await work.turn();
   let incomplete = false;
-  for (const found of recentEvents.find(textsOf(wanted), after)) {
+  for (const found of recentEvents.find(after)) {
     if (work.isUsedUp) await work.turn();
-    if (found === undefined) continue;
     const matching = linesOf(JSON.parse(found.line) as AuditLine)
       .map((line) => summaryOf(line, wanted))
       .filter((event) => matches(event, wanted) && !isBefore(event, created));
@@ -76,16 +69,6 @@ function specErrors({ cluster = '', credentialID = '', limit = 1, after = 0 }: S
       ? []
       : [invalidValue('spec.limit', limit, `must be between 1 and ${MAX_LIMIT}`)]),
     ...(after >= 0 ? [] : [invalidValue('spec.after', after, 'must not be negative')]),
-  ];
-}
-
-/** Every matching line contains one text of each list: few lines are parsed. */
-function textsOf({ cluster = '', user = '', credentialID = '' }: Spec): (readonly string[])[] {
-  const quoted = (text: string): string => safeLine(JSON.stringify(text));
-  return [
-    ...(cluster === '' ? [] : [clusterTexts(cluster, quoted)]),
-    ...(user === '' ? [] : [[`"username":${quoted(user)}`]]),
-    ...(credentialID === '' ? [] : [[credentialID]]),
   ];
 }
 

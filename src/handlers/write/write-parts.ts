@@ -154,7 +154,6 @@ export function writeResponse(
 ): ApiResponse {
   const both = before === undefined ? [object] : [before, object];
   if (before !== undefined) warnOfWaitingChange(request, kind, object, before);
-  if (code === 201) warnOfLongName(request, kind, object);
   const isWhole = both.every((one) => seesWhole(parts, request, kind, one));
   const shown = isWhole ? object : parts.publicView(object);
   const representation = representationFor(request, kind, parts.views);
@@ -169,18 +168,6 @@ function warnOfWaitingChange({ warn }: ApiRequest, kind: Kind, object: ApiObject
   warn(
     'the change of the endpoints waits for confirmation, and clients get the confirmed ones meanwhile: ' +
       `clusterpass confirm ${object.metadata.name}`,
-  );
-}
-
-/** Of the value of a label. */
-const MAX_LABEL_LENGTH = 63;
-
-/** The name of a custom resource may be longer than the value of a label (M-01). */
-function warnOfLongName({ warn }: ApiRequest, kind: Kind, { metadata: { name = '' } }: ApiObject): void {
-  if (!isClusters(kind) || name.length <= MAX_LABEL_LENGTH) return;
-  warn(
-    `the name has ${name.length} characters: access requests and handles name clusters by labels, which hold ` +
-      `${MAX_LABEL_LENGTH}`,
   );
 }
 

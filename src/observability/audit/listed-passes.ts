@@ -40,12 +40,6 @@ export function passesText(passes: Iterable<ListedPass>): string {
   return JSON.stringify([...groups.values()].map(({ head, passes: texts }) => ({ ...head, passes: texts })));
 }
 
-/** Every line about this cluster contains one of these texts. `cluster` must be a valid name. */
-export const clusterTexts = (cluster: string, quoted: (text: string) => string): readonly string[] => [
-  `${quoted(CLUSTER_ANNOTATION)}:${quoted(cluster)}`,
-  ` ${cluster}/`,
-];
-
 /** The passes in the text of such an annotation. */
 export const readPasses = (text: string): ListedPass[] =>
   (JSON.parse(text) as PassGroup[]).flatMap(({ passes, annotations, ...head }) =>

@@ -36,16 +36,10 @@ export class RecentEvents {
     this.#logs[log].add(line, ++this.#sequence);
   }
 
-  /**
-   * The newest first, of those that contain one text of each list. Undefined for another one: the reader may pause
-   * there. Lines that are added meanwhile are left out.
-   */
-  *find(texts: readonly (readonly string[])[], after: number): Generator<RecentEvent | undefined> {
-    const lines = [...this.#logs.security.kept, ...this.#logs.requests.kept].sort((a, b) => a.sequence - b.sequence);
-    for (let found = lines.pop(); found !== undefined && found.sequence > after; found = lines.pop()) {
-      const { line } = found;
-      yield texts.every((any) => any.some((text) => line.includes(text))) ? found : undefined;
-    }
+  /** The newest first. Lines that are added meanwhile are left out. */
+  find(after: number): readonly RecentEvent[] {
+    const lines = [...this.#logs.security.kept, ...this.#logs.requests.kept].filter(({ sequence }) => sequence > after);
+    return lines.sort((a, b) => b.sequence - a.sequence);
   }
 }
 
