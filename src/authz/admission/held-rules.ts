@@ -23,11 +23,9 @@ export interface ComparisonBudget {
   left: number;
 }
 
-/** The rules that a caller holds. Few of them are compared: those with the rarest resource or name of a wanted one. */
+/** The rules that a caller holds. Few of them are compared: those with the rarest resource of a wanted one. */
 export class HeldRules {
-  /** Rules for every name, by resource, and rules for some names, by name. */
   readonly #byResource = new Map<string, ResourceRule[]>();
-  readonly #byName = new Map<string, ResourceRule[]>();
   /** Rules about paths. One with resourceNames covers no path, as in Kubernetes. */
   readonly #paths: readonly Rule[];
   readonly #budget: ComparisonBudget;
@@ -63,20 +61,16 @@ export class HeldRules {
     const { verbs, apiGroups, resources, resourceNames } = rule;
     const names = resourceNames.length === 0 ? undefined : stringSet(resourceNames);
     const held = { verbs: stringSet(verbs), apiGroups: stringSet(apiGroups), resources: stringSet(resources), names };
-    const index = names === undefined ? this.#byResource : this.#byName;
-    for (const text of names === undefined ? resources : resourceNames) {
-      const list = index.get(text);
-      if (list === undefined) index.set(text, [held]);
+    for (const resource of resources) {
+      const list = this.#byResource.get(resource);
+      if (list === undefined) this.#byResource.set(resource, [held]);
       else list.push(held);
     }
   }
 
-  /** A covering rule has every resource of the wanted one and, unless it is for every name, every name. */
-  #candidates({ resources, resourceNames }: Rule): readonly ResourceRule[] {
-    const lists = [
-      ...fewest(resources.map((each) => covering(each).map((text) => this.#byResource.get(text) ?? []))),
-      ...fewest(resourceNames.map((name) => [this.#byName.get(name) ?? []])),
-    ];
+  /** A covering rule has every resource of the wanted one: those with its rarest resource are compared. */
+  #candidates({ resources }: Rule): readonly ResourceRule[] {
+    const lists = fewest(resources.map((each) => covering(each).map((text) => this.#byResource.get(text) ?? [])));
     return this.#spend(countOf(lists)) ? lists.flat() : [];
   }
 

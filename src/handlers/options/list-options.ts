@@ -2,7 +2,7 @@ import { parseGoUint64 } from '../../api/codec/go-text/go-parse.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
 import type { Query } from '../../api/request.ts';
 import { badRequest, type FieldError, forbiddenField, invalid, unsupportedValue } from '../../api/status.ts';
-import { Cache, cached } from '../../lib/cache.ts';
+import { Cache } from '../../lib/cache.ts';
 import { type FieldSelector, parseFieldSelector } from '../../objects/selectors/field-selector.ts';
 import { SelectorSyntaxError } from '../../objects/selectors/label-requirement.ts';
 import { type LabelSelector, parseLabelSelector } from '../../objects/selectors/label-selector.ts';
@@ -51,16 +51,8 @@ export function parseListOptions(query: Query): ListOptions {
 }
 
 /**
- * Parsed selectors of list and watch, by their text. Controllers repeat a few of them. A selector is a pure function of
- * its text, so an entry is never stale: it dies by eviction.
- */
-const SELECTOR_CACHE = { maxEntries: 256, maxKeyLength: 256 };
-const labelSelectorOf = cached((text) => shared(parseLabelSelector(text)), SELECTOR_CACHE);
-const fieldSelectorOf = cached(parseFieldSelector, SELECTOR_CACHE);
-
-/**
- * The last ones by what they say, which watches keep for as long as they last: many watches with one long selector, in
- * whatever order, have it once.
+ * The last label selectors by what they say, which watches keep for as long as they last: many watches with one long
+ * selector, in whatever order, have it once.
  */
 const canonical = new Cache<string, LabelSelector>({ maxEntries: 64 });
 const shared = (selector: LabelSelector): LabelSelector => canonical.getOrCompute(String(selector), () => selector);
@@ -71,8 +63,8 @@ function read(query: Query): RawOptions {
   return {
     timeoutSeconds,
     limit,
-    labelSelector: requireSelector(() => labelSelectorOf(query.get('labelSelector') ?? '')),
-    fieldSelector: requireSelector(() => fieldSelectorOf(query.get('fieldSelector') ?? '')),
+    labelSelector: requireSelector(() => shared(parseLabelSelector(query.get('labelSelector') ?? ''))),
+    fieldSelector: requireSelector(() => parseFieldSelector(query.get('fieldSelector') ?? '')),
     watch: booleanParameter(query, 'watch') ?? false,
     allowWatchBookmarks: booleanParameter(query, 'allowWatchBookmarks') ?? false,
     resourceVersion: query.get('resourceVersion') ?? '',
