@@ -102,7 +102,7 @@ class IssuedCaller implements Caller {
 }
 
 /** For the audit trail, so it is the same in every cluster. */
-const credentialId = ({ jti, act }: TokenClaims): User['extra'] => ({
+const credentialId = ({ jti, act }: TokenClaims | PersonClaims): User['extra'] => ({
   [CREDENTIAL_ID]: [credentialIdOf(jti)],
   ...(act === undefined ? {} : { [REQUESTED_BY]: requesters(act) }),
 });
@@ -159,12 +159,9 @@ export const createPeopleAuthenticator = (verifier: Verifier<PersonClaims>): Tok
   },
 });
 
-const userOf = ({ sub, groups = [], jti, act }: PersonClaims): User => ({
-  name: `${PEOPLE_PREFIX}${sub}`,
+const userOf = (claims: PersonClaims): User => ({
+  name: `${PEOPLE_PREFIX}${claims.sub}`,
   uid: '',
-  groups: [...groups.map((group) => `${PEOPLE_PREFIX}${group}`), AUTHENTICATED],
-  extra: {
-    [CREDENTIAL_ID]: [credentialIdOf(jti)],
-    ...(act === undefined ? {} : { [REQUESTED_BY]: requesters(act) }),
-  },
+  groups: [...(claims.groups ?? []).map((group) => `${PEOPLE_PREFIX}${group}`), AUTHENTICATED],
+  extra: credentialId(claims),
 });

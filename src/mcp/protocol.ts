@@ -57,14 +57,7 @@ export function createProtocol(version: string, tools: readonly Tool[]): Protoco
   const serverInfo = { name: 'clusterpass', title: 'Clusterpass', version };
   const capabilities = { tools: {} };
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
-  const listed = tools.map(({ name, title, description, inputSchema, outputSchema, annotations }) => ({
-    name,
-    title,
-    description,
-    inputSchema,
-    outputSchema,
-    annotations,
-  }));
+  const listed = tools.map(({ scope: _, run: __, ...shown }) => shown);
   const cached = { ttlMs: LIST_TTL_MS, cacheScope: 'private' };
 
   const complete = (era: Era, result: object): object =>

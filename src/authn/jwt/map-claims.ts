@@ -13,9 +13,9 @@ const MAX_TEXT = 1_024;
 /** The user that the claims of a verified token are mapped to. Throws TokenRejected. */
 export function mapClaims(mappings: ClaimMappings, claims: JsonObject): User {
   const values = celValue(claims);
-  const run = (what: string, { evaluate }: Expression): unknown => {
+  const run: Run = (what, { evaluate }, variables = { claims: values }) => {
     try {
-      return evaluate({ claims: values });
+      return evaluate(variables);
     } catch (error) {
       if (error instanceof ExpressionFailed) throw new TokenRejected(`${what}: ${error.message}`);
       throw error;
@@ -30,14 +30,14 @@ export function mapClaims(mappings: ClaimMappings, claims: JsonObject): User {
   for (const { claim, value } of mappings.requiredClaims) {
     if (own(claims, claim) !== value) throw new TokenRejected(`the claim ${claim} does not have the required value`);
   }
-  checkRules('claimValidationRules', mappings.claimValidationRules, { claims: values });
+  checkRules('claimValidationRules', mappings.claimValidationRules, run);
   const { name: username, uid, groups, extra } = user;
   const variables = { user: { username, uid, groups, extra: new Map(Object.entries(extra)) } };
-  checkRules('userValidationRules', mappings.userValidationRules, variables);
+  checkRules('userValidationRules', mappings.userValidationRules, (what, rule) => run(what, rule, variables));
   return { ...user, groups: withAuthenticated(user.groups) };
 }
 
-type Run = (what: string, expression: Expression) => unknown;
+type Run = (what: string, expression: Expression, variables?: Readonly<Record<string, unknown>>) => unknown;
 
 /** A name such as `constructor` is a claim only if the token contains it. */
 const own = (claims: JsonObject, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined);
@@ -119,20 +119,11 @@ function extraOf({ extra }: ClaimMappings, claims: JsonObject, run: Run): User['
   return Object.fromEntries(found.filter(([, values]) => values.length > 0));
 }
 
-function checkRules(
-  where: string,
-  rules: readonly ValidationRule[],
-  variables: Readonly<Record<string, unknown>>,
-): void {
+function checkRules(where: string, rules: readonly ValidationRule[], run: Run): void {
   for (const [at, { expression, message }] of rules.entries()) {
-    let value: unknown;
-    try {
-      value = expression.evaluate(variables);
-    } catch (error) {
-      if (!(error instanceof ExpressionFailed)) throw error;
-      throw new TokenRejected(`${where}[${at}]: ${error.message}`);
-    }
-    if (value !== true) throw new TokenRejected(`${where}[${at}]: ${message === '' ? expression.source : message}`);
+    const what = `${where}[${at}]`;
+    if (run(what, expression) !== true)
+      throw new TokenRejected(`${what}: ${message === '' ? expression.source : message}`);
   }
 }
 

@@ -78,8 +78,8 @@ function namedByIssuer(text: string, issuers: Issuers): Named | undefined {
 }
 
 function unknownTarget(parameter: 'audience' | 'resource'): never {
-  const forms = parameter === 'audience' ? 'CLUSTER, CLUSTER:NAMESPACE:ACCOUNT or' : '';
-  throw refuse('invalid_target', `${parameter} must be ${forms} the issuer URL of a cluster`.replaceAll('  ', ' '));
+  const forms = parameter === 'audience' ? 'CLUSTER, CLUSTER:NAMESPACE:ACCOUNT or ' : '';
+  throw refuse('invalid_target', `${parameter} must be ${forms}the issuer URL of a cluster`);
 }
 
 const isAccount = ([namespace = '', name = '', ...more]: readonly string[]): boolean =>

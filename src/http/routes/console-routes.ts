@@ -61,20 +61,15 @@ export function consoleRoutes(options: ConsoleOptions): PathRoutes {
   const served = new Map(files);
   if (files !== undefined) served.set(SETTINGS, generatedFile('application/json', JSON.stringify(settings)));
   const routes = new Map<string, PathRoute>();
-  for (const [name, file] of served)
-    routes.set(
-      `${ROOT}/${name}`,
-      page((request) => serveFile(file, request, security())),
-    );
+  const serve = (path: string, handle: (request: PathRequest) => RawAnswer) =>
+    routes.set(path, { public: true, handle });
+  for (const [name, file] of served) serve(`${ROOT}/${name}`, (request) => serveFile(file, request, security()));
   const index = served.get(INDEX);
-  routes.set(
-    ROOT,
-    page((request) => {
-      if (index === undefined) return notBuilt(security());
-      // The page names its files relative to its own address.
-      return request.asked.endsWith('/') ? serveFile(index, request, security()) : toFolder(security());
-    }),
-  );
+  serve(ROOT, (request) => {
+    if (index === undefined) return notBuilt(security());
+    // The page names its files relative to its own address.
+    return request.asked.endsWith('/') ? serveFile(index, request, security()) : toFolder(security());
+  });
   return { find: ({ cluster, path }) => (cluster === undefined ? routes.get(path) : undefined) };
 }
 
@@ -84,8 +79,6 @@ function securityHeaders({ provider, tokenOriginsOf }: ConsoleOptions): Headers 
   const tokenOrigins = provider === undefined ? [] : (tokenOriginsOf?.(provider.issuer) ?? []);
   return headersFor([...new Set([...(issuerOrigin === undefined ? [] : [issuerOrigin]), ...tokenOrigins])]);
 }
-
-const page = (handle: (request: PathRequest) => RawAnswer): PathRoute => ({ public: true, handle });
 
 function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathRequest, security: Headers): RawAnswer {
   const chosen = choose(file, acceptEncoding);
