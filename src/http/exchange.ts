@@ -286,13 +286,9 @@ export class Exchange implements ApiRequest {
   }
 }
 
-/** A stage reads a field before the stage that sets it: the list of stages is in the wrong order. */
-export class StageNotRun extends Error {
-  override readonly name = 'StageNotRun';
-}
-
+/** Throws when a stage reads a field before the stage that sets it: the list of stages is in the wrong order. */
 function setBy<T>(stage: string, value: T | undefined): T {
-  if (value === undefined) throw new StageNotRun(`the stage ${stage} has not run`);
+  if (value === undefined) throw new Error(`the stage ${stage} has not run`);
   return value;
 }
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { codeOf } from '../../lib/file-problem.ts';
 import { type FollowParts, followFiles, GONE_GRACE_MS } from '../../lib/follow-files.ts';
 import { every as everyInterval } from '../../lib/rounds.ts';
+import type { Secret } from '../../observability/secret.ts';
 import type { TokenAuthenticator } from '../token-authenticator.ts';
 import { createIssuerKeys, type FetchDocument } from './issuer-keys.ts';
 import { claimedIssuer, createJwtAuthenticator, type JwtAuthenticator } from './jwt-authenticator.ts';
@@ -77,6 +78,9 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
     for (const old of before.values()) if (!inUse.has(old)) old.close();
   }
 
+  const authenticatorOf = (token: Secret): JwtAuthenticator | undefined =>
+    authenticators.get(claimedIssuer(token.reveal()) ?? '');
+
   const read = (): Promise<readonly JwtAuthenticatorConfig[] | undefined> => load(file, parts);
   const whenGone = { value: [], graceMs: GONE_GRACE_MS };
   const what = `--authentication-config ${file}`;
@@ -86,14 +90,8 @@ export async function openJwtAuthenticators(parts: JwtAuthenticatorsParts): Prom
   });
 
   return {
-    authenticateToken(token) {
-      const issuer = claimedIssuer(token.reveal());
-      return issuer === undefined ? undefined : authenticators.get(issuer)?.authenticate(token);
-    },
-    authenticateMcp(token) {
-      const issuer = claimedIssuer(token.reveal());
-      return issuer === undefined ? undefined : authenticators.get(issuer)?.authenticateMcp(token);
-    },
+    authenticateToken: (token) => authenticatorOf(token)?.authenticate(token),
+    authenticateMcp: (token) => authenticatorOf(token)?.authenticateMcp(token),
     has: (issuer, audience) => authenticators.get(issuer)?.config.issuer.audiences.includes(audience) === true,
     originsOf: (issuer) => authenticators.get(issuer)?.origins() ?? [],
     failingIssuers: () =>
