@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,10 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
-	"github.com/Masterminds/sprig"
 	"github.com/xeipuuv/gojsonschema"
 	"sigs.k8s.io/yaml"
 )
@@ -37,11 +34,10 @@ type chart struct {
 	values    map[string]interface{}
 	schema    []byte
 	templates map[string]string
-	files     files
 }
 
 func loadChart(folder string) (*chart, error) {
-	loaded := &chart{templates: map[string]string{}, files: files{}}
+	loaded := &chart{templates: map[string]string{}}
 	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -80,8 +76,6 @@ func (c *chart) add(name string, data []byte) error {
 		c.schema = data
 	case strings.HasPrefix(name, "templates/"):
 		c.templates[path.Join(c.metadata.Name, name)] = string(data)
-	default:
-		c.files[name] = data
 	}
 	return nil
 }
@@ -143,71 +137,6 @@ func (c *chart) checkSchema(values map[string]interface{}) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-func (c *chart) checkKubeVersion(version string) error {
-	if c.metadata.KubeVersion == "" {
-		return nil
-	}
-	wanted := c.metadata.KubeVersion
-	compare := sprig.TxtFuncMap()["semverCompare"].(func(string, string) (bool, error))
-	fits, err := compare(wanted, version)
-	if err != nil {
-		return fmt.Errorf("Chart.yaml: kubeVersion: %w", err)
-	}
-	if !fits {
-		return fmt.Errorf("chart requires kubeVersion: %s which is incompatible with Kubernetes %s", wanted, version)
-	}
-	return nil
-}
-
-// files is .Files: what is in the chart besides templates and values. Patterns are those of path.Match.
-type files map[string][]byte
-
-func (f files) Get(name string) string      { return string(f[name]) }
-func (f files) GetBytes(name string) []byte { return f[name] }
-
-func (f files) Glob(pattern string) (files, error) {
-	found := files{}
-	for name, data := range f {
-		matches, err := path.Match(pattern, name)
-		if err != nil {
-			return nil, err
-		}
-		if matches {
-			found[name] = data
-		}
-	}
-	return found, nil
-}
-
-func (f files) Lines(name string) []string {
-	if len(f[name]) == 0 {
-		return []string{}
-	}
-	return strings.Split(strings.TrimSuffix(string(f[name]), "\n"), "\n")
-}
-
-func (f files) AsConfig() string {
-	texts := map[string]string{}
-	for name, data := range f {
-		texts[path.Base(name)] = string(data)
-	}
-	return toYAML(texts)
-}
-
-func (f files) AsSecrets() string {
-	texts := map[string]string{}
-	for name, data := range f {
-		texts[path.Base(name)] = base64.StdEncoding.EncodeToString(data)
-	}
-	return toYAML(texts)
-}
-
-// kubeVersion is .Capabilities.KubeVersion.
-type kubeVersion struct{ Version, Major, Minor string }
-
-func (v kubeVersion) String() string     { return v.Version }
-func (v kubeVersion) GitVersion() string { return v.Version }
-
 type apiVersions []string
 
 func (v apiVersions) Has(wanted string) bool {
@@ -219,23 +148,8 @@ func (v apiVersions) Has(wanted string) bool {
 	return false
 }
 
-type capabilities struct {
-	KubeVersion kubeVersion
-	APIVersions apiVersions
-	HelmVersion struct{ Version string }
-}
+type capabilities struct{ APIVersions apiVersions }
 
-var kubeVersionText = regexp.MustCompile(`^v(\d+)\.(\d+)\.\d+`)
-
-func newCapabilities(version string, served []string) (*capabilities, error) {
-	parts := kubeVersionText.FindStringSubmatch(version)
-	if parts == nil {
-		return nil, fmt.Errorf("kubeVersion %q: expected a version such as v1.33.0", version)
-	}
-	found := &capabilities{
-		KubeVersion: kubeVersion{Version: version, Major: parts[1], Minor: parts[2]},
-		APIVersions: append(apiVersions{"v1", "apps/v1", "policy/v1", "networking.k8s.io/v1"}, served...),
-	}
-	found.HelmVersion.Version = "v3.17.3"
-	return found, nil
+func newCapabilities(served []string) capabilities {
+	return capabilities{append(apiVersions{"v1", "apps/v1", "policy/v1", "networking.k8s.io/v1"}, served...)}
 }

@@ -13,8 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const maxIncludes = 1000
-
 type engine struct {
 	chart   *chart
 	objects []map[string]interface{}
@@ -34,10 +32,6 @@ func (e *engine) render(context map[string]interface{}) (result, error) {
 	for _, name := range e.names() {
 		if strings.HasPrefix(path.Base(name), "_") {
 			continue
-		}
-		context["Template"] = map[string]interface{}{
-			"Name":     name,
-			"BasePath": path.Join(e.chart.metadata.Name, "templates"),
 		}
 		text, err := execute(parsed, name, context)
 		if err != nil {
@@ -87,14 +81,8 @@ func (e *engine) functions(root *template.Template) template.FuncMap {
 	functions := sprig.TxtFuncMap()
 	delete(functions, "env")
 	delete(functions, "expandenv")
-	includes := map[string]int{}
 
 	functions["include"] = func(name string, data interface{}) (string, error) {
-		if includes[name] > maxIncludes {
-			return "", fmt.Errorf("rendering template has a nested reference name: %s", name)
-		}
-		includes[name]++
-		defer func() { includes[name]-- }()
 		var text strings.Builder
 		err := root.ExecuteTemplate(&text, name, data)
 		return text.String(), err
@@ -120,8 +108,7 @@ func (e *engine) functions(root *template.Template) template.FuncMap {
 	functions["fail"] = func(message string) (string, error) { return "", errors.New(message) }
 	functions["lookup"] = e.lookup
 	functions["toYaml"] = toYAML
-	functions["fromYaml"] = fromText(yamlUnmarshal)
-	functions["fromYamlArray"] = fromArray(yamlUnmarshal)
+	functions["fromYaml"] = fromYAML
 	functions["toJson"] = func(value interface{}) string {
 		data, err := json.Marshal(value)
 		if err != nil {
@@ -129,32 +116,19 @@ func (e *engine) functions(root *template.Template) template.FuncMap {
 		}
 		return string(data)
 	}
-	functions["fromJson"] = fromText(json.Unmarshal)
-	functions["fromJsonArray"] = fromArray(json.Unmarshal)
 	return functions
 }
 
-// lookup returns an object, or a list of all if the name is empty; an empty map if there is none.
-func (e *engine) lookup(apiVersion, kind, namespace, name string) (map[string]interface{}, error) {
-	items := []interface{}{}
+// lookup returns an object, or an empty map if there is none.
+func (e *engine) lookup(apiVersion, kind, namespace, name string) map[string]interface{} {
 	for _, object := range e.objects {
 		about, _ := object["metadata"].(map[string]interface{})
-		if object["apiVersion"] != apiVersion || object["kind"] != kind {
-			continue
-		}
-		if namespace != "" && about["namespace"] != namespace {
-			continue
-		}
-		if name == "" {
-			items = append(items, object)
-		} else if about["name"] == name {
-			return object, nil
+		isKind := object["apiVersion"] == apiVersion && object["kind"] == kind
+		if isKind && about["namespace"] == namespace && about["name"] == name {
+			return object
 		}
 	}
-	if name == "" && len(items) > 0 {
-		return map[string]interface{}{"items": items}, nil
-	}
-	return map[string]interface{}{}, nil
+	return map[string]interface{}{}
 }
 
 // toYAML is empty for what cannot be written, as in Helm.
@@ -166,25 +140,11 @@ func toYAML(value interface{}) string {
 	return strings.TrimSuffix(string(data), "\n")
 }
 
-func yamlUnmarshal(data []byte, into interface{}) error { return yaml.Unmarshal(data, into) }
-
-// fromText returns an error under the key Error, as in Helm.
-func fromText(read func([]byte, interface{}) error) func(string) map[string]interface{} {
-	return func(text string) map[string]interface{} {
-		found := map[string]interface{}{}
-		if err := read([]byte(text), &found); err != nil {
-			return map[string]interface{}{"Error": err.Error()}
-		}
-		return found
+// fromYAML returns an error under the key Error, as in Helm.
+func fromYAML(text string) map[string]interface{} {
+	found := map[string]interface{}{}
+	if err := yaml.Unmarshal([]byte(text), &found); err != nil {
+		return map[string]interface{}{"Error": err.Error()}
 	}
-}
-
-func fromArray(read func([]byte, interface{}) error) func(string) []interface{} {
-	return func(text string) []interface{} {
-		found := []interface{}{}
-		if err := read([]byte(text), &found); err != nil {
-			return []interface{}{err.Error()}
-		}
-		return found
-	}
+	return found
 }

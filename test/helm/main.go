@@ -14,12 +14,9 @@ type request struct {
 	Chart       string                   `json:"chart"`
 	Name        string                   `json:"name"`
 	Namespace   string                   `json:"namespace"`
-	IsUpgrade   bool                     `json:"isUpgrade"`
 	Values      []string                 `json:"values"`
-	KubeVersion string                   `json:"kubeVersion"`
 	APIVersions []string                 `json:"apiVersions"`
 	Objects     []map[string]interface{} `json:"objects"`
-	SkipSchema  bool                     `json:"skipSchema"`
 }
 
 type result struct {
@@ -53,30 +50,18 @@ func run(wanted request) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	capabilities, err := newCapabilities(wanted.KubeVersion, wanted.APIVersions)
-	if err != nil {
+	if err := loaded.checkSchema(values); err != nil {
 		return result{}, err
-	}
-	if err := loaded.checkKubeVersion(capabilities.KubeVersion.Version); err != nil {
-		return result{}, err
-	}
-	if !wanted.SkipSchema {
-		if err := loaded.checkSchema(values); err != nil {
-			return result{}, err
-		}
 	}
 	return newEngine(loaded, wanted.Objects).render(map[string]interface{}{
 		"Values": values,
 		"Chart":  loaded.metadata,
-		"Files":  loaded.files,
 		"Release": map[string]interface{}{
 			"Name":      wanted.Name,
 			"Namespace": wanted.Namespace,
-			"IsInstall": !wanted.IsUpgrade,
-			"IsUpgrade": wanted.IsUpgrade,
-			"Revision":  1,
+			"IsUpgrade": false,
 			"Service":   "Helm",
 		},
-		"Capabilities": capabilities,
+		"Capabilities": newCapabilities(wanted.APIVersions),
 	})
 }

@@ -6,7 +6,7 @@ import { go, goEnvironment } from '../../scripts/programs.mjs';
 import { DEPLOY, type Manifest, parseManifests } from './manifests.ts';
 
 export const CHART = join(DEPLOY, 'helm/clusterpass');
-export const SOURCES = import.meta.dirname;
+const SOURCES = import.meta.dirname;
 
 /** The arguments of `helm template`. */
 export interface RenderOptions {
@@ -15,12 +15,9 @@ export interface RenderOptions {
   readonly chart?: string;
   readonly name?: string;
   readonly namespace?: string;
-  readonly isUpgrade?: boolean;
-  readonly kubeVersion?: string;
   readonly apiVersions?: readonly string[];
   /** The objects that `lookup` finds in the cluster. */
   readonly objects?: readonly Manifest[];
-  readonly skipSchema?: boolean;
 }
 
 export interface Rendered {
@@ -49,8 +46,6 @@ export function render(options: RenderOptions = {}): Rendered {
     chart: CHART,
     name: 'clusterpass',
     namespace: 'clusterpass',
-    // The oldest release that the chart allows.
-    kubeVersion: 'v1.30.0',
     ...options,
   };
   return JSON.parse(execFileSync(buildRenderer(), { input: JSON.stringify(request), encoding: 'utf8' })) as Rendered;
