@@ -50,14 +50,3 @@ it('allows a path of the server, which belongs to no cluster', () => {
   expect(role).toMatchObject({ kind: 'ClusterRole', rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }] });
   expect(binding?.kind).toBe('ClusterRoleBinding');
 });
-
-it('gives objects that allow something else other names', () => {
-  const bindings = [
-    objectsFor({ ...pass, cluster: 'a' }),
-    objectsFor({ ...pass, cluster: 'b' }),
-    objectsFor({ ...pass, cluster: 'a' }, { kind: 'User', name: 'Carl' }),
-    objectsFor({ ...pass, cluster: 'a' }, { kind: 'Group', name: 'carl' }),
-    objectsFor({ ...pass, cluster: 'a', verb: 'get' }),
-  ].map(([, binding]) => binding?.metadata.name);
-  expect(new Set(bindings).size).toBe(bindings.length);
-});

@@ -39,7 +39,3 @@ test.each<readonly [string, ClustersField]>([
   const shown = clustersText(field);
   if (field.names === undefined) expect(clustersOf(shown)).toEqual(field);
 });
-
-test.each(['', 'env dev', 'env=(dev)', '!env=dev', 'env in dev', 'a,,b'])('%j cannot be read', (text) => {
-  expect(() => clustersOf(text)).toThrow(TypeError);
-});

@@ -66,15 +66,4 @@ describe('wrong usage', () => {
   ])('%s', (line, problem) => {
     expect(() => parsed(line)).toThrow(new UsageError(problem));
   });
-
-  // `--all` after the command would select clusters, though it was meant for kubectl.
-  it.each([
-    'exec --as-me kubectl get nodes -o json',
-    'exec --as-me kubectl delete pods --all',
-    'exec kubectl -n ci -- get',
-  ])('%s: the command belongs behind --', (line) => {
-    expect(() => parsed(line)).toThrow(
-      /^the command and its flags go behind --, as in: clusterpass exec \[flags\] -- kubectl/,
-    );
-  });
 });

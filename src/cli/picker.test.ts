@@ -54,11 +54,4 @@ describe('a choice without a terminal', () => {
   it('is the only one', async () => {
     expect(await chosen(choicesOf('a'))).toBe('A');
   });
-
-  it('is an error that lists what is possible', async () => {
-    await expect(chosen(FLEET)).rejects.toThrow('name one: prod-eu-1, prod-us-1, dev-eu-1');
-    await expect(chosen([])).rejects.toThrow('name one: there is none');
-    const many = choicesOf(...Array.from({ length: 25 }, (_, index) => `c${index}`));
-    await expect(chosen(many)).rejects.toThrow(/c19 and 5 more$/);
-  });
 });

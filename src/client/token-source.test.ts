@@ -49,16 +49,6 @@ describe('a token source', () => {
     expect(await tokens.token()).toBe('token-2');
   });
 
-  it('throws the error of a failed refresh after the token has expired', async () => {
-    const { tokens, timing, fail } = source();
-    await tokens.token();
-    fail(new Error('down'));
-    timing.time += 10 * MINUTE;
-    await expect(tokens.token()).rejects.toThrow('down');
-    fail(undefined);
-    expect(await tokens.token()).toBe('token-2');
-  });
-
   it('replaces an invalidated token and no other', async () => {
     const { tokens } = source();
     await tokens.token();

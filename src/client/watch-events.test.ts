@@ -29,10 +29,6 @@ describe('the events of a watch', () => {
     expect(sent).toBeLessThan(20);
   });
 
-  it('end with an error for a line that is not an event', async () => {
-    await expect(read([bytes('{"type":\n')])).rejects.toThrow('a line that is not an event');
-  });
-
   it.each([
     ['null', 'an answer as undefined, not an object'],
     ['{"type":"ADDED","object":{"metadata":5}}', 'metadata as a number, not an object'],

@@ -40,81 +40,6 @@ function file(name: string, text: string): string {
 }
 
 describe('loadServeOptions', () => {
-  it('has a default for everything', () => {
-    expect(load()).toEqual({
-      options: {
-        listen: { host: '127.0.0.1', port: 8080 },
-        baseUrl: 'http://127.0.0.1:8080',
-        dataDir: join(cwd, '.clusterpass'),
-        store: { engine: 'sqlite', path: join(cwd, '.clusterpass/clusterpass.db') },
-        history: { retentionMs: 300_000, revisions: 10_000 },
-        tls: undefined,
-        maxConnections: 10_000,
-        maxConnectionsPerAddress: 6_000,
-        handshakesPerAddress: 50,
-        keepAliveTimeoutMs: 5_000,
-        flowControl: {
-          tokenSeats: 200,
-          readSeats: 100,
-          writeSeats: 100,
-          seatPercentPerFlow: 25,
-          queueLengthPerFlow: 1_000,
-          watchSeats: 8_000,
-          watchSeatsPerFlow: 1_000,
-          watchSeatsWithoutPermission: 20,
-        },
-        memory: { total: 256 * 1024 * 1024, perFlow: 64 * 1024 * 1024 },
-        shutdownDelayMs: 0,
-        tokenAuthFile: undefined,
-        manifests: undefined,
-        manifestsPrune: undefined,
-        credentialsDir: undefined,
-        clusterNetworks: [],
-        confirmEndpoints: false,
-        maxTokenExpirationSeconds: 86_400,
-        maxTokensPerMinutePerCaller: 30_000,
-        maxTrackedTokensPerCaller: 1000,
-        maxRevocationsPerCaller: 10_000,
-        maxBootstrapTokensPerCaller: 10_000,
-        trackAllTokens: false,
-        actorClaim: 'fleet',
-        accessRequests: { maxDurationSeconds: 43_200, maxOpenPerCaller: 10, retentionMs: 604_800_000 },
-        passes: { maxHandles: 10, maxPending: 3 },
-        signingAlgorithm: 'ES256',
-        signingAlgorithmFor: new Map(),
-        signingKeyRotationMs: 90 * 24 * 3_600_000,
-        encryptionKeyFile: undefined,
-        externalSigner: undefined,
-        maxClockSkewMs: 30_000,
-        probeIntervalMs: 30_000,
-        inventory: {
-          namespaces: [{ name: 'default', selector: '' }],
-          manager: 'clusterpass',
-          provider: 'clusterpass',
-          properties: [],
-        },
-        productName: 'orchestrator',
-        workers: 1,
-        audit: {
-          path: join(cwd, '.clusterpass', 'audit', 'audit.log'),
-          maxBytes: 104_857_600,
-          maxAgeMs: 2_592_000_000,
-          maxBackups: 50,
-        },
-        securityAudit: {
-          path: join(cwd, '.clusterpass', 'audit', 'audit-security.log'),
-          maxBytes: 104_857_600,
-          maxAgeMs: 0,
-          maxBackups: 0,
-        },
-        tracingEndpoint: undefined,
-        logLevel: 'info',
-        demo: false,
-      },
-      warnings: [],
-    });
-  });
-
   it('takes what may be given several times from repeated flags, a list in the file or a variable', () => {
     const loopback = { text: '127.0.0.1', family: 'ipv4' } as const;
     const neighbour = { text: '169.254.0.1', family: 'ipv4' } as const;
@@ -183,32 +108,6 @@ describe('loadServeOptions', () => {
     expect(load(['--listen', '127.0.0.1:0', '--base-url', 'http://a.example']).options.baseUrl).toBe(
       'http://a.example',
     );
-  });
-
-  it('takes files and folders that are there', () => {
-    const { options } = load([
-      '--manifests',
-      'manifests',
-      '--token-auth-file',
-      'tokens.csv',
-      '--token-auth-file',
-      'tls.key',
-    ]);
-    expect(options).toMatchObject({
-      manifests: join(cwd, 'manifests'),
-      tokenAuthFile: ['tokens.csv', 'tls.key'].map((name) => join(cwd, name)),
-    });
-    expect(options.manifestsPrune).toBeUndefined();
-    expect(load(['--manifests', 'manifests', '--manifests-prune']).options.manifestsPrune).toEqual({ maxPercent: 25 });
-  });
-
-  it('takes options of security as they are given', () => {
-    const { options } = load(['--confirm-endpoints', '--track-all-tokens', '--encryption-key-file', 'tls.key']);
-    expect(options).toMatchObject({
-      confirmEndpoints: true,
-      trackAllTokens: true,
-      encryptionKeyFile: join(cwd, 'tls.key'),
-    });
   });
 
   it('says the bounds of a value', () => {

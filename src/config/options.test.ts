@@ -2,15 +2,9 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { renderOptionsReference } from '../../scripts/options-reference.ts';
 import type { Option } from './option.ts';
-import { flagOf, keyOf, OPTION_NAMES, OPTIONS, variableOf } from './options.ts';
+import { flagOf, OPTION_NAMES, OPTIONS } from './options.ts';
 
 describe('the option table', () => {
-  it('derives flag, variable and key from the name', () => {
-    expect(flagOf('serviceAccountMaxTokenExpiration')).toBe('--service-account-max-token-expiration');
-    expect(variableOf('baseUrl')).toBe('CLUSTERPASS_BASE_URL');
-    expect(keyOf('tlsCertFile')).toBe('tls-cert-file');
-  });
-
   it.each(OPTION_NAMES)('%s has a default its own parser takes, and a documented sentence', (name) => {
     const { parse, default: text, doc }: Option = OPTIONS[name];
     if (text !== undefined) expect(() => parse(text, { cwd: '/' })).not.toThrow();

@@ -92,16 +92,6 @@ it('a leader that cannot renew stops before another one begins', async () => {
   await expect.poll(() => first.isLeading !== second.isLeading).toBe(true);
 });
 
-it('a leader whose Lease another one has taken stops', async () => {
-  const first = start('first');
-  await expect.poll(() => first.isLeading).toBe(true);
-  const metadata = { name: 'clusterpass-connector', namespace: 'cp' };
-  const spec = { holderIdentity: 'third' };
-  cluster.put('coordination.k8s.io/leases', { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec });
-  await expect.poll(() => first.isLeading).toBe(false);
-  expect(specOf()).toMatchObject({ holderIdentity: 'third' });
-});
-
 it('leads again after it could not go on', async () => {
   const first = start('first');
   await expect.poll(() => first.isLeading).toBe(true);

@@ -55,13 +55,4 @@ describe.each(['object', 'table', 'partial-object-metadata'] as const)('A19: man
     // Each takes at least 0.2 ms, so a tick has ten of them and a slice; a third of these ticks would do.
     expect(ticks).toBeGreaterThanOrEqual(ENTRIES / 32 - 2);
   });
-
-  it('are not serialized for a client that has disconnected', async () => {
-    const shown: string[] = [];
-    const controller = new AbortController();
-    const rendering = renderItems(representation(form), slowEntries(shown), lonelyWork(controller));
-    setImmediate(() => controller.abort());
-    await expect(rendering).rejects.toMatchObject({ name: 'AbortError' });
-    expect(shown.length).toBeLessThan(ENTRIES);
-  });
 });

@@ -1,20 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { backoff, pause, reconnectMs } from './backoff.ts';
+import { pause, reconnectMs } from './backoff.ts';
 
 describe('backoff', () => {
-  it('doubles with each failure, up to the most', () => {
-    const range = { first: 100, most: 1_000 };
-    expect([0, 1, 2, 3, 4, 5_000].map((failures) => backoff(failures, range))).toEqual([
-      100, 200, 400, 800, 1_000, 1_000,
-    ]);
-  });
-
-  it('is random in the part that is jitter', () => {
-    const range = { first: 100, most: 1_000, jitter: 0.5 };
-    expect([0, 0.5, 1].map((random) => backoff(1, range, () => random))).toEqual([100, 150, 200]);
-    expect(backoff(3, { ...range, jitter: 1 }, () => 0)).toBe(0);
-  });
-
   it('is at most half a minute between two connections', () => {
     expect([0, 1, 20].map((failures) => reconnectMs(failures, () => 1))).toEqual([500, 1_000, 30_000]);
     expect(reconnectMs(20, () => 0)).toBe(15_000);

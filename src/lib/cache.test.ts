@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Cache, cached } from './cache.ts';
+import { Cache } from './cache.ts';
 
 describe('Cache', () => {
   it('evicts the least recently used entry, one at a time', () => {
@@ -14,12 +14,6 @@ describe('Cache', () => {
     cache.set('d', 4);
     expect([cache.get('a'), cache.get('b'), cache.get('c'), cache.get('d')]).toEqual([1, undefined, 3, 4]);
     expect(cache.size).toBe(3);
-  });
-
-  it('finds an entry by the value of its key', () => {
-    const cache = new Cache<string, object>({ maxEntries: 2 });
-    cache.set(['ns', 'name'].join('/'), { found: true });
-    expect(cache.get(`ns/${'name'}`)).toEqual({ found: true });
   });
 
   it('drops an entry when its time is over', () => {
@@ -47,20 +41,5 @@ describe('Cache', () => {
     expect(cache.getOrCompute('k', compute)).toBe(3);
     cache.clear();
     expect(cache.size).toBe(0);
-  });
-});
-
-describe('cached', () => {
-  it('computes a short text once and a long one each time', () => {
-    const seen: string[] = [];
-    const length = cached(
-      (text) => {
-        seen.push(text);
-        return { length: text.length };
-      },
-      { maxEntries: 2, maxKeyLength: 3 },
-    );
-    expect(['ab', 'ab', 'abcd', 'abcd'].map((text) => length(text).length)).toEqual([2, 2, 4, 4]);
-    expect(seen).toEqual(['ab', 'abcd', 'abcd']);
   });
 });

@@ -68,20 +68,6 @@ test('a file that comes back counts at once, before and after the end of the gra
   expect(followed.current()).toBe('third');
 });
 
-test('the grace does not begin again while the file stays away, nor with a file that cannot be used', async () => {
-  const followed = await open();
-  await rm(file);
-  await followed.refresh();
-  now = 59_000;
-  await writeFile(file, 'for all to read');
-  await chmod(file, 0o644);
-  await followed.refresh();
-  expect(followed.current()).toBe('first');
-  now = 60_000;
-  await followed.refresh();
-  expect([followed.current(), followed.isGone()]).toEqual(['nothing', true]);
-});
-
 test('without a grace the content ends when the absence is seen', async () => {
   const followed = await open(0);
   await rename(file, `${file}.away`);

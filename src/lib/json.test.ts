@@ -1,25 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { asJsonObject, cloneJson, equalJson, isJsonObject, type JsonValue, memberOf } from './json.ts';
+import { cloneJson, equalJson, type JsonValue } from './json.ts';
 
 const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>;
 
 describe('a value of JSON', () => {
-  it('an object is neither a list nor null', () => {
-    expect([{}, [], null, 'a', 1, undefined].map(isJsonObject)).toEqual([true, false, false, false, false, false]);
-    expect([{ a: 1 }, [1], 'a', undefined].map(asJsonObject)).toEqual([{ a: 1 }, {}, {}, {}]);
-  });
-
-  it('has the members of its own at a path, and inherits none', () => {
-    const value = { a: { b: { c: 1 } }, list: ['x'], text: 'abc' };
-    expect(memberOf(value, 'a', 'b', 'c')).toBe(1);
-    expect(memberOf(value)).toBe(value);
-    for (const path of [['a', 'x', 'c'], ['constructor'], ['__proto__'], ['list', 'length'], ['text', 'length']]) {
-      expect(memberOf(value, ...path)).toBeUndefined();
-    }
-    expect(memberOf(JSON.parse('{"__proto__":{"a":1}}'), '__proto__', 'a')).toBe(1);
-  });
-
   it('a copy is equal, shares nothing, and has no prototype', () => {
     fc.assert(
       fc.property(json, (value) => {

@@ -4,25 +4,6 @@ import { MemoryAccount, type MemoryCharge, type MemoryHolder, SharedBytes } from
 
 const AMPLE = 1_000_000;
 
-describe('a request', () => {
-  it.each([
-    ['is within both limits', { a: 50 }, 50, undefined],
-    ['passes the limit of its caller', { a: 50 }, 51, 'caller'],
-    ['has none yet', { b: 100 }, 100, undefined],
-    ['passes that of the server, with more than an equal share', { a: 60, b: 100, c: 90 }, 30, 'server'],
-    ['passes that of the server, within its share', { a: 10, b: 100, c: 100 }, 40, undefined],
-    ['passes that of the server as a newcomer, within its share', { b: 100, c: 100, d: 50 }, 60, undefined],
-    ['asks for nothing and its caller is at its limit', { a: 100 }, 0, undefined],
-    ['asks for nothing and its caller is beyond it', { a: 101 }, 0, 'caller'],
-  ] as const)('that %s', (_, held, more, exceeded) => {
-    const account = new MemoryAccount({ perFlow: 100, total: 250 }, () => {});
-    for (const [flow, bytes] of Object.entries(held)) account.open(flow).set(bytes);
-    expect(account.refusal('a', more)).toBe(exceeded);
-    const counts = { caller: 0, server: 0 };
-    expect(account.usage.refused).toEqual(exceeded === undefined ? counts : { ...counts, [exceeded]: 1 });
-  });
-});
-
 describe('beyond a limit', () => {
   /** A watch that holds bytes until it is given up. */
   class Watch implements MemoryHolder {

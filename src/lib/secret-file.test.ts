@@ -81,14 +81,6 @@ test.each([0o777, 0o770, 0o720, 0o702])('A1: a directory that others may write i
   await expect(ensurePrivateDirectory(dir)).rejects.toThrow(`(mode 0${mode.toString(8)}). Run: chmod 700`);
 });
 
-test('a secret file that is there is never made again', async () => {
-  const path = await placeKey(dir, 'x', 'first');
-  const content = await ensureSecretFile(path, () => {
-    throw new Error('must not be called');
-  });
-  expect(content.toString()).toBe('first');
-});
-
 test('a secret file that another process makes in the meantime is not replaced', async () => {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const content = await ensureSecretFile(join(dir, 'x'), async () => {

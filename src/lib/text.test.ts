@@ -9,8 +9,6 @@ import {
   terminalSafe,
   terminalSafeLines,
   truncate,
-  truncateRunes,
-  unicodeNotation,
   visibleName,
   withoutTokenWords,
 } from './text.ts';
@@ -21,13 +19,6 @@ test('truncated text has at most as many code units, whole characters, and a mar
   expect(clip('x'.repeat(256))).toBe('x'.repeat(256));
   expect(clip('x'.repeat(257))).toBe(`${'x'.repeat(253)}...`);
   expect(clip('abcdefgh', 6)).toBe('abc...');
-});
-
-test('code points are counted as kube-apiserver counts characters', () => {
-  expect(truncateRunes('😀😀😀', 2)).toBe('😀😀');
-  expect(truncateRunes('😀😀', 2)).toBe('😀😀');
-  expect(truncateRunes('abc', 2)).toBe('ab');
-  expect(truncateRunes('😀'.repeat(1_000_000), 2)).toBe('😀😀');
 });
 
 test.each(['\0', '\n', '\x7f', '\u0085'])('%j is a control character', (text) => {
@@ -69,16 +60,6 @@ describe('isPrint', () => {
   ])('Q-05: %j is not', (rune) => {
     expect(isPrint(rune)).toBe(false);
   });
-
-  it('is false for anything but one character', () => {
-    expect(isPrint('')).toBe(false);
-    expect(isPrint('ab')).toBe(false);
-  });
-});
-
-it('unicodeNotation pads to four digits', () => {
-  expect(unicodeNotation(0)).toBe('U+0000');
-  expect(unicodeNotation(0x10ffff)).toBe('U+10FFFF');
 });
 
 const RANDOM = 'aB3'.repeat(10);

@@ -90,30 +90,6 @@ describe('calls of another thread', () => {
     await expect(caller.call('wait', undefined)).rejects.toThrow('a late call: exit 1');
     await stopped.promise;
   });
-
-  it('an answer that is there is posted before the next call of the same array begins', async () => {
-    const order: string[] = [];
-    const pipe = new Pipe();
-    const server = new Rpc(
-      {
-        ...pipe.end(1),
-        post: (messages) => void order.push(...messages.map((message) => String((message as readonly unknown[])[1]))),
-      },
-      { lost, schedule: (flush) => flush() },
-    );
-    server.serve({
-      act(name: string) {
-        order.push(`began ${name}`);
-        return `answered ${name}`;
-      },
-    });
-    const caller = new Rpc<Record<string, (input: string) => unknown>>(pipe.end(0), { lost });
-    caller.tell('act', 'a');
-    caller.tell('act', 'b');
-    await nextTick();
-    await nextTick();
-    expect(order).toEqual(['began a', 'answered a', 'began b', 'answered b']);
-  });
 });
 
 type EchoMethods = {

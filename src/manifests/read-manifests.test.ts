@@ -41,15 +41,6 @@ it('reads a folder as a ConfigMap is mounted, once', async () => {
   expect(read.manifests).toMatchObject([{ file: 'a.yaml', document: 1, objectKey: { name: 'one' } }]);
 });
 
-it('reads one file as well as a folder', async () => {
-  const file = join(folder, 'only.yaml');
-  await write('only.yaml', cluster('one'));
-  await write('other.yaml', cluster('two'));
-  const read = await readManifests(file, { catalog, work });
-  expect(namesIn(read)).toEqual(['one']);
-  expect(read.manifests[0]?.file).toBe(file);
-});
-
 it('reads YAML as the API does: no aliases, no duplicate keys, no `yes` for booleans', async () => {
   await write('alias.yaml', `${cluster('a')}x: &x [1]\ny: *x\n`);
   await write('twice.yaml', `# a comment\n---\n${cluster('b')}kind: Other\n`);
@@ -81,22 +72,6 @@ it('reports each bad document, and reads the others', async () => {
     [3, expect.stringContaining('yaml: line ')],
     [4, expect.stringContaining('metadata.annotations[clusterpass.dev/in-cluster]: Required value')],
     [5, expect.stringContaining('kind: Deployment in apps/v1 is not served here')],
-  ]);
-});
-
-it('reads JSON as JSON', async () => {
-  const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n', annotations: {} as object } };
-  await write(
-    'a.json',
-    `\t${JSON.stringify({ ...object, metadata: { name: 'n', annotations: { 'clusterpass.dev/in-cluster': 'a' } } }, null, '\t')}`,
-  );
-  await write('b.json', '{"apiVersion": "v1",}');
-  await write('c.json', '{"spec":{"clusters":{"names":["a"]},"clusters":{"all":true}}}');
-  const { manifests, problems } = await readManifests(folder, { catalog, work });
-  expect(manifests).toMatchObject([{ objectKey: { cluster: 'a', namespace: '', name: 'n' } }]);
-  expect(problems).toMatchObject([
-    { file: 'b.json', document: 1 },
-    { file: 'c.json', document: 1, message: 'duplicate field "spec.clusters"' },
   ]);
 });
 
@@ -142,16 +117,6 @@ it('edits the text of files that were written for another product name', async (
   const { manifests, problems } = await readManifests(folder, { catalog, work, edit });
   expect(problems).toEqual([]);
   expect(manifests[0]?.object.spec).toEqual({ authInfo: {}, kubernetesApiEndpoints: { caBundle: 'aGk=' } });
-});
-
-it('refuses large files and deep nesting', async () => {
-  await write('large.yaml', `# ${'x'.repeat(16 * 1024 * 1024)}\n`);
-  await write('deep.yaml', `${'['.repeat(100_000)}\n`);
-  await write('good.yaml', cluster('good'));
-  const { manifests, problems } = await readManifests(folder, { catalog, work });
-  expect(manifests).toHaveLength(1);
-  expect(problems.map(({ file }) => file)).toEqual(['deep.yaml', 'large.yaml']);
-  expect(problems[1]?.message).toContain('more than the limit of 16777216');
 });
 
 it.each<[string, string, string[]]>([

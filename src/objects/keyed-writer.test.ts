@@ -41,14 +41,6 @@ describe('a keyed writer', () => {
     expect(written).toEqual(['a/u=1', 'a/u=3']);
   });
 
-  it('has at most 16 writes in flight, and ends all', async () => {
-    const { writer, written, gates, finish } = open();
-    for (let index = 0; index < 100; index++) writer.put(`o-${index}`, 'u', called('x'));
-    expect(gates).toHaveLength(16);
-    await finish();
-    expect(written).toHaveLength(100);
-  });
-
   it('reports a failure, not that the object is gone', async () => {
     const gone = notFound({ group: '', resource: 'things' }, 'a');
     const broken = new Error('no store');

@@ -43,14 +43,6 @@ it('a request that ends while it waits leaves the queue, and the one behind it t
   expect(order).toEqual(['first', 'last']);
 });
 
-it('a write that fails does not hold up the next one', async () => {
-  const queue = new WriteQueue();
-  const failed = queue.run('/a', () => Promise.reject(new Error('no')));
-  const next = queue.run('/a', async () => 'next');
-  await expect(failed).rejects.toThrow('no');
-  expect(await next).toBe('next');
-});
-
 it('an attempt is repeated after a conflict, before those that wait, until its request has ended', async () => {
   const queue = new WriteQueue();
   const order: string[] = [];

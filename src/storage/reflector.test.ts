@@ -188,21 +188,6 @@ describe('Reflector', () => {
     }
   });
 
-  it('waits for a revision, until a timeout or until it is stopped', async () => {
-    const { reflector } = newReflector();
-    await reflector.start();
-    const next = reflector.revision + 1;
-    expect(await reflector.waitFor(next - 1)).toBe(true);
-    expect(await reflector.waitFor(next, 1)).toBe(false);
-    const soon = reflector.waitFor(next);
-    const never = reflector.waitFor(next + 1);
-    await put(`${APPLES}a`, 'x');
-    expect(await soon).toBe(true);
-    await reflector.stop();
-    expect(await never).toBe(false);
-    expect(await reflector.waitFor(next + 1)).toBe(false);
-  });
-
   it('resumes after the connection was lost: no event is missed or repeated', async () => {
     const cuttable = new CuttableStore();
     const { delay, restored } = heldDelay();
@@ -360,26 +345,5 @@ describe('Reflector', () => {
       `event ${other} - > fine`,
       `event ${repaired} - > repaired`,
     ]);
-  });
-
-  it('resets a listener that fails, and only that one', async () => {
-    const { reflector, errors } = newReflector();
-    const failing = new (class extends Recorder {
-      override onEvent(event: Parameters<Recorder['onEvent']>[0]): void {
-        if (event.after?.text === 'trap') throw new Error('failed at the trap');
-        super.onEvent(event);
-      }
-    })('failing');
-    const other = new Recorder('other');
-    reflector.listen(failing);
-    reflector.listen(other);
-    await reflector.start();
-    const trap = await put(`${APPLES}a`, 'trap');
-    const last = await put(`${APPLES}b`, 'fine');
-    await reflector.waitFor(last);
-    expect(failing.lines.slice(-3)).toEqual([`reset ${trap}`, `event ${last} - > fine`, `progress ${last}`]);
-    expect(other.events).toEqual([`event ${trap} - > trap`, `event ${last} - > fine`]);
-    expect(other.lines.filter((line) => line.startsWith('reset'))).toHaveLength(1);
-    expect(errors.map(String)).toEqual(['Error: failed at the trap']);
   });
 });

@@ -118,17 +118,6 @@ describe('CacheState', () => {
     );
   });
 
-  it('scans after a key, whether that key exists or not', () => {
-    const snapshot = empty();
-    for (const name of ['a', 'c', 'e']) snapshot.replace(undefined, entryOf(name, 1));
-    const namesAfter = (key: string): string[] =>
-      [...snapshot.scan(PREFIX, key)].map(({ key: k }) => k.slice(PREFIX.length));
-    expect(namesAfter(`${PREFIX}a`)).toEqual(['c', 'e']);
-    expect(namesAfter(`${PREFIX}b`)).toEqual(['c', 'e']);
-    expect(namesAfter(`${PREFIX}e`)).toEqual([]);
-    expect(namesAfter('/registry/aaa')).toEqual(['a', 'c', 'e']);
-  });
-
   it('a scan of cluster a does not include ab, a-b or a.b', () => {
     const snapshot = CacheState.empty<CacheEntry>({ indexLabels: false });
     const keys = ['/registry/pods/a/x', '/registry/pods/a-b/x', '/registry/pods/a.b/x', '/registry/pods/ab/x'];
@@ -137,17 +126,5 @@ describe('CacheState', () => {
     expect(snapshot.count('/registry/pods/a/')).toBe(1);
     expect(snapshot.count('/registry/pods/')).toBe(4);
     expect(snapshot.count('/registry/pods/b/')).toBe(0);
-  });
-
-  it('distinguishes labels with a common prefix', () => {
-    const snapshot = empty();
-    snapshot.replace(undefined, entryOf('x', 1, { app: '1', 'app.kubernetes.io/name': '1', ap: 'p' }));
-    snapshot.replace(undefined, entryOf('y', 2, { app: '12' }));
-    const carriers = (label: string, value: string): string[] =>
-      [...snapshot.withLabel(label, value)].map(({ key }) => key.slice(PREFIX.length));
-    expect(carriers('app', '1')).toEqual(['x']);
-    expect(carriers('app', '12')).toEqual(['y']);
-    expect(carriers('app', '')).toEqual([]);
-    expect(carriers('ap', 'p')).toEqual(['x']);
   });
 });

@@ -233,27 +233,3 @@ describe('WatchCache', () => {
     expect(leftOut()).toEqual([[`${PREFIX}d`, 7]]);
   });
 });
-
-it('calls onReplaced of entries that are no longer current, and of no others', () => {
-  const replaced: string[] = [];
-  const cache = new WatchCache<Thing>({
-    prefix: PREFIX,
-    project: (value) => {
-      const thing = project(value);
-      return { ...thing, onReplaced: () => replaced.push(brief(thing)) };
-    },
-  });
-  cache.apply(put('a', 1, 'x'));
-  cache.apply(put('b', 2, 'x'));
-  expect(() => cache.apply(put('a', 3, 'damaged'))).toThrow('damaged');
-  expect(replaced).toEqual([]);
-  cache.apply(put('a', 4, 'y'));
-  cache.apply(del('b', 5));
-  cache.apply(del('c', 6));
-  expect(replaced).toEqual(['a@1=x', 'b@2=x']);
-  const refill = cache.refill();
-  refill.add(stored('a', 4, 'y'));
-  expect(replaced).toHaveLength(2);
-  refill.finish(7);
-  expect(replaced).toEqual(['a@1=x', 'b@2=x', 'a@4=y']);
-});

@@ -130,15 +130,4 @@ describe('a target', () => {
     await target.remove(held);
     expect(actual().metadata).toMatchObject({ deletionTimestamp: expect.any(String) });
   });
-
-  it('writes nothing in a dry run, and does not believe it did', async () => {
-    const { target, informer, actual } = await open({ dryRun: true });
-    await target.create(desired('one'));
-    expect([target.objects.size, hub.objects(PROFILES).size, hub.writes]).toEqual([0, 0, []]);
-    const theirs = hub.put(PROFILES, profile('one'));
-    await informer.list();
-    await target.update(update('two', actual(), { object: true, status: true }));
-    await target.remove(actual());
-    expect([actual(), stored(), hub.writes]).toEqual([theirs, theirs, []]);
-  });
 });

@@ -132,10 +132,4 @@ describe('the copies in Clusterpass', () => {
     await target.remove(account('u1', '5'));
     expect([...target.objects.values()]).toEqual(left);
   });
-
-  it('are known as long as their deletion is refused', async () => {
-    const { target } = await withAccount(account('u1', '5'), [status(409, 'Conflict')]);
-    await expect(target.remove(account('u1', '5'))).rejects.toMatchObject({ code: 409 });
-    expect(target.objects.size).toBe(1);
-  });
 });

@@ -229,16 +229,6 @@ describe('an export into a hub', () => {
     ]);
   });
 
-  it('CP-87: gives a profile its annotation back', async () => {
-    const { source, reconcile } = newExport();
-    source.put(cluster('a'));
-    await reconcile();
-    const found = profile('a') as ApiObject;
-    hub.put(PROFILES, { ...found, metadata: { ...found.metadata, annotations: {} } });
-    await reconcile();
-    expect(profile('a')?.metadata.annotations).toEqual({ [EXPORTED_ANNOTATION]: SETTINGS.server });
-  });
-
   it.each(['SourceConnected', 'TargetConnected'] as const)(
     'is not synchronized, and writes nothing, while %s is false',
     async (side) => {
@@ -412,23 +402,6 @@ describe('an export into a hub', () => {
   });
 
   describe('runs', () => {
-    /** Runs until `read` is called for the last time, with delays that take no time. */
-    const delaysOf = async (read: (attempt: number) => Promise<DesiredState | undefined>, last: number) => {
-      const timing = fakeTiming();
-      const stop = new AbortController();
-      const { options, wakeup } = newExport({ timing });
-      let attempt = 0;
-      const reconciler = new Reconciler({
-        ...options,
-        isTargetSynced: () => true,
-        read: async () => {
-          if (++attempt >= last) stop.abort();
-          return read(attempt);
-        },
-      });
-      await reconciler.run(stop.signal, wakeup);
-      return timing.delays;
-    };
     const state = (...clusters: readonly Cluster[]): DesiredState => {
       const source = new Clusters(SETTINGS);
       for (const each of clusters) source.put(each);
@@ -443,18 +416,6 @@ describe('an export into a hub', () => {
       create: async ({ object }) => void calls.push(`create ${object.metadata.name}`),
       update: async ({ actual }) => void calls.push(`update ${actual.metadata.name}`),
       remove: async ({ metadata }) => void calls.push(`delete ${metadata.name}`),
-    });
-
-    it('again after a failed write, later each time', async () => {
-      hub.fault = () => ({ code: 500 });
-      expect(await delaysOf(async () => state(cluster('a')), 3)).toEqual([100, 750, 100, 1_500, 100]);
-    });
-
-    it('again after a state that cannot be read, later each time', async () => {
-      const read = async (): Promise<DesiredState> => {
-        throw new Error('no kubeconfig');
-      };
-      expect(await delaysOf(read, 3)).toEqual([100, 750, 100, 1_500, 100]);
     });
 
     it('every minute, also while a deletion waits for longer', async () => {

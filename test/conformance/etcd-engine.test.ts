@@ -89,19 +89,6 @@ describeWithEtcd('the engine on a shared etcd', () => {
     expect(await failure(watchUntil(await fresh(), '/a/', made, deleted))).toMatchObject({ code: 'compacted' });
   });
 
-  it('a long history arrives in fragments, complete', async () => {
-    const store = await fresh();
-    const start = await store.revision();
-    const value = new Uint8Array(100_000).fill(0x61);
-    const written: number[] = [];
-    for (let i = 0; i < 60; i++) {
-      const result = await store.write({ key: `/a/${i}`, value, expect: { absent: true } });
-      written.push(result.revision);
-    }
-    const seen = await watchUntil(store, '/a/', start, written.at(-1) ?? 0);
-    expect(seen.map(({ modRevision }) => modRevision)).toEqual(written);
-  });
-
   it('a store that was replaced while open refuses writes', async () => {
     const store = await fresh('/replaced');
     await create(store, '/a/x', 'one');

@@ -121,16 +121,6 @@ describe('a file that cannot be used', () => {
     expect(await refusal()).toMatchObject({ code: 'unreadable' });
   });
 
-  it('that is empty, as a copy that failed leaves it, is unreadable, and is not changed', async () => {
-    writeFileSync(file, '');
-    expect(await refusal()).toMatchObject({
-      code: 'unreadable',
-      message: `${file} is empty, as a failed copy leaves it: restore a backup, or remove the file to begin with a new store`,
-    });
-    expect(readdirSync(directory)).toEqual(['store.db']);
-    expect(statSync(file).size).toBe(0);
-  });
-
   it('that does not exist and must is unavailable, and is not created', async () => {
     expect(await refusal({ existing: true })).toMatchObject({ code: 'unavailable' });
     expect(readdirSync(directory)).toEqual([]);

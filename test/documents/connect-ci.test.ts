@@ -374,16 +374,6 @@ describe('other jobs', () => {
     expect(await codeFor(system, change)).toBe(code);
   });
 
-  it('get a reason from a TokenReview', async () => {
-    const reasonFor = async (system: System, change: object): Promise<string> => {
-      const body = { spec: { token: await issuers[system].sign({ ...SYSTEMS[system], ...change }) } };
-      return (await server.call('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { body })).json.status.error;
-    };
-    expect(await reasonFor('github', { repository_owner_id: '9' })).toContain('claim repository_owner_id');
-    expect(await reasonFor('github', { aud: 'other' })).toBe('token audience is not one of those that are accepted');
-    expect(await reasonFor('gitlab', { namespace_id: '1' })).toContain('is not one of ours');
-  });
-
   it('RBAC of the files grants what the pages say, and nothing else', () => {
     for (const name of NAMES) {
       const objects = parseAllDocuments(fileOf(`deploy/ci/${name}/rbac.yaml`)).map((document) => document.toJS());

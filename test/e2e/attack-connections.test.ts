@@ -197,28 +197,6 @@ for (const kind of [NGINX, HAPROXY]) {
       await expect.poll(lines).toMatchObject([{ clientAddress: '127.0.0.2', code: 201, path: TOKEN_PATH }]);
     });
 
-    it('accepts the same sizes as the server', async () => {
-      const padded = (bytes: number): string => '{"spec":{"audiences":["vault"]}}'.padEnd(bytes);
-      const send = (bytes: number) =>
-        ask(at.proxy.port, {
-          method: 'POST',
-          path: TOKEN_PATH,
-          headers: { ...bearer(server.adminToken), ...JSON_TYPE },
-          body: padded(bytes),
-        });
-      expect((await send(3 * 1024 * 1024)).code).toBe(201);
-      expect((await send(3 * 1024 * 1024 + 1)).code).toBe(413);
-      const long = await ask(at.proxy.port, { path: CLUSTERS, headers: bearer('a'.repeat(15_800)) });
-      expect(long).toMatchObject({ code: 401, auditId: expect.any(String) });
-    });
-
-    it('a client is not told how long the server keeps connections', async () => {
-      const direct = await fetch(`${server.url}/livez`);
-      expect(direct.headers.get('keep-alive')).toBe('timeout=75');
-      const response = await fetch(`${at.proxy.url}/livez`);
-      expect(response.headers.get('keep-alive')).toBeNull();
-    });
-
     describeWithKubectl('kubectl', () => {
       it('gets a token', async () => {
         const proxied = { url: at.proxy.url, adminToken: server.adminToken };

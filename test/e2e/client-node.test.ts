@@ -1,12 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { rootCertificates } from 'node:tls';
-import {
-  CoreV1Api,
-  CustomObjectsApi,
-  KubeConfig,
-  type KubernetesObject,
-  Watch as WatchClient,
-} from '@kubernetes/client-node';
+import { CustomObjectsApi, KubeConfig, type KubernetesObject, Watch as WatchClient } from '@kubernetes/client-node';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
 import { createNodeFetch } from '../../src/client/node.ts';
@@ -49,18 +43,6 @@ interface ClusterPage {
 }
 
 describe('the official JavaScript client', () => {
-  it('creates a token', async () => {
-    const core = configFor('/orchestrator/alpha').makeApiClient(CoreV1Api);
-    const answer = await core.createNamespacedServiceAccountToken({
-      name: 'builder',
-      namespace: 'ci',
-      body: { spec: { audiences: ['vault'], expirationSeconds: 600 } },
-    });
-    expect(answer.status?.token).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/);
-    const [from, to] = [answer.metadata?.creationTimestamp, answer.status?.expirationTimestamp];
-    expect(Number(to) - Number(from)).toBe(600_000);
-  });
-
   it('lists page by page', async () => {
     const custom = configFor().makeApiClient(CustomObjectsApi);
     const names: string[] = [];

@@ -69,25 +69,6 @@ describe('cluster profiles', () => {
     expect((await get('/orchestrator/dev-1/apis/multicluster.x-k8s.io/v1alpha1')).code).toBe(404);
   });
 
-  it('CP-60: cannot be written', async () => {
-    const item = `${V1}/namespaces/default/clusterprofiles/dev-1`;
-    const body = { apiVersion: 'multicluster.x-k8s.io/v1alpha1', kind: 'ClusterProfile', metadata: { name: 'x' } };
-    for (const [method, path] of [
-      ['POST', `${V1}/namespaces/default/clusterprofiles`],
-      ['DELETE', `${V1}/namespaces/default/clusterprofiles`],
-      ['PUT', item],
-      ['PATCH', item],
-      ['DELETE', item],
-      ['PUT', `${item}/status`],
-    ] as const) {
-      const answer = await server.call(method, path, { body });
-      const seen = [answer.code, answer.json.reason, answer.headers.get('allow')];
-      expect(seen, `${method} ${path}`).toEqual([405, 'MethodNotAllowed', 'GET']);
-      expect((await server.call(method, path, { body, token: tokenOf('nobody') })).code).toBe(403);
-    }
-    expect((await get(item)).code).toBe(200);
-  });
-
   it('CP-61: are visible exactly where the cluster is', async () => {
     expect(namesIn(await get(`${V1}/clusterprofiles`, 'nobody'))).toEqual([]);
     const refused = await get(`${V1}/namespaces/default/clusterprofiles/dev-1`, 'nobody');

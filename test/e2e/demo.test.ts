@@ -43,14 +43,6 @@ describe('accounts of the callers', () => {
   });
 });
 
-describe('the first steps', () => {
-  it('lists the demo fleet', async () => {
-    const { code, json } = await server.call('GET', '/auth/v1/clusters');
-    expect(code).toBe(200);
-    expect(json.items).toHaveLength(12);
-  });
-});
-
 describe('the demo over TLS', () => {
   const contextsIn = async (dataDir: string) => JSON.parse(await readFile(join(dataDir, 'kubeconfig'), 'utf8'));
 

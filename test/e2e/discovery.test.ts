@@ -305,16 +305,6 @@ describe('OpenAPI', () => {
         ),
       ).toBe(isPatched);
     });
-
-    it('is for authenticated callers, and cached by its tag', async () => {
-      expect((await server.call('GET', '/openapi/v2', { token: null })).code).toBe(401);
-      const Accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
-      const { headers } = await get('/openapi/v2', { Accept });
-      expect(headers.get('content-type')).toBe(Accept.replace('@', '.'));
-      expect((await get('/openapi/v2', { Accept, 'If-None-Match': headers.get('etag') ?? '' })).code).toBe(304);
-      expect((await get('/openapi/v2', { 'If-None-Match': headers.get('etag') ?? '' })).code).toBe(200);
-      expect((await get('/openapi/v2', { Accept: 'text/html' })).code).toBe(406);
-    });
   });
 
   describe('a document', () => {

@@ -185,23 +185,6 @@ describe('a cluster that issues its own tokens', () => {
     expect(insisted.text).not.toContain('eyJ');
   });
 
-  it.each([
-    ['its own, by any name', [], false],
-    ['its issuer, the default audience of its API', ['vault', 'https://kubernetes.default.svc'], false],
-    ['another service', ['vault'], true],
-  ])('a warning for a token that the API of the cluster will not accept: audience %s', async (_, audiences, warned) => {
-    const metadata = { annotations: { 'clusterpass.dev/for': 'cluster' } };
-    const answer = await ask({ audiences }, { metadata });
-    expect(answer.code, answer.text).toBe(201);
-    expect(answer.warnings.length > 0).toBe(warned);
-    if (!warned) return;
-    expect(answer.warnings[0]).toMatch(
-      /^this token may not open the API of cluster "real", .* leave spec.audiences empty/,
-    );
-    expect((await ask({ audiences })).warnings).toEqual([]);
-    expect((await ask({ audiences }, { metadata, path: `${PATH}?dryRun=All` })).warnings).toEqual(answer.warnings);
-  });
-
   it('A3: the audience of another cluster of the fleet is refused to a caller who may not create tokens there', async () => {
     await bind(server, 'narrow', { kind: 'User', name: 'nobody' }, undefined, 'kubernetes.io/metadata.name=real');
     const audience = `${server.url}/orchestrator/elsewhere`;
@@ -227,16 +210,6 @@ describe('a cluster that issues its own tokens', () => {
       /^Warning: the token has no record: the tokens of this cluster are its own, and can be neither/,
     );
     expect(await person.fails([...create, '--tracked'])).toContain('can be neither listed nor revoked here');
-  });
-
-  it('its view does not show the issuer, which is not the server', async () => {
-    const { json } = await server.call('GET', '/auth/v1/clusters?fieldSelector=metadata.name%3Dreal');
-    expect(json.items[0].metadata.annotations).toEqual({
-      'clusterpass.dev/endpoints-confirmed': 'true',
-      'clusterpass.dev/max-expiration-seconds': '86400',
-    });
-    const person = await Person.as(server);
-    expect(await person.fails(['trust', 'real'])).toContain('issues its own tokens');
   });
 });
 

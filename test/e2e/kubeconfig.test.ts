@@ -7,7 +7,6 @@ import { Person } from './support/cli.ts';
 import { expectStatus } from './support/expect-status.ts';
 import { addCluster, grantClusters, patchCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
-import { createAccount, createNamespace } from './support/objects.ts';
 import { type Answer, TLS, tokenOf } from './support/server.ts';
 import { sharedServer } from './support/shared-server.ts';
 
@@ -252,16 +251,6 @@ describe('clusterpass kubeconfig', () => {
       expect(await readFile(file(), 'utf8')).not.toContain('token-of-jane');
     });
 
-    it('is the same as the kubeconfig of the server for one cluster', async () => {
-      await jane.run(AS);
-      const path = '/auth/v1/clusters/dev-2/kubeconfig?as=ci%2Fbuilder';
-      const { json } = await server.call('GET', path);
-      const written = await config();
-      const { command: _, ...exec } = written.users[1].user.exec;
-      expect(json.users[0]).toMatchObject({ name: written.users[1].name, user: { exec } });
-      expect(written.clusters[1].cluster).toMatchObject(json.clusters[0].cluster);
-    });
-
     it('keeps entries of others: in the first file of KUBECONFIG, with comments and order', async () => {
       const before = [
         '# mine',
@@ -290,46 +279,6 @@ describe('clusterpass kubeconfig', () => {
       expect((await config('a'))['current-context']).toBe('home');
       expect(await readFile(file('b'), 'utf8')).toBe('kind: Config # untouched');
       expect((await stat(file('a'))).mode & 0o777).toBe(0o600);
-    });
-
-    it('warns of an account whose tokens would be refused, and exits with 0', async () => {
-      const refused = await jane.run(AS);
-      expect(refused.code).toBe(0);
-      expect(refused.stderr).toMatch(/^Warning: no pass for ci\/builder in dev-1, dev-2: .*forbidden/m);
-      const admin = await Person.as(server);
-      const asked = ['kubeconfig', '--as', 'ci/robot', '-l', 'zone=b'];
-      const missing = await admin.run(asked);
-      expect(missing.code).toBe(0);
-      expect(missing.stderr).toMatch(/^Warning: no pass for ci\/robot in dev-2: .*not found/m);
-      await createNamespace(server, 'ci', 'dev-2');
-      // Of two reasons, each has its clusters.
-      const both = await admin.run(['kubeconfig', '--as', 'ci/robot', '-l', 'zone in (a,b)']);
-      expect(both.stderr.match(/(?<=^Warning: no pass for ci\/robot in ).*/gm)).toEqual([
-        'dev-1: namespaces "ci" not found',
-        'dev-2: serviceaccounts "robot" not found',
-      ]);
-      await createAccount(server, 'robot', 'ci', 'dev-2');
-      const { code, stderr } = await admin.run(asked);
-      expect(code).toBe(0);
-      expect(stderr).not.toContain('Warning');
-    });
-
-    it('--output - writes to stdout', async () => {
-      const { stdout } = await jane.run([
-        ...AS,
-        '--output',
-        '-',
-        '-l',
-        'env=dev',
-        '--context-name',
-        '{server}/{cluster}',
-      ]);
-      const host = new URL(server.url).host;
-      expect(parse(stdout).contexts.map(({ name }: { name: string }) => name)).toEqual([
-        `${host}/dev-1`,
-        `${host}/dev-2`,
-      ]);
-      await expect(stat(file())).rejects.toThrow('ENOENT');
     });
 
     it.each([

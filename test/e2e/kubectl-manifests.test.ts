@@ -102,17 +102,6 @@ describeWithKubectl('S-10: kubectl with the manifest of a whole object, validate
     const { text } = await server.call('GET', `${inNamespace(`${resource}s`, 'ci')}/shop`);
     expect(text).not.toMatch(/sidecar|initContainers|canary|c2VjcmV0|fieldPath/);
   });
-
-  it('a pod keeps its account, and its containers may change', async () => {
-    const path = `${inNamespace('pods', 'ci')}/shop`;
-    const changed = POD.replace('- {name: sidecar', '- {name: proxy').replace('app: shop', 'app: store');
-    const { code, stdout } = await kubectl(server, ['apply', '-f', '-'], { ...ALPHA, stdin: changed });
-    expect([code, stdout]).toEqual([0, 'pod/shop configured\n']);
-    expect((await server.call('GET', path)).json).toMatchObject({
-      metadata: { labels: { app: 'store' } },
-      spec: { serviceAccountName: 'builder' },
-    });
-  });
 });
 
 const IN_CLUSTER = 'clusterpass.dev/in-cluster';

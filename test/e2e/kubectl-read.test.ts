@@ -186,18 +186,6 @@ describeWithKubectl('kubectl looks around', () => {
     expect(await kubectlOk(server, ['get', 'clusters', ...args])).toBe(output);
   });
 
-  it('get --chunk-size joins the pages of a table', async () => {
-    const rows = lines(await kubectlOk(server, ['get', 'clusters', '--chunk-size', '1', '--no-headers']));
-    expect(rows.map(([name]) => name)).toEqual(['alpha', 'beta', 'gamma']);
-  });
-
-  it('get -o yaml and json', async () => {
-    const json = JSON.parse(await kubectlOk(server, ['get', 'cluster', 'alpha', '-o', 'json']));
-    expect(json).toMatchObject({ kind: 'Cluster', metadata: { name: 'alpha' }, spec: { authInfo: expect.anything() } });
-    const yaml = await kubectlOk(server, ['get', 'cluster', 'alpha', '-o', 'yaml']);
-    expect(yaml).toContain('serverAddress: https://alpha.example.com:6443');
-  });
-
   it('get as a viewer: only visible clusters, in the public view', async () => {
     const viewer = { token: tokenOf('viewer') };
     expect(await kubectlOk(server, ['get', 'clusters', '-o', 'jsonpath={.items[*].metadata.name}'], viewer)).toBe(
@@ -227,23 +215,5 @@ describeWithKubectl('kubectl looks around', () => {
       },
     });
     expect(lines(stdout).map(([name]) => name)).toEqual(['NAME', 'beta', 'gamma', 'gamma']);
-  });
-
-  it('wait --for', async () => {
-    expect(await kubectlOk(server, ['wait', '--for=condition=Ready', 'cluster/alpha', '--timeout=20s'])).toBe(
-      'cluster.clusterregistry.k8s.io/alpha condition met\n',
-    );
-    const late = await kubectl(server, ['wait', '--for=condition=Nothing', 'cluster/alpha', '--timeout=1s']);
-    expect([late.code, late.stderr]).toEqual([1, expect.stringContaining('timed out waiting for the condition')]);
-  });
-
-  it('the error for a missing role names the role, not its namespace', async () => {
-    const { code, stderr } = await kubectl(server, ['get', 'role', 'x', '-n', 'ci']);
-    expect([code, stderr]).toEqual([
-      1,
-      'Error from server (NotFound): roles.rbac.authorization.k8s.io "x" not found\n',
-    ]);
-    const asked = await server.call('GET', '/api/v1/namespaces/ci');
-    expect([asked.code, asked.json.reason]).toEqual([405, 'MethodNotAllowed']);
   });
 });

@@ -135,15 +135,6 @@ describe('B6, C-G, L-34: a revision that is too old', () => {
     expect(revisionOf(third)).toBe(revisionOf(second));
     expect(third.json.metadata.continue).toBe('');
   });
-
-  it('the new continue token is for this list only', async () => {
-    const first = await list('limit=1');
-    await outliveHistory();
-    const expired = await list(`limit=1&continue=${first.json.metadata.continue}`);
-    const { continue: fresh } = expired.json.metadata;
-    expect((await list(`limit=1&labelSelector=x&continue=${fresh}`)).code).toBe(400);
-    expect((await list(`limit=1&continue=${fresh}`)).code).toBe(200);
-  });
 });
 
 it('V-10: a watch from a version that is too old is 200, one ERROR, and the end', async () => {

@@ -19,7 +19,6 @@ import {
 } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sharedServer } from './support/shared-server.ts';
-import { brief, Watch } from './support/watch.ts';
 
 /** The fields of a Cluster, and the objects that are deleted with a cluster or a namespace. */
 
@@ -89,17 +88,6 @@ describe('the fields of a Cluster', () => {
         message: `${verb} is not supported on resources of kind "clusters.clusterregistry.k8s.io"`,
         details: { group: of.group, kind: 'clusters' },
       });
-    });
-
-    it('of a namespace has its phase', async () => {
-      const namespaces = kindCase('Namespace');
-      const made = await create(server, namespaces.path, objectOf(namespaces, { name: 'ci' }));
-      expect(made.status).toEqual({ phase: 'Active' });
-      const path = `${namespaces.path}/ci/status`;
-      const body = { status: { phase: 'Terminating' } };
-      const patched = await server.call('PATCH', path, { body });
-      expect(patched.json).toEqual(made);
-      expect((await server.call('GET', path)).json).toEqual(made);
     });
   });
 
@@ -254,26 +242,6 @@ describe('deletion propagation', () => {
       expect(await codeFor(server, token)).toBe(401);
     });
 
-    it('has events for every object that is deleted with it', async () => {
-      await furnish('watched');
-      const { json } = await server.call('GET', inNamespace('pods', 'watched'));
-      const { resourceVersion } = json.metadata;
-      const open = (resource: string) =>
-        Watch.open(server, `${inNamespace(resource, 'watched')}?watch=true&resourceVersion=${resourceVersion}`);
-      const watches = await Promise.all(RESOURCES.map(open));
-      const namespaces = await Watch.open(
-        server,
-        `/orchestrator/alpha/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dwatched&resourceVersion=${resourceVersion}`,
-      );
-      await remove(server, namespacePath('watched'));
-      const events = await Promise.all(watches.map((watch) => watch.take(1)));
-      expect(events.flat().map(brief)).toEqual(['DELETED builder', 'DELETED web', 'DELETED tls']);
-      const seen = await namespaces.take(2);
-      expect(seen.map(brief)).toEqual(['MODIFIED watched', 'DELETED watched']);
-      expect(seen[0]?.object.status).toEqual({ phase: 'Terminating' });
-      for (const watch of [...watches, namespaces]) watch.close();
-    });
-
     it('T-12j: accepts no new objects while it waits for a finalizer, and its objects are deleted at once', async () => {
       const token = await furnish('held');
       await patch(namespacePath('held'), { metadata: { finalizers: HELD } });
@@ -378,17 +346,6 @@ describe('deletion propagation', () => {
         'kubectl.kubernetes.io/last-applied-configuration': '{"type":"a"}\n',
       });
       expect(answers.map(({ text }) => text).join('') + kept + server.output.stderr).not.toContain(canary);
-    });
-
-    it('has an immutable type', async () => {
-      const made = await create(server, path, { metadata: { name: 'typed' }, type: 'kubernetes.io/tls' });
-      expect(made.type).toBe('kubernetes.io/tls');
-      const changed = await patch(`${path}/typed`, { type: 'Opaque' });
-      expect(changed.json.details.causes).toEqual([
-        { reason: 'FieldValueInvalid', message: 'Invalid value: "Opaque": field is immutable', field: 'type' },
-      ]);
-      const { json } = await server.call('GET', `${path}?fieldSelector=type%3Dkubernetes.io%2Ftls`);
-      expect(json.items).toHaveLength(1);
     });
   });
 });

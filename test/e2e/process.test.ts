@@ -167,12 +167,6 @@ describe('a running server', () => {
     expect(server.output.stderr).not.toContain('Debugger listening');
   });
 
-  it('goes on serving at a SIGHUP, as log rotation sends it', async () => {
-    process.kill(server.pid, 'SIGHUP');
-    await expect.poll(() => server.output.stderr).toContain('SIGHUP ignored: files are read again without it');
-    expect((await server.call('GET', '/livez')).code).toBe(200);
-  });
-
   it('A10: a caller cannot inject lines', async () => {
     const before = logLines(server.output.stderr).length;
     const name = '\u001b[31m{"level":"info"}\u2028x';

@@ -19,20 +19,10 @@ const ROLES = [
   'system:discovery',
   'system:monitoring',
 ];
-const BINDINGS = ['cluster-admin', 'system:basic-user', 'system:discovery', 'system:monitoring'];
 const patch = (path: string, body: object) => server.call('PATCH', `${RBAC}/${path}`, { body });
 const get = async (path: string) => (await server.call('GET', `${RBAC}/${path}`)).json;
 const namesOf = async (resource: string): Promise<string[]> =>
   (await get(resource)).items.map((item: { metadata: { name: string } }) => item.metadata.name);
-
-it('a new fleet has the default roles and bindings, with their label', async () => {
-  expect(await namesOf('clusterroles')).toEqual(ROLES);
-  expect(await namesOf('clusterrolebindings')).toEqual(BINDINGS);
-  for (const item of [...(await get('clusterroles')).items, ...(await get('clusterrolebindings')).items]) {
-    expect(item.metadata.labels).toEqual({ 'kubernetes.io/bootstrapping': 'rbac-defaults' });
-    expect(item.metadata.annotations).toEqual({ [AUTO_UPDATE]: 'true' });
-  }
-});
 
 it('P-21: a restart restores default roles that were changed or deleted, unless their annotation forbids it, and writes no other', async () => {
   const fresh = { roles: await get('clusterroles'), bindings: await get('clusterrolebindings') };

@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createConnection, createServer, type Socket } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../conformance/etcd-process.ts';
-import { PROGRAM } from '../program.ts';
 import { addCluster } from './support/fleet.ts';
 import {
   ASK,
@@ -180,26 +178,6 @@ describe('B18: clusterpass store backup', () => {
     });
   });
 
-  it('that is killed leaves no file under the name of the backup', async () => {
-    const dataDir = inFolder('hangs');
-    await mkdir(dataDir, { mode: 0o700 });
-    const hanging = createServer().listen(join(dataDir, 'clusterpass.db.sock'));
-    onTestFinished(() => void hanging.close());
-    await once(hanging, 'listening');
-    const target = inFolder('interrupted.db');
-    const child = spawn(process.execPath, [PROGRAM, 'store', 'backup', '--data-dir', dataDir, '-f', target]);
-    const [socket] = (await once(hanging, 'connection')) as [Socket];
-    onTestFinished(() => void socket.destroy());
-    const written = (): Promise<string[]> =>
-      readdir(folder).then((names) => names.filter((name) => name.startsWith('interrupted.db')));
-    await vi.waitUntil(async () => (await written()).length > 0);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    expect(await written()).toEqual([expect.stringMatching(/^interrupted\.db\.[0-9a-f]+\.tmp$/)]);
-    // Another attempt with the same name is not hindered.
-    expect(await backup('--data-dir', server.dataDir, '-f', target)).toMatchObject({ code: 0 });
-  });
-
   it('does not overwrite a file', async () => {
     await writeFile(inFolder('mine'), 'mine');
     const ended = await backup('--data-dir', server.dataDir, '-f', inFolder('mine'));
@@ -242,19 +220,5 @@ describe('B18: clusterpass store backup', () => {
     const checked = await runStore('check', '--store', `sqlite:${inFolder('stopped.db')}`);
     expect(checked, checked.stderr).toMatchObject({ code: 0 });
     expect(await filesOfServer()).toEqual([]);
-  });
-
-  it('names what is wrong', async () => {
-    const none = await backup('--data-dir', inFolder('none'), '-f', inFolder('none.db'));
-    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('none/clusterpass.db')]);
-    expect(await readdir(folder)).not.toContain('none');
-    expect(await backup('--data-dir', server.dataDir)).toMatchObject({
-      code: 2,
-      stderr: 'clusterpass: store backup needs --file FILE\n',
-    });
-    expect(await backup('--store', 'etcd://127.0.0.1:1/x', '-f', inFolder('etcd.db'))).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('For etcd use `etcdctl snapshot save FILE`'),
-    });
   });
 });

@@ -180,17 +180,6 @@ describe('RFC 8414: metadata', () => {
       introspection_endpoint: `${own}/oauth/introspect`,
     });
   });
-
-  it('OpenID discovery names the token endpoint, of the server too', async () => {
-    for (const path of ['', '/orchestrator/alpha']) {
-      const { json } = await server.call('GET', `${path}/.well-known/openid-configuration`, { token: null });
-      expect(json).toMatchObject({
-        issuer: `${server.url}${path}`,
-        token_endpoint: `${server.url}${path}/oauth/token`,
-      });
-      expect((await server.call('GET', `${path}/openid/v1/jwks`, { token: null })).json.keys).not.toEqual([]);
-    }
-  });
 });
 
 describe('RFC 7009: revocation', () => {

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { badRequest, expectStatus, expectUnauthorized, notFound } from './support/expect-status.ts';
 import { asUser, createObjects, issue, tokenPath } from './support/objects.ts';
-import { envelope, message } from './support/protobuf.ts';
 import { grant, may } from './support/rbac.ts';
 import { inCluster, review, TOKEN } from './support/reviews.ts';
 import { sharedTlsServer } from './support/shared-server.ts';
@@ -162,25 +161,6 @@ describe('TokenReview', () => {
       expect(await ask(genuine, audiences)).toMatchObject({ authenticated: true, audiences: [api] });
     }
     expect((await ask(genuine, ['x'])).authenticated).toBeUndefined();
-  });
-
-  describe('C-E: other encodings', () => {
-    const sent = async (body: string | Uint8Array, type: string) => {
-      const headers = { 'Content-Type': type, Accept: `${type},application/json` };
-      return server.call('POST', PATH, { body, token: vault, headers });
-    };
-
-    it('protobuf, with a status that is ignored', async () => {
-      const asked = (spec: Record<number, string | string[]>) =>
-        sent(
-          envelope('authentication.k8s.io/v1', 'TokenReview', message({ 1: { 1: 'a' }, 2: spec, 3: { 1: 1 } })),
-          'application/vnd.kubernetes.protobuf',
-        );
-      const good = await asked({ 1: genuine, 2: [api] });
-      expect([good.code, good.json.status.authenticated, good.json.metadata]).toEqual([201, true, { name: 'a' }]);
-      expect((await asked({ 1: genuine, 2: ['vault'] })).json.status).toMatchObject({ user: {} });
-      expect((await asked({ 2: ['vault'] })).code).toBe(400);
-    });
   });
 
   it('A8: no token is in the output of the server', () => {

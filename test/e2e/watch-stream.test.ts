@@ -10,7 +10,6 @@ import {
   revisionNow,
   touch,
 } from './support/fleet.ts';
-import { inNamespace } from './support/objects.ts';
 import { CLUSTERS } from './support/paths.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { type Server, tokenOf } from './support/server.ts';
@@ -209,15 +208,6 @@ describe('events', () => {
       expect(watch.code).toBe(200);
       expect(await watch.rest()).toEqual([]);
     });
-
-    it('list and watch are two permissions', async () => {
-      expect(await (await open('&timeoutSeconds=1', 'lister')).rest()).toEqual([]);
-      const { json } = await server.call('GET', PUBLIC_LIST, { token: tokenOf('watcher') });
-      expect(json.items).toEqual([]);
-      const watch = await open('', 'watcher');
-      expect((await watch.take(2)).map(brief)).toEqual(['ADDED a', 'ADDED b']);
-      watch.close();
-    });
   });
 });
 
@@ -239,15 +229,6 @@ describe('errors and upgrades', () => {
         const answer = await watch(query, {}, path);
         expect([answer.code, answer.json.kind, answer.json.code]).toEqual([code, 'Status', code]);
       }
-    });
-
-    it('a refusal', async () => {
-      expectStatus(await watch('', { token: tokenOf('jane') }, inNamespace('pods', 'ci', 'a')), {
-        code: 403,
-        reason: 'Forbidden',
-        message: 'pods is forbidden: User "jane" cannot watch resource "pods" in API group "" in the namespace "ci"',
-        details: { kind: 'pods' },
-      });
     });
   });
 

@@ -83,15 +83,6 @@ it('keeps readiness as the leader sees it, and the tokens of every process, by h
   ]);
 });
 
-it('shows what is not recorded yet, and outlives the process', async () => {
-  const { replica } = await openWorld();
-  const first = replica(true);
-  first.tokens.issued = 4;
-  expect(await first.rows()).toEqual([[8, 1, 1, 4, 0]]);
-  await first.record();
-  expect(await replica(false).rows()).toEqual([[8, 1, 1, 4, 0]]);
-});
-
 const bundle = (notAfter: number) => Buffer.from(createAuthority('ca', { notAfter }).cert).toString('base64');
 const ready = (status: string, reason: string) => ({ conditions: [{ type: 'Ready', status, reason }] });
 

@@ -163,17 +163,6 @@ describe('approvers are told', () => {
     expect(sent[0]?.items[0]?.url).toBe(`https://c.example/console/#/passes/${name('a')}`);
   });
 
-  it('nothing of what was decided before the first start, and all of what waits, in one message', async () => {
-    const { put, replica, sent, told } = await openWorld();
-    for (let index = 0; index < 23; index++) {
-      await put('accessRequests', `j-${index}`, { spec: REQUEST, status: { phase: 'Pending' } });
-    }
-    await put('accessRequests', 'old', { spec: REQUEST, status: { phase: 'Denied' } });
-    await replica().tick();
-    expect(sent.map(({ type, items, more }) => [type, items.length, more])).toEqual([['request.waiting', 20, 3]]);
-    expect(told.every((line) => line.startsWith('ops request.waiting'))).toBe(true);
-  });
-
   it('no token, and no character that hides or reverses text', async () => {
     const { put, replica, sent } = await openWorld();
     const token = `eyJ${'aB1'.repeat(20)}`;

@@ -14,22 +14,6 @@ import { buildRenderer, chartValues, renderChart } from '../helm/render-chart.ts
 
 const read = (path: string): string => readFileSync(join(DEPLOY, path), 'utf8');
 
-describe('the check itself', () => {
-  it('finds fields that Kubernetes would not accept', () => {
-    const wrong = {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'x', lables: {} },
-      spec: { ports: [{ port: '443' }], selector: { a: 1 } },
-    };
-    expect(misfitsOf(wrong)).toEqual([
-      'Service x.metadata.lables: no field of V1ObjectMeta',
-      'Service x.spec.ports[0].port: not a number',
-      'Service x.spec.selector.a: not a string',
-    ]);
-  });
-});
-
 /** A machine that has the files that the options name. */
 const root = mkdtempSync(join(tmpdir(), 'clusterpass-deploy-'));
 

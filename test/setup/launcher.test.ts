@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { isNewEnough, noNodeMessage, OLDEST_MAJOR } from '../../bin/find-node.mjs';
 
 const bin = fileURLToPath(new URL('../../bin', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'clusterpass-launcher-'));
@@ -56,17 +55,6 @@ async function* lines(child: ChildProcess): AsyncGenerator<string> {
     yield* parts;
   }
 }
-
-describe('the choice of a Node', () => {
-  it('is the system one from 24 on; without another, a message says how to install one', () => {
-    expect(['20.20.2', '22.0.0', '23.11.1'].map(isNewEnough)).toEqual([false, false, false]);
-    expect(['24.0.0', '26.10.0', '100.0.0'].map(isNewEnough)).toEqual([true, true, true]);
-    expect(readFileSync(join(bin, 'clusterpass.mjs'), 'utf8')).toContain(
-      `process.versions.node, 10) >= ${OLDEST_MAJOR};`,
-    );
-    expect(noNodeMessage('20.1.0')).toMatch(/^Clusterpass needs Node 24 or newer, and this is Node 20\.1\.0\. /);
-  });
-});
 
 describe.each([
   ['on this Node', () => launcher],

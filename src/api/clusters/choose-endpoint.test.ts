@@ -74,18 +74,6 @@ test('a malformed network contains no client', () => {
   }
 });
 
-test('of a client with several addresses any may decide, and the order of the endpoints still counts', () => {
-  const networks = ['10.0.0.0/8', '192.168.0.0/16'];
-  const of = (...clients: string[]) =>
-    chooseEndpoint(
-      networks.map((clientCIDR, index) => ({ clientCIDR, serverAddress: `https://${index}` })),
-      clients,
-    )?.serverAddress;
-  expect(of('127.0.0.1', '192.168.1.1')).toBe('https://1');
-  expect(of('192.168.1.1', '10.1.2.3')).toBe('https://0');
-  expect(of()).toBe('https://0');
-});
-
 test.each([
   ['10.1.2.3', 'https://internal'],
   ['192.0.2.1', 'https://external'],

@@ -46,14 +46,4 @@ describe('a status with a condition', () => {
     expect(down).toMatchObject({ version: 'v1', conditions: [{ status: 'False', lastTransitionTime: T2 }] });
     expect(withCondition(down, 'Ready', undefined, T2)).toEqual({ version: 'v1', conditions: [] });
   });
-
-  it('has one condition of the type, and leaves the others', () => {
-    const other = { type: 'Healthy', status: 'True' } as const;
-    const twice = { conditions: [other, ...(before.conditions ?? []), { type: 'Ready', status: 'False' }] };
-    const next = withCondition(twice, 'Ready', conclude('Ready', 'ProbeTimedOut', 'm'), T2);
-    expect(next.conditions?.map(({ type, reason }) => [type, reason])).toEqual([
-      ['Healthy', undefined],
-      ['Ready', 'ProbeTimedOut'],
-    ]);
-  });
 });

@@ -56,16 +56,6 @@ describe('the configuration', () => {
     });
   });
 
-  test('says why there is no CA', () => {
-    const text = authenticationConfiguration({
-      ...OPTIONS,
-      certificateAuthority: undefined,
-      reasonForNoCa: 'the CA is public',
-    });
-    expect(text).toContain('# No certificateAuthority: the CA is public.\n');
-    expect(parse(text).jwt[0].issuer).not.toHaveProperty('certificateAuthority');
-  });
-
   test('refuses accounts of kube-system, unless they are allowed', () => {
     const { userValidationRules } = provider().mappings;
     const refused = ['kube-system', 'kube-system-x'].map((namespace) => {
@@ -75,12 +65,6 @@ describe('the configuration', () => {
     expect(refused).toEqual([[false], [true]]);
     const [entry] = parse(authenticationConfiguration({ ...OPTIONS, allowedNamespaces: ['kube-system'] })).jwt;
     expect(entry).not.toHaveProperty('userValidationRules');
-  });
-
-  test('has no extra key in a reserved domain', () => {
-    for (const { key } of parse(authenticationConfiguration(OPTIONS)).jwt[0].claimMappings.extra) {
-      expect(key).toMatch(/^clusterpass\.dev\/[a-z-]+$/);
-    }
   });
 });
 

@@ -50,23 +50,6 @@ describe('order', () => {
     );
   });
 
-  test('fields that the schema lacks come last, and without a schema the order stays', () => {
-    expect(encodeValue({ extra: 1, apiVersion: 'v1' }, shape, 'builtin')).toBe('{"apiVersion":"v1","extra":1}');
-    expect(encodeValue({ b: 1, a: { d: 1, c: 2 } }, undefined, 'builtin')).toBe('{"b":1,"a":{"d":1,"c":2}}');
-  });
-
-  test('undefined is left out, null is written', () => {
-    expect(encodeValue({ kind: undefined, spec: null }, shape, 'builtin')).toBe('{"spec":null}');
-    expect(encodeValue({ kind: undefined }, undefined, 'custom')).toBe('{}');
-    expect(encodeValue([undefined], undefined, 'custom')).toBe('[null]');
-  });
-
-  test('a value without JSON throws', () => {
-    expect(() => encodeValue({ a: Number.NaN }, undefined, 'custom')).toThrow(TypeError);
-    expect(() => encodeValue({ a: 1n }, undefined, 'custom')).toThrow(TypeError);
-    expect(() => toJson(undefined)).toThrow(TypeError);
-  });
-
   test('by bytes of UTF-8, not by units of UTF-16', () => {
     const keys = ['\uffff', '\u{10000}', 'a', '', 'aa', 'Z', '\u00e9', '\ue000'];
     const byBytes = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));

@@ -63,21 +63,9 @@ describe('a token request', () => {
     expect(decode(token(fields)).value.spec).toMatchObject({ audiences: null });
   });
 
-  test('an empty audience is kept', () => {
-    expect(decode(token({ 2: { 1: [''] } })).value.spec).toEqual({ audiences: [''] });
-  });
-
   test('S-08: unknown fields are skipped, also in Strict mode', () => {
     const { value, violations } = decode(token({ 2: { 1: ['a'], 99: 'x', 98: 7 }, 77: { 1: 'y' } }));
     expect([value.spec, violations]).toEqual([{ audiences: ['a'] }, []]);
-  });
-
-  test('a message sent in pieces is one message', () => {
-    const raw = Buffer.concat([message({ 2: { 1: ['a'], 4: 600 } }), message({ 2: { 1: ['b'], 4: 700 } })]);
-    expect(decode(envelope('authentication.k8s.io/v1', 'TokenRequest', raw)).value.spec).toEqual({
-      audiences: ['a', 'b'],
-      expirationSeconds: 700,
-    });
   });
 
   test('D-04: the type may be left out', () => {
@@ -205,10 +193,6 @@ describe('AP-66: managedFields', () => {
         fieldsV1: JSON.parse(owned),
       },
     ]);
-  });
-
-  test('an entry of empty texts is empty, which clears the list', () => {
-    expect(entries({ 1: '', 2: '', 3: '', 6: '', 8: '' })).toEqual([{}]);
   });
 
   test('a set that is no JSON is kept as text, which no set is', () => {

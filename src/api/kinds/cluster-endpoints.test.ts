@@ -21,15 +21,6 @@ describe('an endpoint that is stored already', () => {
     expect(fields(at('https://127.0.0.2'), at('https://127.0.0.1'))).toEqual([ADDRESS]);
   });
 
-  it('may have expired since', () => {
-    const caBundle = Buffer.from(createAuthority('ca').cert).toString('base64');
-    const later = { ...checks, now: () => Date.now() + 7 * 86_400_000 };
-    const h = at('https://h', caBundle);
-    expect(fields(h)).toEqual([]);
-    expect(fields(h, undefined, later)).toEqual(['spec.x.caBundle']);
-    expect(fields(h, h, later)).toEqual([]);
-  });
-
   it('must still be written as a parser understands it', () => {
     expect(fields(at('https://0x7f.1'), at('https://0x7f.1'))).toEqual([ADDRESS]);
   });

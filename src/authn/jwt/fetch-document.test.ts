@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type FakeAnswer, type SeenRequest, startApiServer } from '../../clusters/upstream/api-server.fixture.ts';
 import { createAuthority } from '../../clusters/upstream/certificates.fixture.ts';
-import { createFetchDocument, tokenOrigins, webOrigin } from './fetch-document.ts';
+import { createFetchDocument, webOrigin } from './fetch-document.ts';
 
 const authority = createAuthority('provider');
 
@@ -94,13 +94,3 @@ it.each([
   7,
   undefined,
 ])('%j is no origin that a policy could name', (address) => expect(webOrigin(address)).toBeUndefined());
-
-it('returns each origin once, and no others', () => {
-  const [token_endpoint, revocation_endpoint] = ['https://a.example/token', 'https://a.example/revoke'];
-  expect(tokenOrigins({ token_endpoint, revocation_endpoint })).toEqual(['https://a.example']);
-  expect(tokenOrigins({ token_endpoint, revocation_endpoint: 'https://b.example/' })).toEqual([
-    'https://a.example',
-    'https://b.example',
-  ]);
-  expect(tokenOrigins({ token_endpoint: ['https://a.example'], other: 'https://c.example' })).toEqual([]);
-});

@@ -56,12 +56,6 @@ describe('who the claims speak of', () => {
     });
   });
 
-  it('a text is a list of one group; no claim is none', () => {
-    const groups = { groups: { claim: 'role', prefix: '' } };
-    expect(userOf({ sub: 'x', role: 'admin' }, groups).groups).toEqual(['admin', 'system:authenticated']);
-    expect(userOf({ sub: 'x' }, groups).groups).toEqual(['system:authenticated']);
-  });
-
   it('an email counts unless it is said not to be verified', () => {
     const email = { username: { claim: 'email', prefix: '' } };
     expect(userOf({ email: 'a@b' }, email).name).toBe('a@b');

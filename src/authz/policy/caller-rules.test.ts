@@ -51,20 +51,6 @@ it('lists the paths of unrestricted ClusterRoleBindings only, since a path belon
   expect(rules.resourceRules).toEqual([held('get')]);
 });
 
-it('lists each rule once, and names roles that do not exist', () => {
-  const { policy } = new Fleet().put(
-    role('a', [pods('get')]),
-    role('b', [pods('get'), pods('get')]),
-    binding('a', 'ClusterRole/a', ['User:jane', 'Group:devs']),
-    binding('a2', 'ClusterRole/a', ['Group:devs']),
-    binding('b', 'ClusterRole/b', ['Group:devs']),
-    binding('lost', 'ClusterRole/lost', ['Group:devs']),
-  );
-  const rules = policy.rulesFor(jane, { cluster: undefined, namespace: 'n' });
-  expect(rules.resourceRules).toEqual([held('get')]);
-  expect(rules.reason).toBe('RBAC: clusterrole.rbac.authorization.k8s.io "lost" not found');
-});
-
 it('a service account holds at home what it does not hold elsewhere', () => {
   const { policy } = fleetOf('home', 'away').put(
     role('a', [pods('get')]),

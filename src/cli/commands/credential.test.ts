@@ -113,19 +113,6 @@ describe('the credential plugin', () => {
     ]);
   });
 
-  it('takes account, audience and duration from variables only if no flag has them', async () => {
-    const env = { CLUSTERPASS_AS: 'env/account', CLUSTERPASS_AUDIENCE: 'env', CLUSTERPASS_DURATION: '20m' };
-    await tokenFor({ as: undefined }, env);
-    await tokenFor(
-      { as: undefined, namespace: 'ci', serviceAccount: 'flag', audience: ['flag'], duration: '10m' },
-      env,
-    );
-    expect(received.map(({ path, body }) => [path.split('/').slice(-4, -1).join('/'), body.spec])).toEqual([
-      ['env/serviceaccounts/account', { audiences: ['env'], expirationSeconds: 1_200 }],
-      ['ci/serviceaccounts/flag', { audiences: ['flag'], expirationSeconds: 600 }],
-    ]);
-  });
-
   const HANDLE = { ...GOOD, as: undefined, cluster: undefined, pass: 'pass_abc' };
   it.each<[string, Options, string]>([
     ['a cluster that is a path', { cluster: '../alpha' }, '--cluster'],

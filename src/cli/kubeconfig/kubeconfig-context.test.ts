@@ -32,12 +32,6 @@ it.each([
   });
 });
 
-it('reads a CA file whose comments are not UTF-8', async () => {
-  await written('ca.pem', Buffer.from('# Autorit\xe9\nCA', 'latin1'));
-  const { ca } = await readContext(await written('kubeconfig', KUBECONFIG), undefined);
-  expect(ca?.split('\n')[1]).toBe('CA');
-});
-
 it('refuses a file that it cannot parse, and names a file that is missing', async () => {
   await expect(readContext(await written('kubeconfig', 'a: ['), undefined)).rejects.toThrow('is not a kubeconfig');
   const missing = await written('kubeconfig', KUBECONFIG.replace('ca.pem', 'missing.pem'));

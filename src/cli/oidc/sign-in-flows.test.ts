@@ -56,18 +56,4 @@ describe('the redirect listener', () => {
     (await listener.redirect).respond('Done.');
     expect((await page).status).toBe(200);
   });
-
-  it('rejects when the user interrupts the command', async () => {
-    const interrupt = new AbortController();
-    await listen(interrupt.signal);
-    interrupt.abort(new Error('interrupted'));
-    await expect(listener.redirect).rejects.toThrow('interrupted');
-  });
-
-  it('reports a port that is in use', async () => {
-    await listen();
-    const port = Number(new URL(listener.redirectUri).port);
-    const taken = listenForRedirect(port, 'x', stop.signal);
-    await expect(taken).rejects.toThrow(`cannot listen on port ${port} for the browser: EADDRINUSE`);
-  });
 });

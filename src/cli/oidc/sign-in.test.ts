@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fakeContext } from '../cli.fixture.ts';
 import { Invocation } from '../command.ts';
-import { timesOf } from './oidc-session.ts';
 import { clientSettings } from './sign-in.ts';
 
 let folder: string;
@@ -60,11 +59,4 @@ describe('the settings of the provider', () => {
       'contains no PEM certificate',
     );
   });
-});
-
-it('computes times by the local clock, with the margin of every token', () => {
-  const tokens = { idToken: '', refreshToken: undefined, subject: '', iat: 1_000, exp: 1_100 };
-  expect(timesOf(tokens, 5_000_000)).toEqual({ refreshAt: 5_070_000, expiresAt: 5_100_000 });
-  expect(timesOf({ ...tokens, exp: 1_000 + 86_400 }, 0)).toEqual({ refreshAt: 69_120_000, expiresAt: 86_400_000 });
-  expect(timesOf({ ...tokens, exp: 0 }, 7)).toEqual({ refreshAt: 7, expiresAt: 7 });
 });

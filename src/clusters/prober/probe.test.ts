@@ -124,13 +124,4 @@ describe('a probe of a cluster', () => {
     const target = cluster({ controller: { namespace: 'fleet', name: 'a' }, confirmed: true });
     expect(await probe(target, { credentials })).toMatchObject({ fault: 'credential' });
   });
-
-  it('rejects when its signal aborts', async () => {
-    const abort = new AbortController();
-    server.answer = () => {
-      abort.abort();
-      return undefined;
-    };
-    await expect(probe(cluster(), { signal: abort.signal })).rejects.toThrow('aborted');
-  });
 });

@@ -115,10 +115,6 @@ describe('what is written', () => {
     const next = withObservation(cluster(type === undefined ? {} : { type }), seen(version));
     expect(statusOf(next)).toMatchObject({ version, type: expected });
   });
-
-  it('keeps the version when the probe did not get it', () => {
-    expect(statusOf(withObservation(cluster({ version: 'v1' }), seen()))).toMatchObject({ version: 'v1' });
-  });
 });
 
 describe('a change of the status', () => {

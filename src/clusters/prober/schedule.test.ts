@@ -95,18 +95,6 @@ describe('clusters that change or are deleted', () => {
     one?.finish(true, 10);
     expect(schedule.take(10)?.name).toBe('a');
   });
-
-  it('forgets a removed cluster, also during its probe, and frees its slot', () => {
-    const schedule = open(() => 0.5, 1);
-    schedule.addFirst('a');
-    schedule.addFirst('b');
-    const one = schedule.take(0);
-    schedule.remove('a');
-    one?.finish(false, 10);
-    expect([schedule.has('a'), schedule.take(10)?.name]).toEqual([false, 'b']);
-    schedule.remove('b');
-    expect(schedule.has('b')).toBe(false);
-  });
 });
 
 describe('a large fleet', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ApiObject } from '../../api/kind.ts';
 import { createClusterIdentity } from './cluster-identity.ts';
-import { describeCluster, type UpstreamAnswer, UpstreamError } from './upstream-contract.ts';
+import { describeCluster, type UpstreamAnswer } from './upstream-contract.ts';
 
 const cluster = (id?: string): ApiObject => ({
   apiVersion: 'clusterregistry.k8s.io/v1alpha1',
@@ -49,13 +49,4 @@ test('what is not known is not compared', async () => {
   for (const answer of [() => ({ status: 403, body: { metadata: { uid: 'b' } } }), shown(7), shown(undefined)]) {
     expect(await identity(answer)(cluster('a'))).toBeUndefined();
   }
-});
-
-test('a cluster that cannot be asked is an error, and is asked again', async () => {
-  const failing = () => {
-    throw new UpstreamError('network', 'it cannot be reached');
-  };
-  const problem = identity(failing, shown('b'));
-  await expect(problem(cluster('a'))).rejects.toThrow(UpstreamError);
-  expect(await problem(cluster('a'))).toContain('another cluster');
 });

@@ -82,8 +82,3 @@ it.each([
 ])('A16: %j/%j is not a valid name', async (namespace, name) => {
   await expect(open().read({ namespace, name })).rejects.toMatchObject(refused);
 });
-
-it('without --credentials-dir there is no credential', async () => {
-  const none = createCredentials({ dir: undefined, readSecret: async () => Buffer.from('x'), report: () => {} });
-  await expect(none.read(ALPHA)).rejects.toThrow('--credentials-dir');
-});

@@ -251,24 +251,6 @@ describe('A12, C-I: invalid answers', () => {
     await expect(open().request(cluster(), request)).rejects.toMatchObject({ reason: 'network' });
     expect(server.requests).toHaveLength(1);
   });
-
-  it('an aborted request is rejected with the reason of the caller', async () => {
-    const controller = new AbortController();
-    server.answer = () => {
-      controller.abort(new Error('gone'));
-      return undefined;
-    };
-    await expect(open().request(cluster(), ask({ signal: controller.signal }))).rejects.toThrow('gone');
-  });
-
-  it('an address without a listener', async () => {
-    const closed = await startApiServer(valid, () => ({ status: 200 }));
-    await closed.close();
-    await expect(open().request(at(closed.port), ask())).rejects.toMatchObject({
-      reason: 'network',
-      message: 'the connection was refused',
-    });
-  });
 });
 
 describe('A14: the credential of a cluster goes to that cluster', () => {

@@ -20,13 +20,6 @@ function parse(query: string, text?: string) {
   });
 }
 
-test('a dry run is annotated, also when the body says it', () => {
-  parse('', '{"dryRun":["All"]}');
-  expect(noted).toEqual(['clusterpass.dev/dry-run=All']);
-  parse('', '{}');
-  expect(noted).toEqual([]);
-});
-
 test('protobuf has every option', () => {
   const sent = (raw: Uint8Array) =>
     parseDeleteOptions({

@@ -95,10 +95,3 @@ test.each(['force', 'force=', 'force=maybe'])('AP-06: %s is neither true nor fal
     message: `force: Invalid value: "${text.split('=')[1] ?? ''}": must be "true" or "false"`,
   });
 });
-
-test('force is for server-side apply', () => {
-  expect(refusal(() => parsePatchOptions(query('force=false&dryRun=x'))).message).toBe(
-    'PatchOptions.meta.k8s.io "" is invalid: [force: Forbidden: may not be specified for non-apply patch, ' +
-      'dryRun: Unsupported value: ["x"]: supported values: "All"]',
-  );
-});

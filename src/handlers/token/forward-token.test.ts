@@ -62,12 +62,6 @@ describe('C-I: failures of a cluster', () => {
     });
   });
 
-  it('text of the cluster is cut, without control characters', () => {
-    const message = `\u001b]0;x\u0007\r\n\u202e${'a'.repeat(100_000)}`;
-    const { status } = fromAnswer('alpha', 'ci/builder', answered(404, JSON.stringify({ message })));
-    expect(status.message).toMatch(/^cluster "alpha": \]0;x a{900,1100}\.{3}$/);
-  });
-
   it('text of the cluster is passed on without tokens', () => {
     const jwt = `eyJhbGciOiJFUzI1NiJ9.${Buffer.from('{"sub":"jane"}').toString('base64url')}.c2lnbmF0dXJl`;
     const random = 'k3y-Of-Jane-0123456789-ABCDEFGHIJ';

@@ -28,12 +28,6 @@ describe('batchesOf', () => {
   });
 });
 
-it('a part of a long frame is alone in its batch', () => {
-  const nextId = counter();
-  const parts = [1, 0, 0, 1, 1, 1].map((events) => new SharedFrames(nextId(), Buffer.alloc(10), events));
-  expect(batchesOf(parts, 1_000, nextId).map(({ frames }) => frames.length)).toEqual([1, 1, 1, 1, 2]);
-});
-
 describe('the join cache', () => {
   const bytes = fc.oneof(fc.uint8Array({ maxLength: 30 }), fc.constant(new Uint8Array(100_000).fill(7)));
   /** Writers take runs of one sequence of batches, as the watchers of a group do, in any order and more than once. */

@@ -90,16 +90,6 @@ describe('events that arrive together', () => {
   });
 });
 
-it('events of one batch go out in one write', () => {
-  const harness = newHarness();
-  const client = new Client();
-  harness.watch(client).startAfter(0);
-  const write = vi.spyOn(client, 'write');
-  harness.batch(() => harness.writeAll(['a', 'b', 'c']));
-  expect(client.events).toEqual(['ADDED a 1', 'ADDED b 2', 'ADDED c 3']);
-  expect(write).toHaveBeenCalledTimes(1);
-});
-
 it('a watch that cannot be written fails alone', () => {
   const harness = newHarness();
   harness.batch(() => harness.writeAll(['a', 'b']));

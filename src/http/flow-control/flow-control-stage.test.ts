@@ -150,15 +150,6 @@ describe('B15, C-13: a caller past its share', () => {
     for (const socket of sockets) socket.destroy();
     await expect.poll(() => flowControl.usage().reads).toMatchObject({ executing: 0, inQueue: 0 });
   });
-
-  it('gives its seat back when it fails, too', async () => {
-    const { send, flowControl } = await startBusy({ readSeats: 2 });
-    for (let i = 0; i < 5; i += 1) {
-      expect((await send({ path: `${CLUSTERS_PATH}/x`, token: 'nobody' })).code).toBe(403);
-      expect((await send({ ...LIST, path: '/nowhere' })).code).toBe(404);
-    }
-    expect(flowControl.usage().reads).toMatchObject({ executing: 0, inQueue: 0 });
-  });
 });
 
 describe('the priority level of a request', () => {

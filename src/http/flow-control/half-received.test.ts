@@ -118,15 +118,6 @@ describe('B15: a request whose body has not arrived', () => {
     begin('new', { localAddress: '127.0.0.2' });
     await receiving(1_001);
   });
-
-  it('gives its place back when its client leaves', async () => {
-    const { begin, receiving, usage } = await start({});
-    const open = [begin('a'), begin('a')];
-    await receiving(2);
-    for (const socket of open) socket.destroy();
-    await receiving(0);
-    await expect.poll(() => usage('receiving-address').executing).toBe(0);
-  });
 });
 
 /** A form of OAuth comes before its credential, so it counts for the address of its client. */
@@ -185,14 +176,6 @@ describe('A21: a body', () => {
     await once(socket, 'close');
     expect(handled).toEqual([]);
     for (const level of ['receiving', 'receiving-address'] as const) expect(usage(level).executing).toBe(0);
-  });
-
-  it('that trickles is not waited for', async () => {
-    const { begin } = await start({}, { bodyMs: 100 });
-    const socket = begin('a', { length: LARGE });
-    const trickle = setInterval(() => socket.write('x'), 10);
-    expect(await answerOn(socket)).toMatch(/^HTTP\/1\.1 408 /);
-    clearInterval(trickle);
   });
 });
 

@@ -169,33 +169,6 @@ describe('B15: a level', () => {
     expect([level.usage.executing, level.usage.inQueue]).toEqual([1, 0]);
   });
 
-  it('frees a seat when the tick is over, however fast the work is', async () => {
-    const ticks: (() => void)[] = [];
-    const level = open({ seats: 3, seatsPerFlow: 2, queueLengthPerFlow: 5 }, 1_000, {
-      afterTick: (act) => ticks.push(act),
-    });
-    const log: string[] = [];
-    // Each is done before the next is read, as when everything that was asked for is in memory.
-    const ask = (who: string): void => {
-      const seat = enter(level, who, log);
-      if (seat.queued === undefined) seat.release();
-      else void seat.queued.then(() => seat.release());
-    };
-    for (let i = 0; i < 7; i += 1) ask('greedy');
-    expect(level.takeSeat('greedy')).toBeUndefined();
-    ask('other');
-    expect(log).toEqual(['greedy', 'greedy', 'other']);
-    expect(level.usage).toMatchObject({ executing: 0, inQueue: 5, dispatched: 3, rejected: { 'queue-full': 1 } });
-    const served: number[] = [];
-    while (ticks.length > 0) {
-      ticks.shift()?.();
-      await settled();
-      served.push(log.length);
-    }
-    expect(served).toEqual([5, 7, 8, 8]);
-    expect(level.usage).toMatchObject({ executing: 0, inQueue: 0, dispatched: 8 });
-  });
-
   it('never executes more than it may, never leaves a seat free while a request waits, and never loses one', () => {
     const limits = fc.record({
       seats: fc.integer({ min: 1, max: 6 }),

@@ -11,10 +11,6 @@ import { AddressLimiter, addressKey, HandshakeQueue } from './handshakes.ts';
 
 afterEach(() => vi.useRealTimers());
 
-/** Not by `once`, which rejects when the connection is reset. */
-const closeOf = (socket: Socket): Promise<void> =>
-  socket.destroyed ? Promise.resolve() : new Promise((resolve) => socket.once('close', () => resolve()));
-
 /** A TLS record of a handshake. The queue does not look into it. */
 function record(content: string): Buffer {
   const header = Buffer.from([22, 3, 1, 0, 0]);
@@ -127,18 +123,6 @@ describe('A20: a server for TLS', () => {
     onTestFinished(() => void socket.destroy());
     return socket.setEncoding('latin1');
   };
-  /** The first bytes that a client of TLS sends. */
-  async function recordedHello(): Promise<Buffer> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    open((server.address() as { port: number }).port);
-    const [socket] = (await once(server, 'connection')) as [Socket];
-    const [hello] = (await once(socket, 'data')) as [Buffer];
-    socket.destroy();
-    server.close();
-    return hello;
-  }
-
   it('serves clients that all connect at once, beside silent ones', async () => {
     const { port } = await startFixture(undefined, { tls });
     const silent = Array.from({ length: 50 }, () => connect(port, '127.0.0.1').on('error', () => {}));
@@ -153,20 +137,6 @@ describe('A20: a server for TLS', () => {
       }),
     );
     expect(new Set(codes)).toEqual(new Set(['200']));
-  });
-
-  it('closes a connection whose client leaves after its ClientHello', async () => {
-    const hello = await recordedHello();
-    const { port, server } = await startFixture(undefined, { tls });
-    const clients = [hello, Buffer.concat([hello, Buffer.alloc(100)]), Buffer.concat([hello, hello])].map((bytes) => {
-      const client = connect(port, '127.0.0.1')
-        .on('error', () => {})
-        .resume();
-      client.end(bytes);
-      return client;
-    });
-    await Promise.all(clients.map(closeOf));
-    await server.close();
   });
 });
 

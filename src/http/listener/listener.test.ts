@@ -119,17 +119,6 @@ describe('B16: drain', () => {
     release.resolve();
     await Promise.all([drained, closeOf(answer), closeOf(watch)]);
   });
-
-  test('it is bounded in time', async () => {
-    const { server, send, handled } = await startFixture(() => new Promise(() => {}), {
-      limits: { drainTimeoutMs: 10 },
-    });
-    const stuck = send({ path: CLUSTERS_PATH });
-    const failed = expect(stuck).rejects.toThrow('socket hang up');
-    await expect.poll(() => handled.length).toBe(1);
-    await server.drain();
-    await failed;
-  });
 });
 
 test('A21: connections beyond the limit are refused, and served again when one is free', async () => {
@@ -209,32 +198,6 @@ describe('A21: the server does not wait for a client that does nothing more', ()
     socket.destroy();
   });
 
-  test('an answer that waits behind a watch is dropped when its client leaves', async () => {
-    let clockReads = 0;
-    const { port, handled } = await startFixture(
-      ({ target }) =>
-        target.verb === 'watch' ? { type: 'watch', start: () => {} } : { type: 'value', code: 200, value: {} },
-      {
-        ...impatient,
-        now: () => {
-          clockReads += 1;
-          return performance.now();
-        },
-      },
-    );
-    const socket = connect(port, '127.0.0.1').resume();
-    socket.write(ask('?watch=1') + ask());
-    await expect.poll(() => handled.length).toBe(2);
-    socket.destroy();
-    // A deadline that is pending reads the clock again and again.
-    const readsInAWhile = async (): Promise<number> => {
-      const before = clockReads;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      return clockReads - before;
-    };
-    await expect.poll(readsInAWhile).toBe(0);
-  });
-
   test.each([
     ['nothing', ''],
     ['half a header', 'GET / HTTP/1.1\r\nHo'],
@@ -285,26 +248,6 @@ test('A22: an error in the body of a watch ends it, and no answer is in the midd
   socket.write('no length\r\n');
   await closeOf(socket);
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
-});
-
-test('bytes that are no request get an answer, also after a valid request', async () => {
-  const { port } = await startFixture(undefined, { limits: { keepAliveTimeoutMs: 3_600_000 } });
-  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
-  let received = '';
-  socket.on('data', (text) => {
-    received += text;
-  });
-  socket.write('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n');
-  await expect.poll(() => received).toContain('200 OK');
-  socket.write('x\r\n\r\n');
-  await closeOf(socket);
-  expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
-  expect(received.slice(received.indexOf('HTTP/1.1 400'))).toContain('\r\nCache-Control: no-cache, private\r\n');
-});
-
-test('a port in use is an error of listen()', async () => {
-  const { port } = await startFixture();
-  await expect(startFixture(undefined, { port })).rejects.toThrow(/EADDRINUSE/);
 });
 
 describe('TLS', () => {

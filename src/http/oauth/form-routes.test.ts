@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { ApiError, notFound } from '../../api/status.ts';
+import { ApiError } from '../../api/status.ts';
 import { createIssuers } from '../../tokens/claims.ts';
 import { OAUTH_PATHS, TOKEN_EXCHANGE_GRANT } from '../../tokens/issuer-documents.ts';
 import type { RawAnswer } from '../response/respond.ts';
 import { Form } from './form.ts';
 import { formRoutes } from './form-routes.ts';
-import { ACCESS_TOKEN, ID_TOKEN, JWT, translatePerson } from './token-exchange.ts';
+import { ID_TOKEN, JWT, translatePerson } from './token-exchange.ts';
 
 /** Forms as requests of the API, and answers of the API as answers of OAuth. */
 
@@ -218,13 +218,6 @@ describe('RFC 8693: a token exchange', () => {
       'invalid_scope',
     ]);
   });
-
-  it('says what was issued', () => {
-    const issued = (status: object, changes: Parameters = {}) =>
-      jsonIn(read(changes).render(value({ metadata: { namespace: 'ci', name: 'builder' }, spec: {}, status }))).json;
-    expect(issued({ token: 'x' })).toMatchObject({ token_type: 'Bearer', issued_token_type: ACCESS_TOKEN });
-    expect(issued({})).toMatchObject({ access_token: '', token_type: 'N_A' });
-  });
 });
 
 it('TX-71: too many groups of the subject are not blamed on the scope', () => {
@@ -289,13 +282,5 @@ describe('RFC 7009: revocation', () => {
       }
     }
     expect(() => read({ iss: 'https://id.example.com', jti: ID })).toThrow('only passes that were issued here');
-  });
-
-  it('is done when there is no such pass, and a caller who is not known is told so', () => {
-    const { render } = read({ iss: issuers.issuerFor('alpha'), jti: ID, exp: Math.floor(Date.now() / 1000) + 600 });
-    const missing = { type: 'status', error: notFound({ group: '', resource: 'issuedtokens' }, 'a') } as const;
-    expect(jsonIn(render(missing))).toMatchObject({ code: 200, json: undefined });
-    expect(jsonIn(render(failed(401)))).toMatchObject({ code: 401, json: { error: 'invalid_client' } });
-    expect(jsonIn(render(failed(403)))).toMatchObject({ code: 403, json: { error: 'unauthorized_client' } });
   });
 });

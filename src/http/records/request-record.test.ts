@@ -2,42 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { tooManyRequests } from '../../api/status.ts';
 import { createLogger } from '../../observability/logger.ts';
 import { TokenRejected } from '../../tokens/jws.ts';
-import { CLUSTERS_PATH, startFixture, TOKEN_PATH } from '../http.fixture.ts';
+import { CLUSTERS_PATH, startFixture } from '../http.fixture.ts';
 import { auditLine } from './audit.ts';
 import { credentialOf, logRequests, productOf, refusalOf, withoutTokens } from './request-record.ts';
-
-test('one line per request, without query, headers or bodies', async () => {
-  const lines: string[] = [];
-  const observe = logRequests(createLogger({ level: 'debug', write: (line) => lines.push(line) }));
-  const { send } = await startFixture(
-    (request) => {
-      request.annotate('credential', 'JTI=1');
-      return { type: 'value', code: 201, value: {} };
-    },
-    { observe },
-  );
-  await send({ path: `${CLUSTERS_PATH}?continue=canary1`, headers: { 'user-agent': 'canary2' } });
-  await send({ method: 'POST', path: `${TOKEN_PATH}?token=canary3`, body: '{"a":"canary4"}' });
-  await send({ path: '/nothing?canary5', token: '' });
-  await send({ path: '/bad%2fpath?canary6', token: '' });
-  await expect.poll(() => lines).toHaveLength(4);
-  expect(lines.join('')).not.toContain('canary');
-  const [list, token, unknown, bad] = lines.map((line) => JSON.parse(line));
-  expect(list).toMatchObject({ level: 'debug', verb: 'list', path: CLUSTERS_PATH, code: 201, user: 'admin' });
-  expect(token).toMatchObject({
-    level: 'debug',
-    verb: 'create',
-    path: TOKEN_PATH,
-    cluster: 'a',
-    code: 201,
-    annotations: { credential: 'JTI=1' },
-  });
-  expect(token.auditId).toMatch(/^[0-9a-f-]{36}$/);
-  expect(token.ms).toBeGreaterThanOrEqual(0);
-  expect(unknown).toMatchObject({ level: 'info', verb: 'get', path: '/nothing', code: 401, user: '' });
-  expect(unknown).toMatchObject({ reason: expect.any(String), address: '127.0.0.1' });
-  expect(bad).toMatchObject({ level: 'info', path: '/bad%2fpath', code: 400 });
-});
 
 test('B15: the 429s of an overload do not fill the log', async () => {
   const lines: string[] = [];

@@ -1,12 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { unauthorized } from '../../api/status.ts';
 import { CLUSTERS_PATH, mcpEndpoint, startFixture } from '../http.fixture.ts';
 import { formRoutes } from '../oauth/form-routes.ts';
-import { LingeringResponse } from './lingering-response.ts';
 
 /** What is read at most after the answer, and what Node may have read before it. */
 const MAX_READ = 256 * 1024 + 256 * 1024;
@@ -118,42 +116,6 @@ describe('A21: an answer before the whole body has arrived', () => {
     expect(received).toMatch(/^HTTP\/1\.1 401 [\s\S]*\}\n$/);
     expect(error).toBeUndefined();
   });
-
-  it('arrives whole, however long it is', async () => {
-    const large = 'x'.repeat(16 * 1024 * 1024);
-    const { port } = await startFixture(() => ({ type: 'value', code: 200, value: { large } }));
-    const received = await flood(port, head(`GET ${CLUSTERS_PATH}`, as('admin'), ENDLESS), PIECE);
-    expect(received.length).toBeGreaterThan(large.length);
-    expect(received.slice(-4)).toBe('x"}\n');
-    expect(accepted[0]?.bytesRead).toBeLessThan(MAX_READ);
-  });
-});
-
-it('A21: the end of an early answer takes the arguments of every end', async () => {
-  const ended: string[] = [];
-  const ends: ((res: LingeringResponse) => void)[] = [
-    (res) => res.end(),
-    (res) => res.end('a', 'latin1'),
-    (res) => res.end('b', () => ended.push('b')),
-    (res) => res.end('c', 'latin1', () => ended.push('c')),
-  ];
-  const server = createServer({ ServerResponse: LingeringResponse }, (req, res) => {
-    res.discard(req);
-    res.setHeader('Connection', 'close');
-    ends.shift()?.(res);
-    res.end('again');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  for (const body of ['0', '1\r\na\r\n0', '1\r\nb\r\n0', '1\r\nc\r\n0']) {
-    const client = open(port);
-    client.write(head('POST /', ENDLESS));
-    let received = '';
-    for await (const text of client) received += text;
-    expect(received.slice(received.indexOf('\r\n\r\n') + 4)).toBe(`${body}\r\n\r\n`);
-  }
-  expect(ended).toEqual(['b', 'c']);
-  server.close();
 });
 
 it('A21: the connection stays open when the whole body came with the request', async () => {

@@ -134,16 +134,6 @@ describe('a watch', () => {
     expect(await received).toMatch(/<cut>$/);
   });
 
-  test('onDrain tells when the client has caught up', async () => {
-    const { sink, received } = await openWatch();
-    const drained = new Promise<void>((resolve) => sink.onDrain(resolve));
-    expect(sink.write(Buffer.alloc(8 << 20, 0x61))).toBe(false);
-    await drained;
-    expect(sink.pending).toBe(0);
-    sink.end();
-    expect((await received).length).toBe(8 << 20);
-  });
-
   test('B16: the server drains: the sender may say a last word', async () => {
     const { sink, fixture, received } = await openWatch();
     sink.onClose(() => {

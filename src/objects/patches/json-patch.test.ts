@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fromPlain } from '../../api/codec/tree.ts';
 import { ApiError } from '../../api/status.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { propertyRuns } from '../../lib/property-runs.fixture.ts';
@@ -211,13 +210,6 @@ describe('arguments', () => {
     patched.a.list.push(3);
     expect(JSON.stringify([document, patch])).toBe(before);
   });
-
-  it('the result shares nothing with a document that was not changed', () => {
-    const document = { a: { list: [0] } };
-    const patched = applyJsonPatch(document, []) as typeof document;
-    patched.a.list.push(1);
-    expect(document).toEqual({ a: { list: [0] } });
-  });
 });
 
 describe('prototypes', () => {
@@ -293,21 +285,6 @@ describe('limits', () => {
     expect(() => applyJsonPatch(document, front)).not.toThrow();
     const patch = Array.from({ length: 200 }, (_, index) => front[index % 2]);
     expect(refusal(document, patch)).toMatchObject({ code: 413, message: expect.stringContaining('array items') });
-  });
-
-  it('nesting by moving is refused, without exhausting the stack', () => {
-    const patch = Array.from({ length: 5000 }, () => [
-      { op: 'add', path: '/b', value: {} },
-      { op: 'move', from: '/a', path: '/b/a' },
-      { op: 'move', from: '/b', path: '/a' },
-    ]).flat();
-    const tooDeep = { code: 400, message: 'the patch nests values more than 64 levels deep' };
-    const moved = applyJsonPatch({ a: {} }, patch.slice(0, 3000));
-    expect(() => fromPlain(moved)).toThrow('nests values more than 64 levels deep');
-    expect(refusal({ a: {} }, [...patch.slice(0, 3000), { op: 'copy', from: '/a', path: '/c' }])).toMatchObject(
-      tooDeep,
-    );
-    expect(() => applyJsonPatch({ a: {} }, patch.slice(0, 180))).not.toThrow();
   });
 });
 

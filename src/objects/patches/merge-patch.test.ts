@@ -50,24 +50,4 @@ describe('applyMergePatch', () => {
       }),
     );
   });
-
-  it('leaves its arguments alone', () => {
-    fc.assert(
-      fc.property(json, json, (target, patch) => {
-        const before = [text(target), text(patch)];
-        applyMergePatch(deepFreeze(target), deepFreeze(patch));
-        expect([text(target), text(patch)]).toEqual(before);
-      }),
-    );
-  });
 });
-
-function containersOf(value: JsonValue): object[] {
-  if (typeof value !== 'object' || value === null) return [];
-  return [value, ...Object.values(value).flatMap(containersOf)];
-}
-
-function deepFreeze(value: JsonValue): JsonValue {
-  for (const container of containersOf(value)) Object.freeze(container);
-  return value;
-}

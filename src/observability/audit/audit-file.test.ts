@@ -106,28 +106,6 @@ describe('putting aside', () => {
     expect(kept).toContain('audit-notes.log');
     expect(await contentOf(kept[0] ?? '')).toBe(`${'c'.repeat(80)}\n`);
   });
-
-  test('by age: a day in each file, and old ones go', async () => {
-    const file = fileWith({ maxBytes: 1e6, maxAgeMs: 3 * DAY });
-    for (let day = 0; day < 8; day++) {
-      await file.append(line(`morning ${day}`));
-      now += DAY / 2;
-      await file.append(line(`evening ${day}`));
-      now += DAY / 2;
-    }
-    await file.close();
-    const texts = await Promise.all((await backups()).map(contentOf));
-    expect(texts).toEqual([3, 4, 5, 6].map((day) => `morning ${day}\nevening ${day}\n`));
-  });
-
-  test('without a greatest age, a file is not rotated by its age', async () => {
-    const file = fileWith();
-    await file.append(line('one'));
-    now += 2 * DAY;
-    await file.append(line('two'));
-    await file.close();
-    expect(await backups()).toEqual([]);
-  });
 });
 
 describe('sharing', () => {

@@ -45,15 +45,6 @@ function setUp(maxWaitingBytes?: number, stallMs?: number) {
   };
 }
 
-test('lines without a commit are collected', async () => {
-  const { log, appended, tick } = setUp();
-  log.write('a');
-  log.write('b');
-  expect(appended).toEqual([]);
-  tick();
-  await expect.poll(() => appended).toEqual([['a', 'b']]);
-});
-
 test('A9: a commit right after another one is written without waiting for a timer', async () => {
   const { log, appended, timers } = setUp();
   await log.commit('1');

@@ -1,7 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import { expect, it } from 'vitest';
-import { countsOf, createMetrics, mergeMetrics } from './metrics.ts';
-import { observeFlowControl, observeHandshakes, observeInFlight, observeParts } from './observe-parts.ts';
+import { countsOf, mergeMetrics } from './metrics.ts';
 
 async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'ready' | 'lag' | 'loop', number>) {
   const registry = new Registry();
@@ -19,15 +18,6 @@ async function reportOf({ requests, ready, lag, loop }: Record<'requests' | 'rea
   }
   return registry.getMetricsAsJSON();
 }
-
-const FLEET = {
-  clusters: { True: 0, False: 0, Unknown: 0 },
-  credentials: {},
-  reasons: [],
-  versions: {},
-  ends: { clusterCAs: 0, certificates: 0, signingKeys: 0, bindings: 0, bootstrapTokens: 0 },
-  waiting: { accessrequests: 0, passes: 0 },
-};
 
 const valuesIn = (text: string): string[] => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 
@@ -58,39 +48,4 @@ it('the counters of a process outlive it, and its gauges do not', async () => {
   expect(values).toContain('seconds_count 7');
   expect(values).toContain('clusterpass_cache_ready 1');
   expect(values).toContain('apiserver_longrunning_requests 3');
-});
-
-it('sums no gauges of ours but those of requests, and leaders', async () => {
-  const metrics = createMetrics();
-  observeFlowControl(metrics, () => ({}));
-  observeHandshakes(metrics, () => ({ rejected: 0, waiting: 0 }));
-  observeInFlight(metrics, () => ({ readOnly: 0, mutating: 0 }));
-  observeParts(metrics, {
-    audit: { counts: { written: 0, lost: 0, failing: false }, files: async () => ({}) },
-    leads: () => true,
-    cache: { ready: true },
-    catchUp: async () => true,
-    objects: () => [],
-    fleet: async () => FLEET,
-    keys: () => [],
-    keyRotationMs: 0,
-    connectors: () => ({}),
-    manifestProblems: () => 0,
-    notifyProblems: () => 0,
-    clock: { skewSeconds: 0, isRight: () => true },
-    failingCallers: { files: () => ({}), lines: () => 0, issuers: () => ({}) },
-    now: () => 0,
-  });
-  const gauges = (await metrics.registry.getMetricsAsJSON()).filter(({ type }) => type === 'gauge');
-  const ours = gauges.filter(({ name }) => !/^(process|nodejs)_/.test(name));
-  const summed = ours.filter(({ aggregator }) => !['min', 'max'].includes(String(aggregator)));
-  expect(ours.length).toBeGreaterThan(25);
-  expect(summed.map(({ name }) => name).sort()).toEqual([
-    'apiserver_current_inflight_requests',
-    'apiserver_flowcontrol_current_executing_requests',
-    'apiserver_flowcontrol_current_inqueue_requests',
-    'apiserver_longrunning_requests',
-    'clusterpass_leader',
-    'clusterpass_tls_handshakes_waiting',
-  ]);
 });

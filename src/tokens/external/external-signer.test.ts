@@ -342,20 +342,4 @@ describe('the keys of the signer and those of the ring', () => {
     expect(await both.revoke(kid)).toBe(true);
     expect(both.find(kid)).toBeUndefined();
   });
-
-  test('a change of either is a change of both, and both are closed', async () => {
-    const other = await open();
-    const both = withExternalKeys(ring, other);
-    let changes = 0;
-    both.onChange(() => changes++);
-    await ring.rotate({ force: true, dryRun: false });
-    expect(changes).toBe(1);
-    signer.respond = honest(OTHER);
-    await other.refresh();
-    expect(changes).toBe(2);
-    await both.close();
-    await expect(other.sign(CLAIMS)).rejects.toThrow('the server is stopping');
-    await expect(ring.signing().sign('data')).rejects.toThrow('no longer in use');
-    signer.respond = honest(KEY);
-  });
 });

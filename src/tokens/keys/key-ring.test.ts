@@ -7,9 +7,7 @@ import type { Store } from '../../storage/contract.ts';
 import { openSqliteStore } from '../../storage/sqlite/sqlite-store.ts';
 import { openTestRing, START, TEST_ENCRYPTION_KEY, temporaryDirectory } from '../tokens.fixture.ts';
 import { encryptionKey } from './encryption-key.ts';
-import { makeKey } from './key-material.ts';
 import type { StoredKeyRing } from './key-ring.ts';
-import type { MakeKey } from './ring-state.ts';
 import { RING_KEY } from './ring-store.ts';
 
 const rings: StoredKeyRing[] = [];
@@ -125,22 +123,6 @@ describe('changes', () => {
     expect(late.find(newest)).toBeUndefined();
     expect(await late.revoke(newest)).toBe(true);
     await expect.poll(() => ring.find(newest)).toBeUndefined();
-  });
-
-  test('a change is repeated when another replica was faster, a bounded number of times', async () => {
-    const ring = await open();
-    let rivals = 0;
-    const slow: MakeKey = async (algorithm, created) => {
-      if (rivals-- > 0) await ring.rotate({ force: true, dryRun: false });
-      return makeKey(algorithm, created);
-    };
-    const late = await open({ store: withWatch(store, noEvents), makeKey: slow });
-    rivals = 1;
-    const { kid } = await late.rotate({ force: true, dryRun: false });
-    await expect.poll(() => ring.signing().kid).toBe(kid);
-    rivals = 20;
-    const problem = 'the signing keys were changed by other replicas in each of 8 attempts';
-    await expect(late.rotate({ force: true, dryRun: false })).rejects.toThrow(problem);
   });
 
   test('a key that has been replaced signs nothing more, nor does any key of a closed ring', async () => {

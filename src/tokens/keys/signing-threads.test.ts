@@ -106,14 +106,6 @@ describe('signing threads', () => {
     expect(await next).toBe('signature-of-b');
   });
 
-  it('rejects a batch whose signatures are not as many as its inputs', async () => {
-    const { signing, threads, endTick } = fakes();
-    const both = ['a', 'b'].map((input) => signing.sign(input));
-    endTick();
-    threads[0]?.reply(['only-one']);
-    for (const one of both) await expect(one).rejects.toThrow('returned 1 signatures for 2');
-  });
-
   it('signs what it was given before it was closed, then ends its threads', async () => {
     const { signing, threads, endTick } = fakes();
     const sent = signing.sign('a');

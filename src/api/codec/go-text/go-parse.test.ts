@@ -127,11 +127,4 @@ describe('parseGoDuration', () => {
   ])('C-07: refuses %j', (text, message) => {
     expect(parseGoDuration(text)).toEqual(failed(message));
   });
-
-  it('the range ends where 64 bits of nanoseconds end', () => {
-    expect(parseGoDuration('9223372036854775807ns').ok).toBe(true);
-    expect(parseGoDuration('-9223372036854775808ns').ok).toBe(true);
-    expect(parseGoDuration('-9223372036854775809ns').ok).toBe(false);
-    expect(parseGoDuration('2562047h').ok).toBe(true);
-  });
 });
