@@ -154,8 +154,8 @@ export class WorkQueue {
   };
 }
 
-/** Something whose work is in vain when the signal is aborted. */
-interface AbortableRequest {
+/** Something whose work is in vain when the signal is aborted. Not the signal itself: reading it creates it. */
+export interface AbortableRequest {
   readonly signal: AbortSignal;
 }
 
@@ -166,7 +166,6 @@ interface AbortableRequest {
 export class Work {
   readonly #queue: WorkQueue;
   readonly #flow: string;
-  /** The request and not its signal: reading the signal creates it. */
   readonly #request: AbortableRequest | undefined;
   #sliceEnd: number;
   #hadTurn = false;

@@ -1,9 +1,5 @@
 import { backoff, pause } from '../lib/backoff.ts';
-
-/** The request that a write is made for. Not its signal: reading the signal creates it. */
-export interface WaitingRequest {
-  readonly signal: AbortSignal;
-}
+import type { AbortableRequest } from '../lib/work-queue.ts';
 
 /** What an attempt returns when another writer came first, and nothing was written. */
 export const CONFLICT = Symbol('conflict');
@@ -22,7 +18,7 @@ export class WriteQueue {
   /** The writes that wait, by the key of their object. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  async run<T>(key: string, attempt: () => Promise<T | typeof CONFLICT>, request?: WaitingRequest): Promise<T> {
+  async run<T>(key: string, attempt: () => Promise<T | typeof CONFLICT>, request?: AbortableRequest): Promise<T> {
     await this.#enter(key, request);
     try {
       for (let conflicts = 1; ; conflicts++) {
@@ -35,7 +31,7 @@ export class WriteQueue {
     }
   }
 
-  async #enter(key: string, request: WaitingRequest | undefined): Promise<void> {
+  async #enter(key: string, request: AbortableRequest | undefined): Promise<void> {
     const waiting = this.#waiting.get(key);
     if (waiting === undefined) {
       this.#waiting.set(key, new Set());
@@ -71,7 +67,7 @@ const PAUSE_MS = { first: 1, most: 32, jitter: 1 };
  * Random, so that two processes do not conflict in step. Short: a process that writes to the object all the time does
  * not pause. Rejects when the request has ended.
  */
-export async function pauseAfter(conflicts: number, request: WaitingRequest | undefined): Promise<void> {
+export async function pauseAfter(conflicts: number, request: AbortableRequest | undefined): Promise<void> {
   const signal = request?.signal;
   await pause(backoff(conflicts, PAUSE_MS), { signal });
   signal?.throwIfAborted();

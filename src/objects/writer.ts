@@ -8,7 +8,7 @@ import {
   storageKey,
 } from '../api/kind.ts';
 import { ApiError, alreadyExists, badRequest, conflict, requireValid } from '../api/status.ts';
-import type { Work } from '../lib/work-queue.ts';
+import type { AbortableRequest, Work } from '../lib/work-queue.ts';
 import type { Guard, Store, Write, WriteResult } from '../storage/contract.ts';
 import { trackUpdate, type WrittenPart } from './managed-fields.ts';
 import { isParent, mustBeEmpty, requireParents } from './parents.ts';
@@ -28,7 +28,7 @@ import type { ObjectReader } from './reader.ts';
 import { asApiError, maybeStored } from './storage-errors.ts';
 import { type StoredObject, toStoredBytes } from './stored-object.ts';
 import { validateObject } from './validate-object.ts';
-import { CONFLICT, type WaitingRequest, WriteQueue } from './write-queue.ts';
+import { CONFLICT, WriteQueue } from './write-queue.ts';
 
 interface WriterParts {
   readonly store: Store;
@@ -85,7 +85,7 @@ interface UpdateOptions extends FieldOwner, Pick<CreateOptions, 'dryRun' | 'work
   /** The file that the object comes from, see MANIFEST_ANNOTATION. Default: the origin stays what it was. */
   readonly origin?: string | undefined;
   /** The update is given up when the request has ended. Default: it waits for other writes as long as it takes. */
-  readonly request?: WaitingRequest | undefined;
+  readonly request?: AbortableRequest | undefined;
 }
 
 interface RemoveOptions extends Pick<UpdateOptions, 'dryRun' | 'preconditions' | 'guards' | 'request'> {

@@ -2,14 +2,7 @@ import { goEscape, goString, sortByBytes } from './go-text/go-json-text.ts';
 import { type BodyStyle, type Shape, UNKNOWN_SHAPE } from './shape.ts';
 
 /** Compact JSON in the value's own key order, without the newline that ends a body (F-13). */
-export function toJson(value: unknown): string {
-  return goEscape(stringified(JSON.stringify(value)));
-}
-
-function stringified(json: string | undefined): string {
-  if (json === undefined) throw new TypeError('a function or undefined has no JSON');
-  return json;
-}
+export const toJson = (value: unknown): string => goEscape(JSON.stringify(value));
 
 /**
  * Compact JSON in the order of the style: `builtin` writes fields in the order of the shape and maps sorted, `custom`

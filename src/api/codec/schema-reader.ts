@@ -65,13 +65,6 @@ export class SchemaReader {
       const key = node.keys[index] ?? '';
       const child = node.values[index] ?? null;
       const field = shape.byName.get(key);
-      // Fast path for most members: a string field, set once, needs no path for messages.
-      if (typeof child === 'string' && field?.shape.type === 'string' && values[field.index] === UNSET) {
-        if (child.length <= field.shape.maxLength) {
-          values[field.index] = child;
-          continue;
-        }
-      }
       const here: Path = { up: at, key, owner: field === undefined ? undefined : shape.goType };
       if (field === undefined) {
         const why = child === true ? shape.refused.get(key) : undefined;

@@ -37,8 +37,6 @@ export function pathText(path: Path | undefined): string {
 export class Violations {
   readonly #texts = new Set<string>();
   #reports = 0;
-  /** The last report: duplicates of one key in one object are one violation. */
-  #last: { readonly what: string; readonly path: Path } | undefined;
 
   get list(): readonly string[] {
     return [...this.#texts];
@@ -63,9 +61,6 @@ export class Violations {
 
   #report(what: string, path: Path): void {
     if (this.isFull || this.#reports >= MAX_REPORTS) return;
-    const last = this.#last;
-    if (last?.what === what && last.path.key === path.key && last.path.up === path.up) return;
-    this.#last = { what, path };
     this.#reports += 1;
     this.add(`${what} field ${goQuote(pathText(path))}`);
   }

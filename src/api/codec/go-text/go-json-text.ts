@@ -75,16 +75,4 @@ const BELOW_SURROGATES = /^[\0-\ud7ff]*$/;
 export const sortByBytes = (texts: string[]): string[] =>
   texts.every((text) => BELOW_SURROGATES.test(text)) ? texts.sort() : texts.sort(compareBytes);
 
-export function compareBytes(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let index = 0; index < length; index++) {
-    const left = a.charCodeAt(index);
-    const right = b.charCodeAt(index);
-    if (left !== right) {
-      const leftAstral = left >= 0xd800 && left <= 0xdfff;
-      const rightAstral = right >= 0xd800 && right <= 0xdfff;
-      return leftAstral === rightAstral ? left - right : leftAstral ? 1 : -1;
-    }
-  }
-  return a.length - b.length;
-}
+export const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
