@@ -45,12 +45,12 @@ export type Expected = 'object' | 'list' | 'metadata' | 'items';
 const MAX_KEY_LENGTH = 64;
 
 /**
- * Returns which field of an answer has another type, e.g. `items as a number, not a list`. Changes the answer: null
- * means absence, as in Go, so known fields that are null become an empty list, or are removed.
+ * Returns what is wrong with an answer, e.g. `items of a wrong type`. Changes the answer: null means absence, as in Go,
+ * so known fields that are null become an empty list, or are removed.
  */
 export function wrongTypeIn(answer: unknown, expected?: Expected): string | undefined {
-  const wrong = wrongType(answer, typeFor(answer));
-  if (wrong !== undefined) return `${wrong.path.slice(1) || 'an answer'} ${wrong.problem}`;
+  const wrong = wrongPath(answer, typeFor(answer));
+  if (wrong !== undefined) return `${wrong.slice(1) || 'an answer'} of a wrong type`;
   return expected === undefined ? undefined : missingPart(answer as Answer, expected);
 }
 
@@ -74,52 +74,29 @@ function typeFor(answer: unknown): AnswerFields {
   return isStatus ? { ...ANSWER, status: 'string' } : ANSWER;
 }
 
-/** The path is made where a type is wrong: most answers have none. */
-interface WrongType {
-  /** `.items[0].metadata`; empty for the answer itself. */
-  readonly path: string;
-  readonly problem: string;
-}
-
-function wrongType(value: unknown, type: AnswerType): WrongType | undefined {
-  if (Array.isArray(type)) return wrongElement(value, type[0] as AnswerType);
-  if (typeof type === 'object') return wrongField(value, type as AnswerFields);
-  return typeof value === type ? undefined : mismatch(value, `a ${type}`);
-}
-
-function wrongElement(value: unknown, type: AnswerType): WrongType | undefined {
-  if (!Array.isArray(value)) return mismatch(value, 'a list');
-  for (let index = 0; index < value.length; index++) {
-    const wrong = wrongType(value[index], type);
-    if (wrong !== undefined) return { ...wrong, path: `[${index}]${wrong.path}` };
-  }
-  return undefined;
-}
-
-function wrongField(value: unknown, fields: AnswerFields): WrongType | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return mismatch(value, 'an object');
+/** The path of a value of another type, e.g. `.items[0].metadata`; empty for the answer itself. */
+function wrongPath(value: unknown, type: AnswerType): string | undefined {
+  if (typeof type === 'string') return typeof value === type ? undefined : '';
+  if (typeof value !== 'object' || value === null || Array.isArray(value) !== Array.isArray(type)) return '';
   const object = value as Record<string, unknown>;
   for (const key of Object.keys(object)) {
-    const type = Object.hasOwn(fields, key) ? fields[key] : fields['*'];
-    if (type === undefined) continue;
-    if (object[key] === null) {
-      if (Array.isArray(type)) object[key] = [];
+    const of = typeOf(type, key);
+    if (of === undefined) continue;
+    if (object[key] === null && !Array.isArray(value)) {
+      if (Array.isArray(of)) object[key] = [];
       else delete object[key];
       continue;
     }
-    const wrong = wrongType(object[key], type);
-    if (wrong !== undefined) return { ...wrong, path: `.${key.slice(0, MAX_KEY_LENGTH)}${wrong.path}` };
+    const path = wrongPath(object[key], of);
+    if (path !== undefined) {
+      return Array.isArray(value) ? `[${key}]${path}` : `.${key.slice(0, MAX_KEY_LENGTH)}${path}`;
+    }
   }
   return undefined;
 }
 
-const mismatch = (value: unknown, wanted: string): WrongType => ({
-  path: '',
-  problem: `as ${nameOf(value)}, not ${wanted}`,
-});
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+function typeOf(type: readonly [AnswerType] | AnswerFields, key: string): AnswerType | undefined {
+  if (Array.isArray(type)) return type[0];
+  const fields = type as AnswerFields;
+  return Object.hasOwn(fields, key) ? fields[key] : fields['*'];
 }

@@ -30,8 +30,8 @@ describe('the events of a watch', () => {
   });
 
   it.each([
-    ['null', 'an answer as undefined, not an object'],
-    ['{"type":"ADDED","object":{"metadata":5}}', 'metadata as a number, not an object'],
+    ['null', 'an answer of a wrong type'],
+    ['{"type":"ADDED","object":{"metadata":5}}', 'metadata of a wrong type'],
     ['{"type":"ADDED","object":{"metadata":{}}}', 'an answer without metadata.name'],
     ['{"type":"BOOKMARK","object":{}}', 'an answer without metadata'],
   ])('end with an error for %s', async (line, problem) => {
