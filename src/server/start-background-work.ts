@@ -15,7 +15,7 @@ import { startSweep } from '../objects/sweep-objects.ts';
 import { startCompactor } from '../storage/compactor.ts';
 import { startConsistencyChecks } from '../storage/consistency-checker.ts';
 import { leaderGuards } from '../storage/contract.ts';
-import { refreshTimes } from '../tokens/keys/key-set-refresh.ts';
+import { refreshTimes } from '../tokens/keys/ring-state.ts';
 import type { Base, State } from './open-state.ts';
 
 interface BackgroundParts extends Base, State {

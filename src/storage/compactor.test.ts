@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { compactedRevision } from '../../test/conformance/harness.ts';
-import { type CompactorClock, startCompactor } from './compactor.ts';
+import { startCompactor } from './compactor.ts';
 import type { Store } from './contract.ts';
 import { openTestStore } from './sqlite/test-store.fixture.ts';
 
 /** A clock that the test advances. `round` resolves when a round is done. */
-class FakeClock implements CompactorClock {
+class FakeClock {
   #now = 1_000_000;
   #sleeper: { ms: number; wake: () => void } | undefined;
   #asleep = Promise.withResolvers<void>();
@@ -14,10 +14,10 @@ class FakeClock implements CompactorClock {
     return this.#now;
   }
 
-  pause(ms: number, signal: AbortSignal): Promise<void> {
+  pause(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve());
+      if (signal?.aborted) resolve();
+      signal?.addEventListener('abort', () => resolve());
       this.#sleeper = { ms, wake: resolve };
       this.#asleep.resolve();
     });

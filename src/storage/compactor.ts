@@ -1,21 +1,15 @@
-import { pause } from '../lib/backoff.ts';
+import { pause, type Timing } from '../lib/backoff.ts';
 import { type Leadership, type Revision, type Store, soleLeadership } from './contract.ts';
 
-export interface CompactorClock {
-  /** Milliseconds on a monotonic clock: a wall clock that is set forward would end the retention early. */
-  now(): number;
-  /** Resolves after that time, or when the signal is aborted. */
-  pause(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-const systemCompactorClock: CompactorClock = {
+/** Monotonic: a wall clock that is set forward would end the retention early. */
+const CLOCK: Pick<Timing, 'now' | 'pause'> = {
   now: () => performance.now(),
   pause: (ms, signal) => pause(ms, { signal, ref: false }),
 };
 
 interface CompactorOptions {
   readonly store: Pick<Store, 'revision' | 'compact'>;
-  readonly clock?: CompactorClock;
+  readonly clock?: typeof CLOCK;
   /** Only the leader compacts. Default: this process is the leader. */
   readonly leadership?: Pick<Leadership, 'leads'>;
   /** Revisions younger than this are kept. */
@@ -33,7 +27,7 @@ interface CompactorOptions {
  */
 export function startCompactor({
   store,
-  clock = systemCompactorClock,
+  clock = CLOCK,
   leadership = soleLeadership,
   retainMs,
   retainRevisions,

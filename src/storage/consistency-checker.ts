@@ -20,12 +20,6 @@ interface CheckOptions<E extends CacheEntry, Kind> {
   readonly observe: (kind: Kind, status: CheckStatus, reason?: unknown) => void;
 }
 
-interface ConsistencyChecksOptions<E extends CacheEntry, Kind> extends Omit<CheckOptions<E, Kind>, 'observe'> {
-  readonly count: (kind: Kind, status: CheckStatus) => void;
-  readonly every: (milliseconds: number, task: () => void) => () => void;
-  readonly logger: Pick<Logger, 'error' | 'warn'>;
-}
-
 /** kube-apiserver's interval. */
 const INTERVAL_MS = 300_000;
 
@@ -33,7 +27,11 @@ const INTERVAL_MS = 300_000;
  * B7: compares the caches with the store at an interval. Returns how to stop; resolves when a running check is done.
  */
 export function startConsistencyChecks<E extends CacheEntry, Kind extends { readonly resource: string }>(
-  options: ConsistencyChecksOptions<E, Kind>,
+  options: Omit<CheckOptions<E, Kind>, 'observe'> & {
+    readonly count: (kind: Kind, status: CheckStatus) => void;
+    readonly every: (milliseconds: number, task: () => void) => () => void;
+    readonly logger: Pick<Logger, 'error' | 'warn'>;
+  },
 ): () => Promise<void> {
   const { count, every, logger } = options;
   let stopped = false;

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { createAddressRules } from '../../api/clusters/address-rules.ts';
 import { readNetwork } from '../../lib/network.ts';
 import { unverifiableToken } from '../../lib/unverifiable-token.ts';
-import { refreshTimes } from '../../tokens/keys/key-set-refresh.ts';
+import { refreshTimes } from '../../tokens/keys/ring-state.ts';
 import { startApiServer } from '../upstream/api-server.fixture.ts';
 import { createAuthority } from '../upstream/certificates.fixture.ts';
 import { createUpstream } from '../upstream/upstream.ts';

@@ -2,7 +2,7 @@
 import type { Worker } from 'node:cluster';
 import { type Methods, type Port, Rpc } from '../../lib/worker-rpc.ts';
 import type { MetricsReport } from '../../observability/metrics/metrics.ts';
-import type { OwnerMethods } from '../../storage/proxy/proxy-methods.ts';
+import type { OwnerMethods } from '../../storage/proxy/store-owner.ts';
 import { storeCalls } from '../../storage/serialize-error.ts';
 
 /** With an SQLite store also OwnerMethods. */

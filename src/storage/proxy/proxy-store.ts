@@ -18,7 +18,7 @@ import {
   type Write,
   type WriteResult,
 } from '../contract.ts';
-import type { OwnerMethods } from './proxy-methods.ts';
+import type { OwnerMethods } from './store-owner.ts';
 
 /** The store that another process of this machine has open. It keeps the promises of that store. */
 export class ProxyStore implements Store {

@@ -61,8 +61,8 @@ describe('B17: a database that is locked', () => {
         now: () => now,
         pause: (_, signal) =>
           new Promise((resolve) => {
-            if (signal.aborted) resolve();
-            signal.addEventListener('abort', () => resolve());
+            if (signal?.aborted) resolve();
+            signal?.addEventListener('abort', () => resolve());
             wake = resolve;
             rounds.push(Number(rows()));
           }),
