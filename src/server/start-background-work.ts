@@ -101,12 +101,11 @@ export function startBackgroundWork(parts: BackgroundParts): void {
 }
 
 /** After a key was revoked, clusters that verify its tokens read the key set again. */
-const keyRefreshOf = ({ options, issuers, signing, metrics }: BackgroundParts): ProberParts['keyRefresh'] => ({
+const keyRefreshOf = ({ options, issuers, signing }: BackgroundParts): ProberParts['keyRefresh'] => ({
   times: () => refreshTimes(signing.keyRing.revocations()),
   tokenFor: (cluster) => {
     if (issuesTokensItself(cluster, options.credentialsDir)) return;
     const issuer = issuers.issuerFor(cluster.metadata.name ?? '');
     return unverifiableToken({ issuer, audience: issuer, algorithm: options.signingAlgorithm, now: Date.now() });
   },
-  count: () => metrics.keySetRefreshes.inc(),
 });

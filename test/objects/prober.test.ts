@@ -78,7 +78,6 @@ async function openWorld(gate?: Gate): Promise<World> {
       return typeof world.outcome === 'function' ? world.outcome(cluster, signal) : world.outcome;
     },
     refreshTimes: () => world.refreshTimes,
-    onRefreshed: () => {},
     update: (name, uid, change) =>
       objects.writer.update(catalog.clusters, at('', '', name), change, {
         dryRun: false,

@@ -35,7 +35,6 @@ export interface ProberParts {
     readonly times: () => readonly number[];
     /** A token that no key verifies; undefined for a cluster that issues its own tokens. */
     readonly tokenFor: (cluster: ApiObject) => string | undefined;
-    readonly count: () => void;
   };
   readonly logger: Logger;
 }
@@ -78,7 +77,6 @@ export function openProber(parts: ProberParts): { stop(): Promise<void> } {
         refreshKeys ? parts.keyRefresh.tokenFor(cluster) : undefined,
       ),
     refreshTimes: parts.keyRefresh.times,
-    onRefreshed: parts.keyRefresh.count,
     // A former leader that slept must not overwrite the status that its successor wrote.
     update: statusUpdate(writer, catalog.clusters, () => leaderGuards(leadership)),
     leads: () => leadership.leads(),

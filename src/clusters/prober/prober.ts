@@ -37,8 +37,6 @@ export interface ProberOptions {
   readonly probe: (cluster: ApiObject, signal: AbortSignal, refreshKeys: boolean) => Promise<Outcome>;
   /** Times at which every API server has to read its keys again: epoch milliseconds, past ones and future ones. */
   readonly refreshTimes: () => readonly number[];
-  /** Called when an API server has been made to. */
-  readonly onRefreshed: () => void;
   readonly update: (name: string, uid: string, change: ObjectChange) => Promise<unknown>;
   /** Whether this process is the leader, and so the one that probes. */
   readonly leads: () => boolean;
@@ -228,10 +226,7 @@ export function createProber(options: ProberOptions) {
       const outcome = await options.probe(cluster, signal, isRefreshDue(state, wall));
       failed = !outcome.ready;
       if (signal.aborted) return;
-      if (state !== undefined && outcome.ready && outcome.refreshed === true) {
-        state.refreshedAt = wall;
-        options.onRefreshed();
-      }
+      if (state !== undefined && outcome.ready && outcome.refreshed === true) state.refreshedAt = wall;
       if (failed && !wasReady(name, cluster)) {
         // The slot is free meanwhile: a fleet with many dead clusters is probed as often as before.
         finish();

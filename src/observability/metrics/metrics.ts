@@ -108,11 +108,6 @@ export function createMetrics(join?: JoinMetrics) {
       labelNames: ['group', 'resource', 'status'],
       registers,
     }),
-    keySetRefreshes: new Counter({
-      name: 'clusterpass_key_set_refreshes_total',
-      help: 'How often a cluster was sent a token that no key verifies, so that it reads the key set again.',
-      registers,
-    }),
     countCacheEvent: ({ group, resource }: { readonly group: string; readonly resource: string }): void =>
       cacheEvents.inc({ group, resource }),
     /** The expiry is in milliseconds, and undefined while no certificate is in use. */
