@@ -6,7 +6,7 @@ export interface CostlyRequest extends Call {
   readonly path: string;
 }
 
-export interface CostlyRow {
+interface CostlyRow {
   readonly name: string;
   readonly request: CostlyRequest;
   /** The status codes that are right; 0 is a closed connection. */

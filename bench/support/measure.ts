@@ -119,7 +119,7 @@ export const compared = (name: string, least: number, rounds: Rounds): Figure =>
   note: `${medians(rounds, cpuOfRound)} us each`,
 });
 
-export interface Comparison {
+interface Comparison {
   readonly driver: Driver;
   readonly server: ServerProcess;
   readonly floor: ServerProcess;

@@ -41,7 +41,6 @@ export interface AskedToken {
 
 /** One request of the mix: the caller asks for a token of the account. Both belong to the team. */
 export interface MixedRequest {
-  readonly team: number;
   readonly caller: TokenCaller;
   readonly account: Account;
   readonly asked: AskedToken;
@@ -140,7 +139,7 @@ export function mixedRequests(size: TokenFleetSize, laps: number): MixedRequest[
         const text = `${lap} ${index}`;
         const half = index < accounts.length / 2 ? 0 : 1;
         const asked = { audience: pick(AUDIENCES, `audience ${text}`), seconds: pick(LIFETIMES, `lifetime ${text}`) };
-        const request = { team, caller: pick(CALLERS[team] ?? [], `caller ${text}`), account, asked };
+        const request = { caller: pick(CALLERS[team] ?? [], `caller ${text}`), account, asked };
         return { order: half * 2 ** 32 + hashOf(`order ${text}`), request };
       })
       .sort((one, other) => one.order - other.order)
