@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { NAME_LABEL } from '../../src/api/clusters-field.ts';
 import { fleetBinding } from '../../test/e2e/support/bindings.ts';
+import { RBAC_GROUP } from '../../test/e2e/support/paths.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 
 /** An object of a fleet as a client would send it, and the cluster that it is in: empty for one of the whole fleet. */
@@ -75,7 +76,7 @@ const ROLES = {
 
 export const roleObjects = (): FleetObject[] =>
   Object.entries(ROLES).map(([name, rule]) =>
-    inFleet({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name }, rules: [rule] }),
+    inFleet({ apiVersion: `${RBAC_GROUP}/v1`, kind: 'ClusterRole', metadata: { name }, rules: [rule] }),
   );
 
 export const group = (name: string): object => ({ kind: 'Group', name });
@@ -84,13 +85,22 @@ export const account = (namespace: string, name: string): object => ({ kind: 'Se
 /** The selector of one cluster. */
 export const clusterIs = (name: string): string => `${NAME_LABEL}=${name}`;
 
-/** `to` and `clusters` as in `fleetBinding`. */
+/** `to` and `clusters` as in `fleetBinding`. One for all clusters is a binding of Kubernetes. */
 export const bindingObject = (
   name: string,
   role: keyof typeof ROLES,
   to: readonly (string | object)[],
   clusters?: string,
-): FleetObject => inFleet(fleetBinding({ name, role, to, clusters }));
+): FleetObject =>
+  inFleet(clusters === undefined ? bindingOf(name, role, to) : fleetBinding({ name, role, to, clusters }));
+
+const bindingOf = (name: string, role: string, to: readonly (string | object)[]): object => ({
+  apiVersion: `${RBAC_GROUP}/v1`,
+  kind: 'ClusterRoleBinding',
+  metadata: { name },
+  subjects: to.map((each) => (typeof each === 'string' ? { kind: 'User', apiGroup: RBAC_GROUP, name: each } : each)),
+  roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role },
+});
 
 /** Bindings of users that send no request. A real policy holds more bindings than those of one caller. */
 export const otherBindings = (count: number): FleetObject[] =>
