@@ -1,9 +1,13 @@
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { connectorAudience, RENEW_SECONDS } from '../../src/api/connector.ts';
 import { createNodeFetch } from '../../src/client/node.ts';
 import { Transport } from '../../src/client/transport.ts';
+import { FakeCluster } from '../../src/connector/cluster.fixture.ts';
 import { runConnector } from '../../src/connector/run-connector.ts';
 import { realTiming } from '../../src/lib/backoff.ts';
 import { memberOf } from '../../src/lib/json.ts';
@@ -13,7 +17,7 @@ import { memoryOf } from '../support/cpu.ts';
 import { Driver, requestFile } from '../support/driver.ts';
 import { type Figure, percentile, type Settings } from '../support/measure.ts';
 import { clusterName, type FleetObject, tokenPath } from '../support/objects.ts';
-import { atEnd, startFleetServer } from '../support/processes.ts';
+import { atEnd, builtProgram, kill, makeFolder, startFleetServer } from '../support/processes.ts';
 
 const NAMES = Array.from({ length: 1_000 }, (_, index) => clusterName(index));
 const CALLER = { name: 'ann', token: 'token-of-ann-0123456789', groups: ['system:masters'] };
@@ -28,7 +32,7 @@ const RULES = { orders: true, revocable: true, mirror: { accounts: false, pods: 
 
 function* objectsOf(keys: string): Generator<FleetObject> {
   for (const name of NAMES) {
-    const metadata = { name, uid: `uid-of-${name}` };
+    const metadata = { name, uid: `uid-of-${name}`, annotations: { 'clusterpass.dev/cluster-id': 'uid' } };
     const spec = { authInfo: { controller: { kind: 'Connector', name } } };
     yield { cluster: '', body: { apiVersion: 'clusterregistry.k8s.io/v1alpha1', kind: 'Cluster', metadata, spec } };
     const identity = { clusterUID: metadata.uid, ...IDENTITY, keys };
@@ -54,6 +58,29 @@ const apiOf = (sign: Sign): Transport => {
   return { request, text: async () => ({ value: 'ok' }) } as unknown as Transport;
 };
 
+/** Megabytes of a connector as it runs in a Pod, when it has copied 500 Pods. */
+async function memoryOfOne(url: string, token: string): Promise<number> {
+  const cluster = await new FakeCluster().start();
+  const put = (resource: string, name: string, uid: string, more: object = {}) =>
+    cluster.put(`/${resource}`, { apiVersion: 'v1', kind: 'any', metadata: { name, uid, ...more }, spec: {} });
+  put('namespaces', 'kube-system', 'uid');
+  put('serviceaccounts', 'default', 'account', { namespace: 'kube-system' });
+  for (let at = 0; at < 500; at++) put('pods', `p-${at}`, `pod-${at}`, { namespace: 'kube-system' });
+  const cwd = await makeFolder();
+  const rules = 'apiVersion: clusterpass.dev/v1alpha1\nkind: ConnectorConfiguration\n';
+  const files = { kubeconfig: cluster.kubeconfig, config: rules, 'token-file': token };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(cwd, name), text);
+  const flags = Object.keys(files).flatMap((name) => [`--${name}`, name]);
+  const of = ['--cluster', NAMES.at(-1) ?? '', '--namespace', 'cp', '--certificate-authority', TLS.caFile];
+  const env = { ...process.env, HOME: cwd, CLUSTERPASS_SERVER: url };
+  const args = [await builtProgram(), 'connector', ...of, ...flags];
+  const child = spawn(process.execPath, args, { cwd, env, stdio: 'ignore' });
+  await sleep(60_000);
+  const { now } = memoryOf(child.pid ?? 0);
+  await Promise.all([kill(child), cluster.stop()]);
+  return now;
+}
+
 /**
  * What 1,000 connectors cost one server: each has a watch, and reports every 20 seconds. Then orders, as many as come
  * evenly, and as many as it can. Connectors and callers share the processors with it. Each part takes five times
@@ -77,7 +104,7 @@ export async function run({ seconds }: Settings): Promise<Figure[]> {
   const disconnect = atEnd(async () => stop.abort());
   const fetch = createNodeFetch({ ca: readFileSync(TLS.caFile, 'utf8') });
   const api = apiOf(sign);
-  const start = async (name: string): Promise<void> => {
+  const start = async (name: string): Promise<string> => {
     const kubernetes = { namespace: 'cp', serviceaccount: { name: 'cp', uid: IDENTITY.accountUID } };
     const { issuer: iss, subject: sub } = IDENTITY;
     const token = await sign({ iss, sub, aud: connectorAudience(url, name), 'kubernetes.io': kubernetes });
@@ -88,9 +115,11 @@ export async function run({ seconds }: Settings): Promise<Figure[]> {
     const unused = { register: async () => {} };
     const to = new Transport({ ...transport, tokenProvider: () => token });
     void runConnector({ ...parts, ...own, ...unused, server: to }, stop.signal);
+    return token;
   };
   // Handshakes are not measured.
-  for (const name of NAMES) await Promise.all([start(name), sleep(5)]);
+  let token = '';
+  for (const name of NAMES) [token] = await Promise.all([start(name), sleep(5)]);
   await sleep(RENEW_SECONDS * 1000);
   const connected = memoryOf(pid).now;
   const before = cpu();
@@ -112,6 +141,7 @@ export async function run({ seconds }: Settings): Promise<Figure[]> {
   const cpuOfOrders = cpu() - cpuBefore - idle * most.seconds * 1e6;
   const { peak } = memoryOf(pid);
   await disconnect();
+  const one = await memoryOfOne(url, token);
   const orders = most.codes['201'] ?? 0;
   const note = JSON.stringify([evenly.codes, most.codes]);
   return [
@@ -130,6 +160,7 @@ export async function run({ seconds }: Settings): Promise<Figure[]> {
       note,
     },
     { name: 'orders, 32 at once', value: orders / most.seconds, unit: 'a second' },
+    { name: 'memory of one connector', value: one, unit: 'MB', limit: 60 },
     { name: 'CPU of an order', value: cpuOfOrders / orders / 1000, unit: 'ms' },
   ];
 }

@@ -1,9 +1,9 @@
 import { createLocalJWKSet, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose';
 import { AUTHENTICATED, accountUserName, type Caller } from '../api/caller.ts';
 import { CONNECTORS_GROUP, clusterOfConnector, connectorUserName } from '../api/connector.ts';
-import { fleetKey, storageKey } from '../api/kind.ts';
+import { type ApiObject, fleetKey, storageKey } from '../api/kind.ts';
 import { clusterScope } from '../api/kinds/cluster.ts';
-import { type ConnectorSpec, connectorKind, IDENTITY_FIELD, identityText, KEYS_FIELD } from '../api/kinds/connector.ts';
+import { type ConnectorSpec, connectorKind, IDENTITY_FIELD, identityText, keysOf } from '../api/kinds/connector.ts';
 import { memberOf } from '../lib/json.ts';
 import { JWS_ALGORITHMS } from '../lib/jws-algorithms.ts';
 import { withValue } from '../lib/promises.ts';
@@ -24,10 +24,16 @@ interface VerifiedConnectorToken {
   readonly expiresAt: number;
 }
 
+interface StoredConnector {
+  readonly uid: string;
+  field(name: string): string;
+  object(): ApiObject;
+}
+
 export interface ConnectorTokenParts {
   readonly baseUrl: string;
   /** The stored Connector of a cluster. */
-  readonly find: (cluster: string) => { readonly uid: string; field(name: string): string } | undefined;
+  readonly find: (cluster: string) => StoredConnector | undefined;
   /** The UID of the stored cluster. */
   readonly clusterUid: (cluster: string) => string | undefined;
   /** Epoch milliseconds. */
@@ -45,19 +51,17 @@ export function createConnectorAuthenticator(parts: ConnectorTokenParts): TokenA
       const cluster = clusterOf(baseUrl, unverifiedClaims(token)) ?? '';
       const stored = find(cluster);
       if (stored === undefined) throw new TokenRejected(`there is no Connector ${JSON.stringify(cluster)}`);
-      return verifyConnectorToken(parts, cluster, { token, keys: stored.field(KEYS_FIELD) });
+      return verifyConnectorToken(parts, cluster, { token, keys: keysOf(stored.object()) });
     },
-    hasKey: ({ cluster, keys }) => find(cluster)?.field(KEYS_FIELD) === keys,
+    hasKey: isCurrent,
   });
+  function isCurrent({ cluster, identity, keys }: VerifiedConnectorToken): boolean {
+    const clusterUID = clusterUid(cluster) ?? '';
+    return find(cluster)?.field(IDENTITY_FIELD) === identityText({ ...identity, clusterUID, keys });
+  }
   /** Everything that can change after the signature was verified. `uid`: of the Connector. */
-  const isLive = ({ cluster, identity, keys, expiresAt }: VerifiedConnectorToken, uid: string | undefined): boolean => {
-    const stored = find(cluster);
-    const clusterUID = clusterUid(cluster);
-    if (stored === undefined || stored.uid !== uid || clusterUID === undefined || now() > expiresAt) return false;
-    return (
-      stored.field(KEYS_FIELD) === keys && stored.field(IDENTITY_FIELD) === identityText({ ...identity, clusterUID })
-    );
-  };
+  const isLive = (verified: VerifiedConnectorToken, uid: string | undefined): boolean =>
+    isCurrent(verified) && find(verified.cluster)?.uid === uid && now() <= verified.expiresAt;
   return {
     authenticateToken: (token: Secret) => {
       if (clusterOf(baseUrl, unverifiedClaims(token.reveal())) === undefined) return undefined;

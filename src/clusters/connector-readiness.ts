@@ -4,13 +4,7 @@ import { type Conclusion, conclude, withCondition } from '../api/clusters/condit
 import { type ApiObject, fleetKey, type Kind, kindPrefix } from '../api/kind.ts';
 import { CONTROLLER_FIELD } from '../api/kinds/cluster.ts';
 import { CONNECTOR_REFERENCE, statusOf } from '../api/kinds/cluster-spec.ts';
-import {
-  type ConnectorStatus,
-  connectorSpec,
-  connectorStatus,
-  isConnected,
-  RENEW_FIELD,
-} from '../api/kinds/connector.ts';
+import { type ConnectorStatus, connectorSpec, connectorStatus, isConnected } from '../api/kinds/connector.ts';
 import { ignoreNotFound } from '../api/status.ts';
 import { toTimestamp } from '../lib/utc-second.ts';
 import type { Work } from '../lib/work-queue.ts';
@@ -86,7 +80,7 @@ function conclusionOf(report: ConnectorStatus, now: number): Conclusion {
 export function connectorCounts(connectors: ObjectCache, now: number): Record<'connected' | 'lost', number> {
   const counts = { connected: 0, lost: 0 };
   connectors.current.forEach((entry) => {
-    counts[isConnected({ renewTime: entry.field(RENEW_FIELD) }, now) ? 'connected' : 'lost']++;
+    counts[isConnected(connectorStatus(entry.object()), now) ? 'connected' : 'lost']++;
   });
   return counts;
 }

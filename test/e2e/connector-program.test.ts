@@ -273,7 +273,9 @@ people: [{ group: devs }]
     await expect.poll(() => cluster.secrets).not.toContain(`ci/${name}`);
     // What the owner of the cluster changes is in force without a restart.
     await write('ordered.yaml', CONFIG.replace('builder', 'other'));
-    await expect.poll(async () => (await ask()).code, { timeout: 30_000 }).toBe(403);
+    const allowed = async () => (await server.call('GET', `${CONNECTORS}/ordered`)).json.status.allow[0].accounts;
+    await expect.poll(allowed, { timeout: 30_000 }).toEqual(['other']);
+    expect((await ask()).code).toBe(403);
     await connector.stop();
     cluster.remove('/serviceaccounts', 'ci/builder');
     cluster.remove('/namespaces', 'ci');

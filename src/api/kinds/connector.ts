@@ -54,15 +54,13 @@ export type Connector = ApiObject & { readonly spec?: ConnectorSpec; readonly st
 export const connectorSpec = (object: ApiObject): ConnectorSpec => (object.spec ?? {}) as ConnectorSpec;
 export const connectorStatus = (object: ApiObject): ConnectorStatus => (object.status ?? {}) as ConnectorStatus;
 
-/** The derived field with the key set that verifies the tokens of the connector now. */
-export const KEYS_FIELD = 'status.keys';
-/** The derived field with the time of its last report. */
-export const RENEW_FIELD = 'status.renewTime';
-/** The derived field with whose tokens these are, see `identityText`. */
-export const IDENTITY_FIELD = 'spec.identity';
+/** The JWKS that verifies the tokens of the connector now. */
+export const keysOf = (object: ApiObject): string => connectorStatus(object).keys ?? connectorSpec(object).keys ?? '';
 
-export const identityText = ({ clusterUID, issuer, subject, accountUID }: ConnectorSpec): string =>
-  JSON.stringify([clusterUID, issuer, subject, accountUID]);
+/** The derived field with whose tokens these are, and the keys that verify them. */
+export const IDENTITY_FIELD = 'identity';
+export const identityText = ({ clusterUID, issuer, subject, accountUID, keys }: ConnectorSpec): string =>
+  JSON.stringify([clusterUID, issuer, subject, accountUID, keys]);
 
 /** Whether it has reported within the last minute. */
 export const isConnected = ({ renewTime = '' }: ConnectorStatus, now: number): boolean =>
@@ -82,9 +80,7 @@ export const connectorKind: Kind = {
   // The registration of its cluster creates it, and its identity never changes.
   verbs: new Set(['get', 'list', 'watch', 'delete']),
   derivedFields: {
-    [KEYS_FIELD]: (object) => connectorStatus(object).keys ?? connectorSpec(object).keys ?? '',
-    [RENEW_FIELD]: (object) => connectorStatus(object).renewTime ?? '',
-    [IDENTITY_FIELD]: (object) => identityText(connectorSpec(object)),
+    [IDENTITY_FIELD]: (object) => identityText({ ...connectorSpec(object), keys: keysOf(object) }),
   },
   ...kindSchema(
     'Connector',
