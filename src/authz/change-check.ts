@@ -4,7 +4,6 @@ import type { ApiRequest } from '../api/request.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import { questionOf } from './forbidden.ts';
 import type { Policy } from './policy/policy.ts';
-import { ANY, type Rule } from './policy/rules.ts';
 
 interface ChangeCheckParts {
   readonly catalog: Pick<Catalog, 'clusters'>;
@@ -35,18 +34,3 @@ export const createChangeCheck =
       )
     );
   };
-
-const TOKENS: ReadonlySet<string> = new Set([
-  ANY,
-  'serviceaccounts/token',
-  '*/token',
-  'clusters/userpass',
-  '*/userpass',
-]);
-
-/** Whether these rules allow tokens of some account, or passes for people. */
-export const givesTokens = (rules: readonly Rule[] | undefined): boolean =>
-  rules?.some(
-    ({ verbs, resources }) =>
-      (verbs.includes(ANY) || verbs.includes('create')) && resources.some((resource) => TOKENS.has(resource)),
-  ) === true;

@@ -90,22 +90,17 @@ export async function renderItems(
   entries: readonly ReadableObject[],
   work: Work,
 ): Promise<Uint8Array[]> {
-  const isPublic = representation.form === 'object' && representation.whole?.none === true;
-  const render = isPublic ? renderPublic : renderListed;
   // Of its final size: the array lives until a slow client has read the list, and a grown one has a third to spare.
   const items = new Array<Uint8Array>(entries.length);
   for (let start = 0; start < entries.length; start += ITEMS_PER_CLOCK_READ) {
     if (start > 0 && work.isUsedUp) await work.turn();
     const end = Math.min(start + ITEMS_PER_CLOCK_READ, entries.length);
     for (let index = start; index < end; index++) {
-      items[index] = render(representation, entries[index] as ReadableObject);
+      items[index] = renderListed(representation, entries[index] as ReadableObject);
     }
   }
   return items;
 }
-
-const renderPublic = ({ clientAddress }: Representation, entry: ReadableObject): Uint8Array =>
-  entry.json('public', clientAddress);
 
 const renderListed = (representation: Representation, entry: ReadableObject): Uint8Array =>
   representation.form === 'table'

@@ -5,9 +5,10 @@ import { verifyConnectorToken } from '../authn/connector-authenticator.ts';
 import { checkJoin, createAdmission, findSecondNames } from '../authz/admission/admission.ts';
 import { checkApproval, checkRequest, decisionRefusal } from '../authz/admission/check-access-request.ts';
 import { bindingReach } from '../authz/binding-reach.ts';
-import { createChangeCheck, givesTokens } from '../authz/change-check.ts';
+import { createChangeCheck } from '../authz/change-check.ts';
 import { forbiddenFor, questionOf, refusalOf, requirePermission } from '../authz/forbidden.ts';
 import { readBinding } from '../authz/policy/binding-facts.ts';
+import { givesTokens } from '../authz/policy/reach-finder.ts';
 import {
   type AccessRequestParts,
   accessRequests,

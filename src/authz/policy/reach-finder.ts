@@ -15,7 +15,8 @@ import { bindingAppliesIn } from './binding-index.ts';
 import type { ClusterView } from './cluster-selector.ts';
 import type { CompiledBinding } from './compiled-rbac.ts';
 import { isAlwaysReviewed } from './pass-decision.ts';
-import { ResourceMatch, type RuleIndex } from './rule-index.ts';
+import { ResourceMatch, RuleIndex } from './rule-index.ts';
+import type { Rule } from './rules.ts';
 
 /** What a permission is asked for: the fleet, the cluster, with a namespace or without one, or the Cluster object. */
 type Place = 'fleet' | 'fleet namespace' | 'cluster' | 'namespace' | 'itself';
@@ -76,6 +77,10 @@ const reachOfRole = (role: RuleIndex): RoleReach[] =>
     const names = found.includes('all') ? 'all' : new Set(found.flat());
     return names === 'all' || names.size > 0 ? [{ row, names }] : [];
   });
+
+/** Whether these rules allow tokens of some account, or passes for people. */
+export const givesTokens = (rules: readonly Rule[] = []): boolean =>
+  reachOfRole(new RuleIndex(rules)).some(({ row: { action } }) => action === 'AccountPasses' || action === 'OwnPasses');
 
 const distinct = (all: readonly Given[]): Given[] => [
   ...new Map(all.map((given) => [JSON.stringify(given), given])).values(),
