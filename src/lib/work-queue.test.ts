@@ -121,13 +121,6 @@ describe('the work queue', () => {
     await Promise.all([first, left, next]);
     expect(loop.turns.map(({ flow }) => flow)).toEqual(['a', 'b']);
   });
-
-  it('shares the wait of loops that run side by side', async () => {
-    const loop = fakeLoop();
-    void loop.run('b', [6]);
-    const work = loop.queue.job('a');
-    expect(work.turn()).toBe(work.turn());
-  });
 });
 
 /** The largest difference between what two flows got in any time in which both were waiting. */

@@ -253,24 +253,6 @@ describe('an export into a hub', () => {
     },
   );
 
-  it('is not synchronized while an object of the source fails; one that is skipped does not count', async () => {
-    const { source, problems, reconcile, reporter, metrics, lines } = newExport();
-    source.put(cluster('a'));
-    problems.set('b', { problem: 'it is not ready yet', state: 'skipped' });
-    problems.set('c', { problem: 'a field is not used', state: 'synced' });
-    await reconcile();
-    expect([reporter.isSynced, lines.includes('b: it is not ready yet')]).toEqual([true, true]);
-    problems.set('d', { problem: 'it cannot be read', state: 'failed' });
-    await reconcile();
-    expect([reporter.isSynced, lines.at(-1)]).toEqual([
-      false,
-      'Synced=False: 1 object of the source cannot be synchronized',
-    ]);
-    const text = await metrics.registry.metrics();
-    expect(text).toContain('clusterpass_sync_objects{state="skipped"} 1');
-    expect(text).toContain('clusterpass_sync_objects{state="failed"} 1');
-  });
-
   it('takes over nothing that another client creates at the same time', async () => {
     const { source, reconcile, lines } = newExport();
     source.put(cluster('a'));
@@ -451,26 +433,6 @@ describe('an export into a hub', () => {
       const read = async () => state(cluster('n-3'), cluster('n-1'), cluster('n-2'));
       await new Reconciler({ ...options, isTargetSynced: () => true, read, target }).reconcile();
       expect(calls).toEqual(['create n-1', 'create n-2', 'create n-3', 'delete x-2', 'delete x-1']);
-    });
-
-    it('once for each time that it is woken', async () => {
-      const stop = new AbortController();
-      const { options, wakeup } = newExport({ timing: fakeTiming() });
-      let reads = 0;
-      const read = async (): Promise<DesiredState> => {
-        // Without a wait between them, the third would come before any timer.
-        if (++reads === 3) stop.abort();
-        return state();
-      };
-      const running = new Reconciler({ ...options, isTargetSynced: () => true, read }).run(stop.signal, wakeup);
-      wakeup.set();
-      await expect.poll(() => reads).toBeGreaterThan(0);
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(reads).toBe(1);
-      wakeup.set();
-      await expect.poll(() => reads).toBe(2);
-      stop.abort();
-      await running;
     });
   });
 

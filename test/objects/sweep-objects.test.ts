@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import type { StoredObject } from '../../src/objects/stored-object.ts';
 import { createObjectSweep, hasPassed } from '../../src/objects/sweep-objects.ts';
-import { StorageError } from '../../src/storage/contract.ts';
 import { at, catalog, make, openObjects } from './object-store.ts';
 
 interface World {
@@ -53,18 +52,4 @@ it.each([
   ['damaged', Number.NEGATIVE_INFINITY, false],
 ])('%s has passed at %d: %s', (timestamp, time, expected) => {
   expect(hasPassed(timestamp, time)).toBe(expected);
-});
-
-it('a store that cannot be reached ends the call, and the next one continues behind the object', async () => {
-  const outage = new StorageError('unavailable', 'no connection');
-  let isOut = true;
-  const { tried, logged, sweep } = await openWorld(['a', 'b', 'c'], () => (isOut ? outage : undefined));
-  await expect(sweep()).rejects.toBe(outage);
-  await expect(sweep()).rejects.toBe(outage);
-  expect(tried.splice(0)).toEqual(['a', 'b']);
-  isOut = false;
-  await sweep();
-  expect([tried.splice(0), logged]).toEqual([['c', 'a', 'b'], []]);
-  await sweep();
-  expect(tried).toEqual(['a', 'b', 'c']);
 });

@@ -82,35 +82,6 @@ describe('B15: a level', () => {
     expect(() => enter(level, 'third')).not.toThrow();
   });
 
-  it('serves the queues round-robin, however long one of them is', async () => {
-    const level = open({ seats: 1, seatsPerFlow: 1, queueLengthPerFlow: 10 });
-    const log: string[] = [];
-    const seats = [enter(level, 'a', log, 'a1')];
-    for (const label of ['a2', 'a3', 'a4', 'b1', 'b2', 'c1']) seats.push(enter(level, label.slice(0, 1), log, label));
-    for (let served = 0; served < seats.length; served += 1) {
-      const next = log[served];
-      seats[['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].indexOf(next ?? '')]?.release();
-      await settled();
-    }
-    expect(log).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
-    expect([level.usage.executing, level.usage.inQueue]).toEqual([0, 0]);
-  });
-
-  it('passes over a flow that has all of its seats', async () => {
-    const level = open({ seats: 3, seatsPerFlow: 2, queueLengthPerFlow: 10 });
-    const log: string[] = [];
-    const [first] = [enter(level, 'a', log), enter(level, 'a', log)];
-    const other = enter(level, 'b', log);
-    enter(level, 'a', log, 'a waits');
-    enter(level, 'b', log, 'b waits');
-    other.release();
-    await settled();
-    expect(log.at(-1)).toBe('b waits');
-    first?.release();
-    await settled();
-    expect(log.at(-1)).toBe('a waits');
-  });
-
   it('lets no request overtake those of its flow that wait', async () => {
     const limits = fc.record({
       seats: fc.integer({ min: 1, max: 6 }),

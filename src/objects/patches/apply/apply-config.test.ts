@@ -4,7 +4,7 @@ import { serviceAccountKind } from '../../../api/kinds/core.ts';
 import type { JsonMap } from '../../../lib/json.ts';
 import { fieldRules } from '../../managed-fields.ts';
 import { applyConfig } from './apply-config.ts';
-import { type Config, configs, LEAVES, Live, leavesOf, Model, ownedIn } from './apply-model.fixture.ts';
+import { type Config, configs, Live, leavesOf, Model, ownedIn } from './apply-model.fixture.ts';
 import { FieldSet, pathsOf } from './field-set.ts';
 import { pathText, writeFields } from './fields-v1.ts';
 import { updateManagers } from './ownership.ts';
@@ -63,26 +63,6 @@ describe('server-side apply', () => {
         expect(again.conflicts).toEqual([]);
         expect(again.object).toEqual(object);
         expect(new Map(again.managers)).toEqual(new Map(managers));
-      }),
-      { numRuns: 50 },
-    );
-  });
-
-  test('the order of two managers without overlap does not matter', () => {
-    const names = Object.keys(LEAVES);
-    const isOfFirst = (name: string): boolean => names.indexOf(LEAVES[name]?.within ?? name) % 2 === 0;
-    const first = configs(names.filter(isOfFirst));
-    const second = configs(names.filter((name) => !isOfFirst(name)));
-    fc.assert(
-      fc.property(histories(forced), first, second, (writes, a, b) => {
-        const states = [false, true].map((swapped) => {
-          const live = new Live();
-          for (const write of writes) run(live, write);
-          const steps = [() => live.apply('a', a, true), () => live.apply('b', b, true)];
-          for (const step of swapped ? steps.reverse() : steps) step();
-          return stateOf(live);
-        });
-        expect(states[0]).toEqual(states[1]);
       }),
       { numRuns: 50 },
     );
