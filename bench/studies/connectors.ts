@@ -67,14 +67,13 @@ async function memoryOfOne(url: string, token: string): Promise<number> {
   put('serviceaccounts', 'default', 'account', { namespace: 'kube-system' });
   for (let at = 0; at < 500; at++) put('pods', `p-${at}`, `pod-${at}`, { namespace: 'kube-system' });
   const cwd = await makeFolder();
-  const rules = 'apiVersion: clusterpass.dev/v1alpha1\nkind: ConnectorConfiguration\n';
-  const files = { kubeconfig: cluster.kubeconfig, config: rules, 'token-file': token };
+  const config = 'apiVersion: clusterpass.dev/v1alpha1\nkind: ConnectorConfiguration\n';
+  const files = { kubeconfig: cluster.kubeconfig, config, 'token-file': token };
   for (const [name, text] of Object.entries(files)) await writeFile(join(cwd, name), text);
   const flags = Object.keys(files).flatMap((name) => [`--${name}`, name]);
   const of = ['--cluster', NAMES.at(-1) ?? '', '--namespace', 'cp', '--certificate-authority', TLS.caFile];
-  const env = { ...process.env, HOME: cwd, CLUSTERPASS_SERVER: url };
   const args = [await builtProgram(), 'connector', ...of, ...flags];
-  const child = spawn(process.execPath, args, { cwd, env, stdio: 'ignore' });
+  const child = spawn(process.execPath, args, { cwd, env: { HOME: cwd, CLUSTERPASS_SERVER: url }, stdio: 'ignore' });
   await sleep(60_000);
   const { now } = memoryOf(child.pid ?? 0);
   await Promise.all([kill(child), cluster.stop()]);
