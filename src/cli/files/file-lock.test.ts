@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -86,6 +86,20 @@ describe('a lock', () => {
     const expected = `${file} is locked by another process; if none is running, remove ${file}.lock`;
     await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow(expected);
     expect(await readdir(folder)).toEqual(['x.lock']);
+  });
+
+  it('is removed when it is so old that its process was killed, unless it is one of kubectl', async () => {
+    const file = join(folder, 'x');
+    const old = new Date(Date.now() - 10 * 60_000);
+    const leaveLock = async (mode: number): Promise<void> => {
+      await writeFile(`${file}.lock`, '', { mode });
+      await utimes(`${file}.lock`, old, old);
+    };
+    await leaveLock(0o600);
+    expect(await withLock(file, { waitMs: 0, err }, async () => 1)).toBe(1);
+    expect(await readdir(folder)).toEqual([]);
+    await leaveLock(0);
+    await expect(withLock(file, { waitMs: 0, err }, async () => 1)).rejects.toThrow('is locked by another process');
   });
 
   it('is not acquired when another process has made the result, and prints one message for a long wait', async () => {

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { dirname } from 'node:path';
 import { pause } from '../../lib/backoff.ts';
@@ -21,6 +21,7 @@ interface LockOptions<T> {
 const WAIT_MS = 10_000;
 const POLL_MS = 50;
 const NOTICE_AFTER_MS = 1_000;
+const STALE_MS = 120_000;
 
 /**
  * Runs a task while holding a lock between processes, also of several machines with the same home directory. The lock
@@ -34,6 +35,7 @@ export async function withLock<T>(path: string, options: LockOptions<T>, task: (
   while (!(await acquire(lock))) {
     const found = await read?.();
     if (found !== undefined) return found;
+    if (await removeStale(lock)) continue;
     const waited = performance.now() - start;
     if (waited > waitMs || signal?.aborted === true) {
       throw new CliError(`${path} is locked by another process; if none is running, remove ${lock}`);
@@ -63,6 +65,14 @@ async function acquire(lock: string): Promise<boolean> {
   } catch (error) {
     return codeOf(error) === 'EEXIST' ? false : failed(error);
   }
+}
+
+/** Longer than any task takes: its process was killed. A lock of kubectl has no permissions, and stays. */
+async function removeStale(lock: string): Promise<boolean> {
+  const { mode, mtimeMs } = await stat(lock).catch(() => ({ mode: 0, mtimeMs: 0 }));
+  const isStale = (mode & 0o777) !== 0 && mtimeMs + STALE_MS < Date.now();
+  if (isStale) await rm(lock, { force: true });
+  return isStale;
 }
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
