@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LAUNCHER, PROGRAM } from '../program.ts';
 import { namesIn, Person } from './support/cli.ts';
-import { addCluster, grantClusters } from './support/fleet.ts';
+import { addCluster, grantClusters, patchCluster, removeCluster } from './support/fleet.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';
 import { bind, createAccount, createNamespace, MAY_CREATE_TOKENS } from './support/objects.ts';
 import { sharedServer } from './support/shared-server.ts';
@@ -158,6 +158,20 @@ describe('clusterpass get clusters', () => {
       expect(stdout).toContain('Usage: clusterpass get');
       expect(stdout).not.toMatch(COLOUR);
     }
+  });
+
+  it('-w shows all objects, then every change', async () => {
+    const running = admin.start(['get', 'clusters', '-w', '-l', 'env=dev']);
+    await running.until(({ stdout }) => stdout.includes('dev-1'));
+    await addCluster(server, 'dev-2', { labels: { env: 'dev' } });
+    await running.until(({ stdout }) => stdout.includes('dev-2'));
+    await patchCluster(server, 'dev-1', { metadata: { annotations: { note: 'x' } } });
+    await running.until(({ stdout }) => stdout.split('dev-1').length === 3);
+    await removeCluster(server, 'dev-2');
+    const { stdout } = await running.stop();
+    expect(stdout).toMatch(/^NAME .*\ndev-1 .*\ndev-2 .*\ndev-1 .*\n/);
+    expect(stdout).not.toContain('prod-1');
+    expect(await admin.fails(['get', 'clusters', 'dev-1', '-w'])).toContain('--field-selector metadata.name=NAME');
   });
 
   it('a pipe that its reader closes is no error', async () => {

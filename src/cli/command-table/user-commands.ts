@@ -37,6 +37,7 @@ export const USER_COMMANDS: readonly Command[] = [
       ...output('wide', 'json', 'yaml', 'name'),
       '-l, --selector <selector>': 'Label selector, e.g. `env in (dev,staging)`.',
       '--field-selector <selector>': 'Field selector, e.g. `status.type=EKS`.',
+      '-w, --watch': 'After listing the clusters, watch for changes.',
       ...noHeaders,
     },
     examples: ['clusterpass get clusters', 'clusterpass get clusters -l env=prod -o wide'],

@@ -2,14 +2,14 @@ import { clusterColumns } from '../../api/kinds/cluster-columns.ts';
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { reviewAccess } from '../../client/access-reviews.ts';
 import type { Client } from '../../client/create-client.ts';
-import type { Cluster } from '../../client/types.ts';
+import type { Cluster, ClusterSelection } from '../../client/types.ts';
 import { clip, terminalSafe } from '../../lib/text.ts';
-import { withConfirmedEndpoints } from '../clusters.ts';
+import { checkedNames, withConfirmedEndpoints } from '../clusters.ts';
 import { CliError, type Context, type Invocation, type Run } from '../command.ts';
-import { connectAll, type NamedServer } from '../connection/all-servers.ts';
+import { askAll, connectAll, type NamedServer } from '../connection/all-servers.ts';
 import { CONSOLE_SETTINGS } from '../connection/connection.ts';
 import { localAddressTo } from '../kubeconfig/cluster-endpoint.ts';
-import { asList, cellsOf, printerFor, printTable, renderTable } from '../output/printer.ts';
+import { asList, cellsOf, printerFor, printTable, renderTable, widthsOf } from '../output/printer.ts';
 import {
   clusterChoice,
   clusterLabel,
@@ -33,25 +33,55 @@ export const getClusters: Run = async (context, invocation) => {
   const print = await printerFor(invocation);
   const servers = await connectAll(context, invocation);
   const references = clusterReferences(invocation.args, servers);
+  if (invocation.is('watch')) {
+    if (references.length > 0) throw new CliError('--watch takes selectors, e.g. --field-selector metadata.name=NAME');
+    return watch(context, invocation, servers, { view: 'full', labelSelector, fieldSelector });
+  }
   const read = fullClusters({ labelSelector, fieldSelector });
   const { found, isWhole } = await findClusters(context, servers, { references }, read);
-  const confirmed = found.map(
-    ({ server, cluster }): LocatedCluster => ({
-      server,
-      cluster: withConfirmedEndpoints(cluster, server.client.productName),
-    }),
-  );
   if (found.length === 0 && !isWhole) return 1;
   if (print !== undefined) {
-    const printed = confirmed.map((each) => printedCluster(invocation, servers, each));
+    const printed = found.map((each) => printedCluster(invocation, servers, each));
     context.out.write(print(references.length === 1 && printed.length === 1 ? printed[0] : asList(printed)));
   } else if (found.length === 0) {
     const isFiltered = [labelSelector, fieldSelector].some((part) => part !== undefined);
     const offers = isFiltered ? [] : await Promise.all(servers.map(({ client }) => nextStep(client)));
     context.err.write(['No resources found', ...offers.flat(), ''].join('\n'));
-  } else context.out.write(await tableOf(context, invocation, servers, confirmed));
+  } else {
+    const { head, row } = await tableFor(context, invocation, servers);
+    context.out.write(renderTable([...head, ...found.map(row)]));
+  }
   return isWhole ? 0 : 1;
 };
+
+/** The clusters, then each one that changes. */
+async function watch(
+  context: Context,
+  invocation: Invocation,
+  servers: readonly NamedServer[],
+  selection: ClusterSelection,
+): Promise<number> {
+  const { answers, failed } = await askAll(context, servers, ({ client }) => client.listClusters(selection));
+  const first = answers.flatMap(({ server, value }) => value.items.map((cluster) => ({ server, cluster })));
+  const print = await printerFor(invocation);
+  const { head, row } = await tableFor(context, invocation, servers);
+  const widths = widthsOf([...head, ...first.map(row)]);
+  const show = (clusters: readonly LocatedCluster[], before: readonly string[][] = []): void => {
+    checkedNames(clusters.map(({ cluster }) => cluster));
+    const printed = clusters.map((each) => print?.(printedCluster(invocation, servers, each)));
+    context.out.write(print ? printed.join('') : renderTable([...before, ...clusters.map(row)], widths));
+  };
+  show(first, head);
+  const ended = await askAll(
+    context,
+    answers.map(({ server }) => server),
+    async (server) => {
+      const from = answers.find((answer) => answer.server === server)?.value;
+      for await (const { cluster } of server.client.watchClusters({ ...selection, from })) show([{ server, cluster }]);
+    },
+  );
+  return failed.length + ended.failed.length > 0 ? 1 : 0;
+}
 
 /** For a caller who sees no cluster: how to register one, or what the operator says and how to ask. */
 async function nextStep(client: Client): Promise<string[]> {
@@ -71,12 +101,13 @@ async function nextStep(client: Client): Promise<string[]> {
   ];
 }
 
+const confirmed = ({ server, cluster }: LocatedCluster): Cluster =>
+  withConfirmedEndpoints(cluster, server.client.productName);
+
 /** The cluster for `-o`: with its server if there are several, and for `-o name` as other commands accept it. */
-function printedCluster(
-  invocation: Invocation,
-  servers: readonly NamedServer[],
-  { server, cluster: { metadata, ...cluster } }: LocatedCluster,
-): Cluster {
+function printedCluster(invocation: Invocation, servers: readonly NamedServer[], found: LocatedCluster): Cluster {
+  const { server } = found;
+  const { metadata, ...cluster } = confirmed(found);
   const isName = invocation.text('output') === 'name';
   const name = isName ? clusterLabel(servers, server, metadata.name) : metadata.name;
   const annotations = { ...metadata.annotations, [SERVER_ANNOTATION]: server.connection.server };
@@ -84,12 +115,7 @@ function printedCluster(
 }
 
 /** The server if there are several, then the columns of the server's tables. */
-async function tableOf(
-  { now }: Context,
-  invocation: Invocation,
-  servers: readonly NamedServer[],
-  found: readonly LocatedCluster[],
-): Promise<string> {
+async function tableFor({ now }: Context, invocation: Invocation, servers: readonly NamedServer[]) {
   const isWide = invocation.text('output') === 'wide';
   const isSeveral = servers.length > 1;
   const columns = new Map(
@@ -103,12 +129,15 @@ async function tableOf(
     ),
   );
   const [first = []] = columns.values();
-  const head = [...(isSeveral ? ['SERVER'] : []), ...first.map(({ name }) => name.toUpperCase())];
-  const rows = found.map(({ server, cluster }) => [
-    ...(isSeveral ? [server.name] : []),
-    ...cellsOf(columns.get(server) ?? [], cluster, now()),
-  ]);
-  return renderTable(invocation.isOff('headers') ? rows : [head, ...rows]);
+  const names = [...(isSeveral ? ['SERVER'] : []), ...first.map(({ name }) => name.toUpperCase())];
+  return {
+    /** One row, or none with `--no-headers`. */
+    head: invocation.isOff('headers') ? [] : [names],
+    row: (found: LocatedCluster) => [
+      ...(isSeveral ? [found.server.name] : []),
+      ...cellsOf(columns.get(found.server) ?? [], confirmed(found), now()),
+    ],
+  };
 }
 
 /** Lists the accounts of which the caller gets passes now, in each cluster that is selected. */

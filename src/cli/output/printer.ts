@@ -7,11 +7,15 @@ const GAP = 3;
 
 type Rows = readonly (readonly (string | undefined)[])[];
 
-/** Renders columns as wide as their longest cell, three spaces apart, as kubectl does, and makes each cell safe. */
-export function renderTable(rows: Rows): string {
+export function widthsOf(rows: Rows): readonly number[] {
   const widths: number[] = [];
   for (const row of rows)
     for (const [index, cell = ''] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
+  return widths;
+}
+
+/** Renders columns three spaces apart, as kubectl does, and makes each cell safe. */
+export function renderTable(rows: Rows, widths = widthsOf(rows)): string {
   return rows
     .map((row) => row.map((cell = '') => terminalSafe(cell)))
     .map((row) =>
