@@ -1,7 +1,4 @@
-/**
- * The requests of floods: A20, and those of A18, A19 and A21 that a client can repeat. `npm run bench -- floods` sends
- * them for minutes.
- */
+/** The requests of floods: A20, and those of A18, A19 and A21 that a client can repeat. */
 import { clientHello } from './client-hello.ts';
 import { refusedRequests } from './hostile-wire.ts';
 
