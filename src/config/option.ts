@@ -17,14 +17,16 @@ export interface Option<T = unknown> {
   readonly doc: string;
 }
 
-export const option = <T, const D extends { readonly default?: string }>(definition: Option<T> & D): Option<T> & D =>
-  definition;
+export const option = <T, const F extends { readonly default?: string }>(
+  facts: Omit<Option<T>, 'doc'> & F,
+  doc: string,
+): Option<T> & F => ({ ...facts, doc });
 
 /** A switch that is off by default. */
-export const flag = (doc: string) => option({ parse: boolean, default: 'false', doc });
+export const flag = (doc: string) => option({ parse: boolean, default: 'false' }, doc);
 
 /** The path of a file that has to exist. */
-export const file = (doc: string) => option({ parse: existing('file'), doc });
+export const file = (doc: string) => option({ parse: existing('file') }, doc);
 
 /** What stands for the value. A switch has none: its flag without a value means true. */
 export const placeholderOf = ({ value, parse }: Option): string | undefined => value ?? parse.placeholder;

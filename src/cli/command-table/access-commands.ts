@@ -102,18 +102,12 @@ export const ACCESS_COMMANDS: readonly Command[] = [
     arguments: [{ name: '[USER]', doc: 'The user. In its place: `--group`.' }],
     flags: {
       '--group <group>': 'A group.',
-      '--role <role>': {
-        doc: 'Name of a ClusterRole, or `Role/NAME` for the Role in `--namespace`. Required.',
-      },
+      '--role <role>': 'Name of a ClusterRole, or `Role/NAME` for the Role in `--namespace`. Required.',
       ...cluster('The only cluster in which it holds.', { conflicts: ['--selector'] }),
-      '-l, --selector <selector>': {
-        doc: 'It holds in the clusters with these labels, now and later.',
-      },
-      '-n, --namespace <namespace>': {
-        doc: 'The only namespace in which it holds. If unset, all of them.',
-      },
-      '--for <duration>': { doc: 'It ends after this time, e.g. `8h`. If unset, never.' },
-      '--agents': { doc: 'Agents of the subject get passes through it, too.' },
+      '-l, --selector <selector>': 'It holds in the clusters with these labels, now and later.',
+      '-n, --namespace <namespace>': 'The only namespace in which it holds. If unset, all of them.',
+      '--for <duration>': 'It ends after this time, e.g. `8h`. If unset, never.',
+      '--agents': 'Agents of the subject get passes through it, too.',
       '--apply': 'Write the binding.',
       ...output('json', 'yaml'),
     },

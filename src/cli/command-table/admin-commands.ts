@@ -129,9 +129,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       'The next key signs once relying parties can have read it: 70 minutes after it was first published. Tokens ' +
       'of the previous key stay valid.',
     flags: {
-      '--algorithm <ALGORITHM>': {
-        doc: 'Algorithm whose keys are rotated, if the server has several (`--signing-algorithm-for`). Default: its `--signing-algorithm`.',
-      },
+      '--algorithm <ALGORITHM>':
+        'Algorithm whose keys are rotated, if the server has several (`--signing-algorithm-for`). Default: its `--signing-algorithm`.',
       '--force':
         'Sign with the next key now. Relying parties that have not read it yet refuse its tokens for up to an hour.',
       ...dryRun,
@@ -159,13 +158,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
       { name: '[NAME]', doc: 'Name of the token, by which it is listed and deleted. Defaults to a random one.' },
     ],
     flags: {
-      '--name-pattern <pattern>': {
-        doc: 'Names that the cluster may have, with `*` for any characters. Required.',
-      },
+      '--name-pattern <pattern>': 'Names that the cluster may have, with `*` for any characters. Required.',
       '--label <key=value>': { doc: 'Label of the cluster.', repeatable: true },
-      '--duration <duration>': {
-        doc: 'How long the token can be used, at most `24h`. Defaults to `1h`.',
-      },
+      '--duration <duration>': 'How long the token can be used, at most `24h`. Defaults to `1h`.',
       ...dryRun,
     },
     examples: ["clusterpass create bootstrap-token --name-pattern 'dev-*' --label env=dev > join.token"],

@@ -21,15 +21,11 @@ export const APPROVAL_COMMANDS: readonly Command[] = [
     ],
     flags: {
       ...cluster('The cluster. Required.', {}),
-      '--account <namespace/name>': {
-        doc: 'Service account whose passes are requested.',
-      },
+      '--account <namespace/name>': 'Service account whose passes are requested.',
       '--as-me': { doc: 'Ask for passes for yourself.', conflicts: ['--account'] },
-      '--reason <text>': { doc: 'Why the access is needed. Approvers read it. Required.' },
-      '--duration <duration>': {
-        doc: 'How long the access lasts after the approval. Defaults to an hour.',
-      },
-      '--subresource <name>': { doc: 'Subresource of TYPE.' },
+      '--reason <text>': 'Why the access is needed. Approvers read it. Required.',
+      '--duration <duration>': 'How long the access lasts after the approval. Defaults to an hour.',
+      '--subresource <name>': 'Subresource of TYPE.',
       ...namespace({ default: 'default' }),
       '-A, --all-namespaces': 'Ask for VERB in all namespaces.',
       '--wait': 'Wait for the decision, and print what to do next. Exit code 1 if it is not approved.',
@@ -111,13 +107,9 @@ export const APPROVAL_COMMANDS: readonly Command[] = [
       'decides whether an approval is needed. No token outlives the pass.',
     flags: {
       ...cluster('The cluster. Required.', {}),
-      '--account <namespace/name>': { doc: 'Service account. Required.' },
-      '--purpose <text>': {
-        doc: 'What for, in one line. Approvers and the audit log have it. Required.',
-      },
-      '--duration <duration>': {
-        doc: 'How long the pass can be used: 10m to 15m. Defaults to 10m.',
-      },
+      '--account <namespace/name>': 'Service account. Required.',
+      '--purpose <text>': 'What for, in one line. Approvers and the audit log have it. Required.',
+      '--duration <duration>': 'How long the pass can be used: 10m to 15m. Defaults to 10m.',
       ...audience(),
       '--any-machine': 'The pass can be redeemed with your credential on every machine. Otherwise only on this one.',
       ...output('json', 'yaml', 'name'),

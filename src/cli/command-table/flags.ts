@@ -51,9 +51,7 @@ export const docOf = ({ doc, conflicts = [] }: Flag): string =>
 type More = Partial<FlagFacts>;
 
 export const personGroup: Flags = {
-  '--group <group>': {
-    doc: 'With `--as-me`: the only group of yours that the pass has. A connector may require one.',
-  },
+  '--group <group>': 'With `--as-me`: the only group of yours that the pass has. A connector may require one.',
 };
 
 /** Whose passes are used. */

@@ -18,9 +18,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
     flags: {
       '--name <name>':
         "Your name for the server, for `--server` and names of clusters (`eu/prod-1`). Defaults to that of the login before, else the host. `''` removes it.",
-      '--issuer-url <URL>': {
-        doc: "Issuer URL of the identity provider, as in the server's configuration. Defaults to that of the login before, else to the one that the server names.",
-      },
+      '--issuer-url <URL>':
+        "Issuer URL of the identity provider, as in the server's configuration. Defaults to that of the login before, else to the one that the server names.",
       '--client-id <id>': 'Client ID of this program at the provider.',
       '--client-secret-file <file>': 'File with the client secret, if the client has one. Needs `--issuer-url`, too.',
       '--scopes <scopes>':

@@ -11,9 +11,8 @@ const tokenSelection: Flags = {
 /** Flags of contexts in a kubeconfig. */
 const contextFlags: Flags = {
   ...subjectFlags,
-  '--context-name <template>': {
-    doc: 'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`. Without it, new contexts are named `{cluster}`, or `{server}/{cluster}` with several logins, and others keep their names.',
-  },
+  '--context-name <template>':
+    'Template of context names, with `{cluster}`, `{namespace}`, `{account}` and `{server}`. Without it, new contexts are named `{cluster}`, or `{server}/{cluster}` with several logins, and others keep their names.',
   '--accept-changes': 'Update contexts whose cluster has another address or CA. kubectl sends tokens there.',
 };
 
@@ -108,26 +107,15 @@ export const USER_COMMANDS: readonly Command[] = [
       ...personGroup,
       ...namespace({ default: 'default' }),
       ...audience(),
-      '--duration <duration>': {
-        doc: 'Requested lifetime, e.g. `10m`. If unset or 0, the server determines the lifetime.',
-      },
-      '--min-duration <duration>': {
-        doc: 'Fail if the server would issue a shorter lifetime than this.',
-      },
+      '--duration <duration>': 'Requested lifetime, e.g. `10m`. If unset or 0, the server determines the lifetime.',
+      '--min-duration <duration>': 'Fail if the server would issue a shorter lifetime than this.',
       '--for-cluster': "Warn if the cluster's API server does not accept the audiences.",
-      '--tracked': {
-        doc: 'Store a record of the pass until it expires, for `token list`, or fail. Without the flag, it is stored where possible.',
-      },
+      '--tracked':
+        'Store a record of the pass until it expires, for `token list`, or fail. Without the flag, it is stored where possible.',
       '--no-tracked': 'Store no record.',
-      '--bound-object-kind <Pod|Secret>': {
-        doc: 'Bind the pass to an object of this kind.',
-      },
-      '--bound-object-name <name>': {
-        doc: 'Bind the pass to this object. The pass expires when the object is deleted.',
-      },
-      '--bound-object-uid <uid>': {
-        doc: 'UID of the object. If unset, the UID of the existing object is used.',
-      },
+      '--bound-object-kind <Pod|Secret>': 'Bind the pass to an object of this kind.',
+      '--bound-object-name <name>': 'Bind the pass to this object. The pass expires when the object is deleted.',
+      '--bound-object-uid <uid>': 'UID of the object. If unset, the UID of the existing object is used.',
       ...dryRun,
       ...output('json', 'yaml'),
     },
@@ -252,9 +240,7 @@ export const USER_COMMANDS: readonly Command[] = [
         doc: 'How long the command and its children may take for one cluster. 0: no limit.',
         default: '60s',
       },
-      '--duration <duration>': {
-        doc: 'Requested lifetime of the passes, e.g. `10m`.',
-      },
+      '--duration <duration>': 'Requested lifetime of the passes, e.g. `10m`.',
     },
     notRun: 'the clusters of the examples do not exist',
     examples: [
