@@ -665,8 +665,11 @@ describeWithBrowser('the console for those who run the fleet', () => {
         .orchestratorApiEndpoints;
       const changed = [{ ...serverEndpoints[0], serverAddress: 'https://moved.example.com:6443' }];
       const body = { spec: { orchestratorApiEndpoints: { serverEndpoints: changed, caBundle } } };
+      const rules = [{ verbs: ['update'], apiGroups: ['clusterregistry.k8s.io'], resources: ['clusters'] }];
+      const takeBack = await grant(server, { to: 'owner', rules, clusters: 'env=dev' });
       const token = tokenOf('owner');
       expect((await server.call('PATCH', `${CLUSTERS}/dev-us-1`, { body, token })).code).toBe(200);
+      await takeBack();
       const viewer = await visitAs('dana', '#/clusters/dev-us-1');
       await viewer.getByText('You may not see the change').waitFor();
       const page = await visitAs('administrator', '#/clusters/dev-us-1');
