@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [NAME...] [--rounds N] [--seconds S]`: measures Clusterpass, mostly beside a
+ * `npm run bench -- [NAME...] [--rounds N] [--seconds S] [--rows WORD]`: measures Clusterpass, mostly beside a
  * floor, the least that any Node server could do for the same work. Without a name, everything in `goals/` runs; the
  * programs in `studies/` take long and run by name. Exits with 1 when a goal is missed. The comment of `run` in each
  * file says what it measures.
@@ -29,6 +29,7 @@ function readArguments(): Arguments {
     options: {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '2' },
+      rows: { type: 'string', default: '' },
     },
   });
   const known = [...GOALS, ...STUDIES];
@@ -39,7 +40,7 @@ function readArguments(): Arguments {
   if (!(seconds > 0)) throw new Error('--seconds must be a number above 0');
   const progress = (line: string): void => console.error(`  ${line}`);
   const names = positionals.length === 0 ? GOALS : positionals;
-  return { names, settings: { rounds, seconds, progress } };
+  return { names, settings: { rounds, seconds, rows: values.rows, progress } };
 }
 
 async function measure({ names, settings }: Arguments): Promise<boolean> {

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { connect } from 'node:tls';
+import { type Flooding, flood } from './flood.ts';
 
 /** `same`: one text each time. `numbered`: two parts around a number that counts up. `file`: see `RequestFile`. */
 export type Requests =
@@ -51,6 +52,7 @@ export type Command =
   | ({ readonly do: 'work' } & Work)
   | ({ readonly do: 'watch'; readonly request: string } & Connections)
   | { readonly do: 'frames'; readonly total: number }
+  | ({ readonly do: 'flood' } & Flooding)
   | { readonly do: 'close' };
 
 /** Handshakes at once. With thousands at once, the server's time limit for a handshake would end some of them. */
@@ -277,7 +279,7 @@ function closeAll(): void {
   sockets = [];
 }
 
-const COMMANDS = { connect: connectAll, work, watch, frames: waitForFrames, close: closeAll };
+const COMMANDS = { connect: connectAll, work, watch, frames: waitForFrames, flood, close: closeAll };
 
 async function run(command: Command): Promise<unknown> {
   return (COMMANDS[command.do] as (command: Command) => unknown)(command);

@@ -5,6 +5,8 @@ export interface Settings {
   readonly rounds: number;
   /** About how long one round of one side takes. */
   readonly seconds: number;
+  /** A study measures only what has this word in its name. */
+  readonly rows: string;
   /** Is called after each round, because a run takes minutes. */
   readonly progress: (line: string) => void;
 }

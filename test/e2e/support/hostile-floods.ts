@@ -1,4 +1,7 @@
-/** The requests of floods: A20, and those of A18, A19 and A21 that a client can repeat. */
+/**
+ * The requests of floods: A20, and those of A18, A19 and A21 that a client can repeat. `npm run bench -- floods` sends
+ * them for minutes.
+ */
 import { clientHello } from './client-hello.ts';
 import { refusedRequests } from './hostile-wire.ts';
 
