@@ -1,4 +1,4 @@
-import { createListener, type Listener, type ListenerOptions } from './listener/listener.ts';
+import { createListener, type ListenerOptions } from './listener/listener.ts';
 import { createPipeline, type PipelineOptions } from './pipeline.ts';
 import { type HealthOptions, healthRoutes, versionRoutes } from './routes/health-routes.ts';
 import { firstOf } from './routes/routes.ts';
@@ -14,13 +14,10 @@ export interface HttpServerOptions
   readonly isStarting: () => boolean;
 }
 
-export interface HttpServer
-  extends Pick<Listener, 'drain' | 'close' | 'reloadCertificate' | 'handshakes' | 'certificateExpiry'> {
-  listen(): Promise<{ address: string; port: number }>;
-}
+export type HttpServer = ReturnType<typeof createHttpServer>;
 
 /** A listener whose requests go down the pipeline, with health and version, which need to know only the listener. */
-export function createHttpServer(options: HttpServerOptions): HttpServer {
+export function createHttpServer(options: HttpServerOptions) {
   const { logger, checks, warnings = {}, isStarting, version, paths, observeArrival, observe } = options;
   const listener = createListener(options);
   const { isDraining } = listener;

@@ -9,7 +9,7 @@ import type { Serve } from './listener/listener.ts';
 import { passOf } from './records/audit.ts';
 import { type RequestRecord, recordOf } from './records/request-record.ts';
 import { BodyReader } from './request/body.ts';
-import { RequestDeadlines } from './request-deadline.ts';
+import { createRequestDeadlines } from './request-deadline.ts';
 import type { Answer } from './response/respond.ts';
 import {
   authenticate,
@@ -137,7 +137,7 @@ export function createPipeline(options: PipelineOptions): Serve {
   const { logger, observe, observeSubrequest, observeStart, observeArrival, beforeRelease } = options;
   const { unreadMs = UNREAD_MS, servingMs = SERVING_MS, bodyMs = BODY_MS } = options;
   const { now = performance.now.bind(performance), work } = options;
-  const deadlines = new RequestDeadlines({ servingMs, unreadMs, now });
+  const startDeadline = createRequestDeadlines({ servingMs, unreadMs, now });
   const answerOnce = createAnswerOnce({
     ...options,
     observeWatch: (x) => observeStart(recordOf(x, now() - x.startedAt)),
@@ -202,7 +202,7 @@ export function createPipeline(options: PipelineOptions): Serve {
   };
 
   return (req, res, arrival = {}) => {
-    const deadline = deadlines.start(res, () => timeOut(x));
+    const deadline = startDeadline(res, () => timeOut(x));
     const x = new Exchange(req, res, arrival, deadline, now(), work);
     observeArrival(req.method);
     // A broken connection is seen as `close`. Without a listener an error of the answer would end the process; Node

@@ -1,19 +1,19 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type RequestDeadline, RequestDeadlines } from './request-deadline.ts';
+import { createRequestDeadlines, type RequestDeadline } from './request-deadline.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** An answer that is first in line on its connection, or one that waits behind another. */
 function start({ pipelined = false } = {}) {
-  const deadlines = new RequestDeadlines({ servingMs: 100, unreadMs: 50, now: () => Date.now() });
+  const start = createRequestDeadlines({ servingMs: 100, unreadMs: 50, now: () => Date.now() });
   const socket = new Socket();
   const res = new ServerResponse(new IncomingMessage(socket));
   if (!pipelined) res.assignSocket(socket);
   let timeouts = 0;
-  const deadline: RequestDeadline = deadlines.start(res, () => {
+  const deadline: RequestDeadline = start(res, () => {
     timeouts += 1;
     deadline.respond({ isWatch: false });
   });

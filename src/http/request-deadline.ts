@@ -17,22 +17,15 @@ interface RequestDeadlinesOptions {
   readonly now: () => number;
 }
 
-export class RequestDeadlines {
-  readonly #options: RequestDeadlinesOptions;
-  readonly #list: Deadlines<RequestDeadline>;
-
-  constructor(options: RequestDeadlinesOptions) {
-    this.#options = options;
-    const { servingMs: afterMs, now } = options;
-    this.#list = new Deadlines({ afterMs, now, expire: (deadline) => deadline.expire() });
-  }
-
-  /** `onTimeout` is called at most once, while the request is `serving`: it has to answer. */
-  start(res: ServerResponse, onTimeout: () => void): RequestDeadline {
-    const deadline = new RequestDeadline(this.#options, this.#list, res, onTimeout);
-    this.#list.start(deadline);
+/** Starts deadlines. `onTimeout` is called at most once, while the request is `serving`: it has to answer. */
+export function createRequestDeadlines(options: RequestDeadlinesOptions) {
+  const { servingMs: afterMs, now } = options;
+  const list = new Deadlines<RequestDeadline>({ afterMs, now, expire: (deadline) => deadline.expire() });
+  return (res: ServerResponse, onTimeout: () => void): RequestDeadline => {
+    const deadline = new RequestDeadline(options, list, res, onTimeout);
+    list.start(deadline);
     return deadline;
-  }
+  };
 }
 
 /** The one deadline of a request, from its arrival until its connection is finished with it. */

@@ -53,8 +53,6 @@ export interface ListenerOptions {
   readonly logger: Logger;
 }
 
-export type Listener = ReturnType<typeof createListener>;
-
 export type Serve = (req: IncomingMessage, res: LingeringResponse, arrival?: Arrival) => void;
 
 /** The sockets of the server: TLS, limits of connections, draining. */

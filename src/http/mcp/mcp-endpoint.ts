@@ -6,7 +6,7 @@ import { createProtocol } from '../../mcp/protocol.ts';
 import { TOOLS } from '../../mcp/tools.ts';
 import type { Render } from '../oauth/oauth-error.ts';
 import type { PathInfo } from '../request/request-info.ts';
-import type { RawAnswer } from '../response/respond.ts';
+import { type RawAnswer, rawAnswer } from '../response/respond.ts';
 import { type PathRoute, pathTable } from '../routes/routes.ts';
 
 export const isMcpPath = ({ cluster, path }: PathInfo): boolean => cluster === undefined && path === MCP_PATH;
@@ -53,18 +53,17 @@ export function createMcpEndpoint(options: McpOptions) {
   const passRequests = perMinute(options.passRequestsPerMinute, now);
   const metadata: PathRoute = {
     public: true,
-    handle: (): RawAnswer => ({
-      type: 'raw',
-      code: 200,
-      headers: { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=3600' },
-      body: JSON.stringify({
+    handle: () => {
+      const headers = { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=3600' };
+      const document = {
         resource: mcpAudienceOf(baseUrl()),
         authorization_servers: authorizationServers,
         scopes_supported: Object.values(MCP_SCOPES),
         bearer_methods_supported: ['header'],
         resource_name: 'Clusterpass',
-      }),
-    }),
+      };
+      return rawAnswer(200, headers, JSON.stringify(document));
+    },
   };
   /** RFC 6750 section 3, RFC 9728 section 5.1. */
   const challenge = (error: string, scopes: readonly McpScope[]): string => {
@@ -111,13 +110,11 @@ export function createMcpEndpoint(options: McpOptions) {
 const perMinute = (count: number, now: () => number): TokenBuckets =>
   new TokenBuckets({ perSecond: count / 60, burst: count, now });
 
-const statusAnswer = ({ status }: ApiError, challenge?: string): RawAnswer => ({
-  type: 'raw',
-  code: status.code,
-  headers: {
+function statusAnswer({ status }: ApiError, challenge?: string): RawAnswer {
+  const headers = {
     'Content-Type': 'application/json',
     ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
     ...(status.code === 405 ? { Allow: 'POST' } : {}),
-  },
-  body: `${JSON.stringify(status)}\n`,
-});
+  };
+  return rawAnswer(status.code, headers, `${JSON.stringify(status)}\n`);
+}

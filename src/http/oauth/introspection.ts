@@ -5,14 +5,12 @@ import { unverifiedClaims } from '../../tokens/jws.ts';
 import { requestFor } from '../request/request-info.ts';
 import { jsonOf } from '../response/respond.ts';
 import type { FormRoute } from './form.ts';
-import { errorAnswer, jsonAnswer, OAuthError, type Render } from './oauth-error.ts';
+import { forCaller, jsonAnswer, OAuthError, type Render } from './oauth-error.ts';
 
 /** RFC 7662: the form becomes a TokenReview, by the caller of the `Authorization` header. */
 export function introspection(issuers: () => Issuers): FormRoute {
   return {
-    checkAuthorization: (authorization) => {
-      if (authorization === undefined) throw unknownCaller();
-    },
+    checkAuthorization: caller.checkAuthorization,
     read(form, { cluster }) {
       const token = form.required('token');
       const claims = unverifiedClaims(token) ?? {};
@@ -30,8 +28,12 @@ export function introspection(issuers: () => Issuers): FormRoute {
   };
 }
 
-const unknownCaller = (): OAuthError =>
-  new OAuthError('invalid_token', 'send your own token as Authorization: Bearer', { code: 401, challenge: 'Bearer' });
+const FORBIDDEN = 'introspection needs the permission to create tokenreviews';
+const CHALLENGE = 'Bearer error="insufficient_scope"';
+const caller = forCaller(
+  'invalid_token',
+  () => new OAuthError('insufficient_scope', FORBIDDEN, { code: 403, challenge: CHALLENGE }),
+);
 
 interface ReviewAnswer {
   readonly status?: { readonly authenticated?: boolean; readonly user?: { readonly username?: string } };
@@ -46,14 +48,7 @@ function renderWith(claims: JsonObject): Render {
       const { code } = answer.error.status;
       // A cluster that does not exist has no tokens; audiences beyond the bounds of a review are in none.
       if (code === 404 || code === 422) return jsonAnswer(INACTIVE);
-      return errorAnswer(answer.error, () => {
-        if (code === 401) return unknownCaller();
-        if (code !== 403) return undefined;
-        return new OAuthError('insufficient_scope', 'introspection needs the permission to create tokenreviews', {
-          code,
-          challenge: 'Bearer error="insufficient_scope"',
-        });
-      });
+      return caller.errorAnswer(answer.error);
     }
     const { status } = jsonOf(answer) as ReviewAnswer;
     if (status?.authenticated !== true) return jsonAnswer(INACTIVE);

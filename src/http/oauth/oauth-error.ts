@@ -1,6 +1,6 @@
 import { ApiError } from '../../api/status.ts';
 import { truncate, withoutTokenWords } from '../../lib/text.ts';
-import type { Answer, RawAnswer } from '../response/respond.ts';
+import { type Answer, type RawAnswer, rawAnswer } from '../response/respond.ts';
 
 /** Error codes of RFC 6749 section 5.2, RFC 8693 section 2.2.2, RFC 7009 section 2.2.1 and RFC 6750 section 3.1. */
 type OAuthErrorCode =
@@ -45,33 +45,40 @@ const HEADERS = {
   Pragma: 'no-cache',
 } as const;
 
-export const jsonAnswer = (value: object): RawAnswer => ({
-  type: 'raw',
-  code: 200,
-  headers: HEADERS,
-  body: JSON.stringify(value),
-});
+export const jsonAnswer = (value: object): RawAnswer => rawAnswer(200, HEADERS, JSON.stringify(value));
 
-export const emptyAnswer = (): RawAnswer => ({ type: 'raw', code: 200, headers: HEADERS, body: '' });
+export const emptyAnswer = (): RawAnswer => rawAnswer(200, HEADERS);
 
 /** What an error of the API means at one endpoint; undefined where the common table says it. */
 export type Translate = (error: ApiError) => OAuthError | undefined;
+
+/** Of endpoints whose caller is in the header `Authorization`: what they answer without one, and to one refused. */
+export const forCaller = (unknown: OAuthErrorCode, forbidden: () => OAuthError) => {
+  const unknownCaller = (): OAuthError =>
+    new OAuthError(unknown, 'send your own token as Authorization: Bearer', { code: 401, challenge: 'Bearer' });
+  return {
+    checkAuthorization(authorization: string | undefined): void {
+      if (authorization === undefined) throw unknownCaller();
+    },
+    errorAnswer: (error: ApiError): RawAnswer =>
+      errorAnswer(error, ({ status: { code } }) =>
+        code === 401 ? unknownCaller() : code === 403 ? forbidden() : undefined,
+      ),
+  };
+};
 
 /** RFC 6749 section 5.2. */
 export function errorAnswer(error: ApiError, translate: Translate = () => undefined): RawAnswer {
   const oauth = error instanceof OAuthError ? error : (translate(error) ?? common(error));
   const retryAfter = error.status.details?.retryAfterSeconds ?? 0;
-  return {
-    type: 'raw',
-    code: oauth.status.code,
-    headers: {
-      ...HEADERS,
-      ...(oauth.challenge === undefined ? {} : { 'WWW-Authenticate': oauth.challenge }),
-      ...(retryAfter > 0 ? { 'Retry-After': String(retryAfter) } : {}),
-      ...(oauth.status.code === 405 ? { Allow: 'POST' } : {}),
-    },
-    body: JSON.stringify({ error: oauth.error, error_description: description(oauth.message) }),
+  const headers = {
+    ...HEADERS,
+    ...(oauth.challenge === undefined ? {} : { 'WWW-Authenticate': oauth.challenge }),
+    ...(retryAfter > 0 ? { 'Retry-After': String(retryAfter) } : {}),
+    ...(oauth.status.code === 405 ? { Allow: 'POST' } : {}),
   };
+  const value = { error: oauth.error, error_description: description(oauth.message) };
+  return rawAnswer(oauth.status.code, headers, JSON.stringify(value));
 }
 
 const UNAVAILABLE: ReadonlySet<number> = new Set([429, 503, 504]);

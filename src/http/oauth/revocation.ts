@@ -5,14 +5,12 @@ import { unverifiedClaims } from '../../tokens/jws.ts';
 import { requestFor } from '../request/request-info.ts';
 import { dryRunOf, type FormRoute } from './form.ts';
 import { isIssuedHere } from './introspection.ts';
-import { emptyAnswer, errorAnswer, OAuthError, type Render } from './oauth-error.ts';
+import { emptyAnswer, forCaller, OAuthError, type Render } from './oauth-error.ts';
 
 /** RFC 7009: the form becomes the deletion of an issued token, by the caller of the `Authorization` header. */
 export function revocation(issuers: () => Issuers, now: () => number): FormRoute {
   return {
-    checkAuthorization: (authorization) => {
-      if (authorization === undefined) throw unknownCaller();
-    },
+    checkAuthorization: caller.checkAuthorization,
     read(form, url) {
       const claims = unverifiedClaims(form.required('token')) ?? {};
       const { jti, exp } = claims;
@@ -34,8 +32,8 @@ export function revocation(issuers: () => Issuers, now: () => number): FormRoute
   };
 }
 
-const unknownCaller = (): OAuthError =>
-  new OAuthError('invalid_client', 'send your own token as Authorization: Bearer', { code: 401, challenge: 'Bearer' });
+const FORBIDDEN = 'you may revoke the tracked passes that you requested';
+const caller = forCaller('invalid_client', () => new OAuthError('unauthorized_client', FORBIDDEN, { code: 403 }));
 
 /** RFC 7009 section 2.2: a token that is unknown or has ended is not accepted any more, which is what was asked for. */
 function renderWith(hasEnded: boolean): Render {
@@ -43,10 +41,6 @@ function renderWith(hasEnded: boolean): Render {
     if (answer.type !== 'status') return emptyAnswer();
     const { code } = answer.error.status;
     if (code === 404 || (code === 403 && hasEnded)) return emptyAnswer();
-    return errorAnswer(answer.error, () => {
-      if (code === 401) return unknownCaller();
-      if (code !== 403) return undefined;
-      return new OAuthError('unauthorized_client', 'you may revoke the tracked passes that you requested', { code });
-    });
+    return caller.errorAnswer(answer.error);
   };
 }

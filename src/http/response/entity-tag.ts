@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RawAnswer } from './respond.ts';
+import { type RawAnswer, rawAnswer } from './respond.ts';
 
 /** A document with its hash, in upper-case hexadecimal as kube-apiserver writes it. */
 export interface TaggedBytes {
@@ -14,15 +14,15 @@ export const tagged = (bytes: Uint8Array, algorithm: 'sha256' | 'sha512'): Tagge
 
 export const entityTag = ({ hash }: TaggedBytes): string => `"${hash}"`;
 
-/** The document, or 304 for a client that has it. */
+/** The document with its tag, or 304 for a client that has it. */
 export function unlessKnown(
   document: TaggedBytes,
   ifNoneMatch: string | undefined,
   headers: RawAnswer['headers'],
 ): RawAnswer {
-  return isKnown(ifNoneMatch, [entityTag(document)])
-    ? { type: 'raw', code: 304, headers, body: '' }
-    : { type: 'raw', code: 200, headers, body: document.bytes };
+  const ETag = entityTag(document);
+  const answered = { ETag, ...headers };
+  return isKnown(ifNoneMatch, [ETag]) ? rawAnswer(304, answered) : rawAnswer(200, answered, document.bytes);
 }
 
 /**

@@ -28,12 +28,12 @@ export interface RawAnswer {
   readonly body: Uint8Array | string;
 }
 
-export const textAnswer = (code: number, body: string, headers: RawAnswer['headers'] = {}): RawAnswer => ({
-  type: 'raw',
-  code,
-  headers: { 'Content-Type': 'text/plain; charset=utf-8', ...headers },
-  body,
+export const rawAnswer = (code: number, headers: RawAnswer['headers'], body: RawAnswer['body'] = ''): RawAnswer => ({
+  ...{ type: 'raw', code, headers, body },
 });
+
+export const textAnswer = (code: number, body: string, headers: RawAnswer['headers'] = {}): RawAnswer =>
+  rawAnswer(code, { 'Content-Type': 'text/plain; charset=utf-8', ...headers }, body);
 
 /** An error. Always JSON, whatever was negotiated: every client can read that. */
 interface StatusAnswer {

@@ -1,7 +1,7 @@
 import { webOrigin } from '../../authn/jwt/fetch-document.ts';
 import { acceptsCoding } from '../request/negotiate.ts';
 import { entityTag, isKnown } from '../response/entity-tag.ts';
-import { type RawAnswer, textAnswer } from '../response/respond.ts';
+import { type RawAnswer, rawAnswer, textAnswer } from '../response/respond.ts';
 import { type CodedBytes, type ConsoleFile, type ConsoleFiles, generatedFile } from './console-files.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
@@ -91,9 +91,9 @@ function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathReque
   };
   // Whichever coding of the file a client has, it has the file.
   const tags = file.codings.map(entityTag);
-  if (isKnown(ifNoneMatch, tags)) return { type: 'raw', code: 304, headers, body: '' };
+  if (isKnown(ifNoneMatch, tags)) return rawAnswer(304, headers);
   if (chosen.coding !== 'identity') headers['Content-Encoding'] = chosen.coding;
-  return { type: 'raw', code: 200, headers, body: chosen.bytes };
+  return rawAnswer(200, headers, chosen.bytes);
 }
 
 function choose({ codings }: ConsoleFile, acceptEncoding: string | undefined): CodedBytes {

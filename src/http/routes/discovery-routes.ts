@@ -5,11 +5,16 @@ import { notAcceptable } from '../../api/status.ts';
 import { aggregatedDocuments, legacyDocuments } from '../../handlers/discovery/documents.ts';
 import { type Realm, servedVersions } from '../../handlers/discovery/served-resources.ts';
 import { type AcceptClause, acceptsType, parseAccept, WRITABLE_NAMES } from '../request/negotiate.ts';
-import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
-import type { RawAnswer } from '../response/respond.ts';
+import { type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
+import { rawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
-const AGGREGATED_TYPE = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+/** */
+const AGGREGATED = {
+  'Content-Type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
+  'Cache-Control': 'public',
+  Vary: 'Accept',
+} as const;
 
 /** One path of discovery. Both forms are generated once: what is served does not change while the program runs. */
 interface Document {
@@ -43,46 +48,21 @@ function routesOf(catalog: Catalog, realm: Realm): ReadonlyMap<string, PathRoute
   );
 }
 
-type Form = 'aggregated' | 'json' | 'yaml';
-
-function answer({ legacy, aggregated }: Document, request: PathRequest): ReturnType<PathRoute['handle']> {
-  switch (formFor(request.accept, aggregated !== undefined)) {
-    case 'aggregated':
-      return aggregated === undefined ? json(legacy) : aggregatedAnswer(aggregated, request);
-    case 'json':
-      return json(legacy);
-    case 'yaml':
-      return { type: 'raw', code: 200, headers: { 'Content-Type': 'application/yaml' }, body: toYaml(legacy) };
-    default:
-      throw notAcceptable(WRITABLE_NAMES);
-  }
-}
-
-const json = (value: object): ReturnType<PathRoute['handle']> => ({ type: 'value', code: 200, value });
-
-/** */
-function aggregatedAnswer(document: TaggedBytes, request: PathRequest): RawAnswer {
-  return unlessKnown(document, request.ifNoneMatch, {
-    'Content-Type': AGGREGATED_TYPE,
-    'Cache-Control': 'public',
-    ETag: entityTag(document),
-    Vary: 'Accept',
-  });
-}
-
 /** the first clause that can be met; one that asks for an unknown form is passed over (N-07). */
-function formFor(accept: string | undefined, hasAggregated: boolean): Form | undefined {
-  if (accept === undefined || accept === '') return 'json';
+function answer({ legacy, aggregated }: Document, request: PathRequest): ReturnType<PathRoute['handle']> {
+  const json = { type: 'value', code: 200, value: legacy } as const;
+  const { accept, ifNoneMatch } = request;
+  if (accept === undefined || accept === '') return json;
   for (const clause of parseAccept(accept)) {
     const isJson = acceptsType(clause, 'application/json');
     if (isConverted(clause)) {
-      if (isJson && hasAggregated && asksForAggregated(clause)) return 'aggregated';
-      continue;
+      if (isJson && aggregated && asksForAggregated(clause)) return unlessKnown(aggregated, ifNoneMatch, AGGREGATED);
+    } else if (isJson) return json;
+    else if (acceptsType(clause, 'application/yaml')) {
+      return rawAnswer(200, { 'Content-Type': 'application/yaml' }, toYaml(legacy));
     }
-    if (isJson) return 'json';
-    if (acceptsType(clause, 'application/yaml')) return 'yaml';
   }
-  return undefined;
+  throw notAcceptable(WRITABLE_NAMES);
 }
 
 const isConverted = ({ params }: AcceptClause): boolean => params.has('g') || params.has('v') || params.has('as');

@@ -4,7 +4,7 @@ import { pathNotFound } from '../../api/status.ts';
 import { goPlatform } from '../../lib/program-files.ts';
 import { firstWithin } from '../../lib/promises.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
-import { type RawAnswer, textAnswer } from '../response/respond.ts';
+import { type RawAnswer, rawAnswer, textAnswer } from '../response/respond.ts';
 import { type PathRequest, type PathRoute, type PathRoutes, pathTable } from './routes.ts';
 
 /** Rejects with the reason, which goes to the log and never to the caller. */
@@ -121,7 +121,7 @@ export function versionRoutes(version: string): PathRoutes {
   );
   const route: PathRoute = {
     public: true,
-    handle: () => ({ type: 'raw', code: 200, headers: { 'Content-Type': 'application/json' }, body }),
+    handle: () => rawAnswer(200, { 'Content-Type': 'application/json' }, body),
   };
   // Also below the prefix of any cluster: kubectl asks for it at the server address of its context.
   return { find: ({ path }) => (path === '/version' ? route : undefined) };
@@ -137,7 +137,7 @@ export const metricsRoutes = (
       public: false,
       handle: async ({ work }) => {
         await work.turn();
-        return { type: 'raw', code: 200, headers: { 'Content-Type': contentType }, body: await text() };
+        return rawAnswer(200, { 'Content-Type': contentType }, await text());
       },
     },
     [OVERVIEW_PATH]: {

@@ -2,6 +2,7 @@ import { isClusterName } from '../../api/names.ts';
 import { PEOPLE_PATH } from '../../api/pass-audience.ts';
 import type { IssuerDocuments } from '../../tokens/issuer-documents.ts';
 import { chosenType } from '../request/negotiate.ts';
+import { rawAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
 const JSON_TYPE = 'application/json';
@@ -28,16 +29,12 @@ export function issuerRoutes(documents: () => IssuerDocuments, productName: stri
     refusesBadCredentials: true,
     handle: ({ accept, cluster, path }: PathRequest) => {
       const issuer = documents();
-      return {
-        type: 'raw',
-        code: 200,
-        headers: {
-          'Content-Type': chosenType(accept, types),
-          'Cache-Control': issuer.cacheControl,
-          ...(types.length > 1 ? { Vary: 'Accept' } : {}),
-        },
-        body: body(issuer, clusterIn(path) ?? cluster),
+      const headers = {
+        'Content-Type': chosenType(accept, types),
+        'Cache-Control': issuer.cacheControl,
+        ...(types.length > 1 ? { Vary: 'Accept' } : {}),
       };
+      return rawAnswer(200, headers, body(issuer, clusterIn(path) ?? cluster));
     },
   });
   const routes: ReadonlyMap<string, PathRoute> = new Map([

@@ -5,7 +5,7 @@ import { type Realm, type ServedVersion, servedVersions } from '../../handlers/d
 import { openApiDocument } from '../../handlers/openapi/document.ts';
 import { SWAGGER_PROTOBUF, swaggerDocument, swaggerProtobuf } from '../../handlers/openapi/swagger.ts';
 import { chosenType, parseAccept } from '../request/negotiate.ts';
-import { entityTag, type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
+import { type TaggedBytes, tagged, unlessKnown } from '../response/entity-tag.ts';
 import { type RawAnswer, textAnswer } from '../response/respond.ts';
 import type { PathRequest, PathRoute, PathRoutes } from './routes.ts';
 
@@ -45,8 +45,8 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
         path.slice(1),
         { serverRelativeURL: addressOf(request.cluster, path, document) },
       ]);
-      const whole = tagged(Buffer.from(toJson({ paths: Object.fromEntries(paths) })), 'sha512');
-      return unlessKnown(whole, request.ifNoneMatch, { 'Content-Type': JSON_TYPE, ETag: entityTag(whole) });
+      const whole = jsonDocument({ paths: Object.fromEntries(paths) });
+      return unlessKnown(whole, request.ifNoneMatch, { 'Content-Type': JSON_TYPE });
     },
   };
 
@@ -58,7 +58,6 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
       if (hash !== '' && hash !== document.hash) return moved(addressOf(request.cluster, path, document));
       return unlessKnown(document, request.ifNoneMatch, {
         'Content-Type': JSON_TYPE,
-        ETag: entityTag(document),
         Vary: 'Accept',
         ...(hash === ''
           ? {}
@@ -76,7 +75,6 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
       const chosen = isProtobuf ? documents.swaggerProtobuf() : documents.swaggerJson();
       return unlessKnown(chosen, request.ifNoneMatch, {
         'Content-Type': isProtobuf ? SWAGGER_PROTOBUF.answered : JSON_TYPE,
-        ETag: entityTag(chosen),
         Vary: 'Accept',
       });
     },
@@ -101,17 +99,14 @@ function documentsOf(catalog: Catalog, realm: Realm, program: string) {
     /** The documents of OpenAPI v3, by the path of their group version. */
     byPath: once(
       (): ReadonlyMap<string, TaggedBytes> =>
-        new Map(
-          versions.map((served) => [
-            pathOf(served),
-            tagged(Buffer.from(toJson(openApiDocument(served, program))), 'sha512'),
-          ]),
-        ),
+        new Map(versions.map((served) => [pathOf(served), jsonDocument(openApiDocument(served, program))])),
     ),
-    swaggerJson: once(() => tagged(Buffer.from(toJson(swaggerDocument(versions, program))), 'sha512')),
+    swaggerJson: once(() => jsonDocument(swaggerDocument(versions, program))),
     swaggerProtobuf: once(() => tagged(swaggerProtobuf(swaggerDocument(versions, program)), 'sha512')),
   };
 }
+
+const jsonDocument = (value: unknown): TaggedBytes => tagged(Buffer.from(toJson(value)), 'sha512');
 
 function once<T>(make: () => T): () => T {
   let made: T | undefined;

@@ -35,7 +35,7 @@ import { patchMediaTypes } from '../../handlers/write/patch.ts';
 import { asJsonObject } from '../../lib/json.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
 import type { Method } from '../request/request-info.ts';
-import type { RawAnswer } from '../response/respond.ts';
+import { type RawAnswer, textAnswer } from '../response/respond.ts';
 import type { ResourceRoute, ResourceRoutes } from './routes.ts';
 
 const OFFERS: ReadonlySet<Accepted['as']> = new Set([
@@ -143,12 +143,7 @@ function redirectToCluster(request: ApiRequest, kind: Kind, productName: string)
   const up = '../'.repeat(path.split('/').length - 2);
   const search = query.size === 0 ? '' : `?${query.toString()}`;
   const location = `${up}${encodeURIComponent(productName)}/${encodeURIComponent(cluster)}${path}${search}`;
-  return {
-    type: 'raw',
-    code: 307,
-    headers: { Location: location, 'Content-Type': 'text/plain; charset=utf-8' },
-    body: `this ${kind.kind} is in the cluster ${cluster}\n`,
-  };
+  return textAnswer(307, `this ${kind.kind} is in the cluster ${cluster}\n`, { Location: location });
 }
 
 /** The answer to what cannot be redirected: the cluster is in the body of a write, and nowhere else. */

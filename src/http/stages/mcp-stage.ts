@@ -20,7 +20,7 @@ import { errorResult, runTool, type ToolResult } from '../../mcp/tool-result.ts'
 import { type Exchange, mcpOf } from '../exchange.ts';
 import { InsufficientScope, type McpEndpoint } from '../mcp/mcp-endpoint.ts';
 import { methodNotAllowed } from '../request/header-checks.ts';
-import { type Answer, jsonOf, type RawAnswer } from '../response/respond.ts';
+import { type Answer, jsonOf, type RawAnswer, rawAnswer } from '../response/respond.ts';
 import type { Stage, StageParts } from './stage.ts';
 import { answerSubrequest, recordFailure } from './subrequest.ts';
 
@@ -164,12 +164,8 @@ const annotationsOf = (tool: string, { id, name }: Agent): ReadonlyMap<string, s
 
 const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' } as const;
 
-const jsonAnswer = (code: number, response: RpcResponse): RawAnswer => ({
-  type: 'raw',
-  code,
-  headers: HEADERS,
-  body: JSON.stringify(response),
-});
+const jsonAnswer = (code: number, response: RpcResponse): RawAnswer =>
+  rawAnswer(code, HEADERS, JSON.stringify(response));
 
 /** MC-11 */
-const ACCEPTED: RawAnswer = { type: 'raw', code: 202, headers: HEADERS, body: '' };
+const ACCEPTED = rawAnswer(202, HEADERS);
