@@ -13,7 +13,12 @@ import type { WorkQueue } from '../lib/work-queue.ts';
 import { isLow } from '../observability/audit/audit-file.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
-import { observeFlowControl, observeHandshakes, observeMemory } from '../observability/metrics/observe-parts.ts';
+import {
+  type FailingCallers,
+  observeFlowControl,
+  observeHandshakes,
+  observeMemory,
+} from '../observability/metrics/observe-parts.ts';
 import type { Trace } from '../observability/protocol-trace.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
@@ -52,9 +57,7 @@ interface ApiParts {
   readonly cache: { readonly ready: boolean; readonly revision: number };
   readonly freshness: Pick<Freshness, 'isUnreachable' | 'proveCurrent' | 'whenCurrent'>;
   readonly trace: Trace | undefined;
-  /** Files whose callers are refused, because the file is gone. */
-  readonly goneFiles: { tokenFile(): boolean; authenticationConfig(): boolean };
-  readonly refusedLines: () => number;
+  readonly failingCallers: Pick<FailingCallers, 'files' | 'lines'>;
   readonly manifestProblems: () => number;
   readonly notifyProblems: () => number;
   readonly overview: () => Promise<Overview>;
@@ -194,14 +197,17 @@ export function createApiServer(options: ApiServerOptions) {
         }
       },
       'token-file': () => {
-        failIf(parts().goneFiles.tokenFile(), 'a file of --token-auth-file is gone or invalid');
-        failIf(parts().refusedLines() > 0, 'lines of a file of --token-auth-file are left out');
+        const { files, lines } = parts().failingCallers;
+        failIf(files()['token-auth-file'], 'a file of --token-auth-file is gone or invalid');
+        failIf(lines() > 0, 'lines of a file of --token-auth-file are left out');
       },
       manifests: () => failIf(parts().manifestProblems() > 0, 'manifests are left out or could not be written'),
       notifications: () =>
         failIf(parts().notifyProblems() > 0, '--notify-config cannot be used, or a receiver has failed for long'),
-      'authentication-config': () =>
-        failIf(parts().goneFiles.authenticationConfig(), 'the file of --authentication-config is gone or invalid'),
+      'authentication-config': () => {
+        const { files } = parts().failingCallers;
+        failIf(files()['authentication-config'], 'the file of --authentication-config is gone or invalid');
+      },
     },
   });
   observeHandshakes(metrics, server.handshakes);

@@ -21,14 +21,12 @@ import { programFile } from '../lib/program-files.ts';
 import { every } from '../lib/rounds.ts';
 import { readMountedSecret } from '../lib/secret-file.ts';
 import { WorkQueue } from '../lib/work-queue.ts';
-import { createFindLive } from '../objects/reader.ts';
 import { openAuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger, ServerLog } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
 import { observeLog, observeParts } from '../observability/metrics/observe-parts.ts';
 import { openTrace, type Trace } from '../observability/protocol-trace.ts';
 import { createIssuers } from '../tokens/claims.ts';
-import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
 import { createDispatch, createTokens } from './create-dispatch.ts';
 import { inventoryOf } from './inventory.ts';
 import { openAuthenticator } from './open-authenticator.ts';
@@ -126,42 +124,21 @@ export async function compose(
     const base: Base = { options, catalog, issuers, audit, metrics, logger, work, memory, trace, onOpen };
     const state = await openState({ ...base, openStore: () => openStore(trace), waiting, siblings });
     const { store, leadership, clock, objects, signing } = state;
-    const { reader, writer, propagation, reflector, freshness, policy, broadcaster } = objects;
+    const { reader, reflector, freshness, policy, broadcaster } = objects;
     const { keyRing } = signing;
-    const verifying = { keyRing, findLive: createFindLive(catalog, reader), now: Date.now };
-    const callers = await openAuthenticator({
-      options,
-      version,
-      verifier: createVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfIssuer }),
-      peopleVerifier: createPeopleVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfPeopleIssuer }),
-      issuers,
-      bootstrapTokens: {
-        find: (name) => reader.find(catalog.bootstrapTokens, fleetKey(name))?.object(),
-        now: () => clock.latest(),
-      },
-      connectors: {
-        baseUrl,
-        find: (name) => reader.find(catalog.connectors, fleetKey(name)),
-        clusterUid: (name) => reader.find(catalog.clusters, fleetKey(name))?.uid,
-        now: () => clock.latest(),
-      },
-      logger,
-      work,
-    });
+    const callers = await openAuthenticator({ ...base, ...state, version });
     closers.push(() => callers.close());
     closers.push(every(CALLER_CHECK_MS, () => broadcaster.checkCallers()));
 
     const upstream = await openForwardingUpstream(options.credentialsDir, { rules, ownPort: port, logger });
     closers.push(() => upstream?.close());
     const forwarding = openForwarding({
-      catalog,
-      reader,
-      writer,
+      ...base,
+      ...objects,
       upstream,
       listen: (listener) => reflector.listen(listener),
       productName: options.productName,
       tracked: state.tokenRecords.tracked,
-      issuers,
       keyRing,
       requireRightClock: () => clock.requireRight(),
       maxExpirationSeconds: options.maxTokenExpirationSeconds,
@@ -169,7 +146,6 @@ export async function compose(
       now: Date.now,
       randomUUID,
       work: work.job('conditions'),
-      logger,
     });
     closers.push(() => forwarding.close());
 
@@ -181,9 +157,8 @@ export async function compose(
     const dispatch = createDispatch({ ...issuing, baseUrl, views, issueToken, reviewToken });
 
     const { productName } = options;
-    const applying = { catalog, reader, writer, propagation, leadership, audit, productName };
-    const applyParts = { ...applying, work: work.job('manifests') };
-    const manifests = await waiting(() => openManifests(options, { parts: applyParts, logger }));
+    const applying = { ...base, ...objects, leadership, productName, work: work.job('manifests') };
+    const manifests = await waiting(() => openManifests(options, { parts: applying, logger }));
     closers.push(() => manifests.stop());
     startBackgroundWork({ ...base, ...state, ownPort: port });
     const certificateEnd = () => (options.tls === undefined ? undefined : apiServer.server.certificateExpiry());
@@ -203,7 +178,13 @@ export async function compose(
     const ends = { keyEnds, certificateEnd };
     const overview = createFleetOverview({ ...base, reader, work, productName, ...ends, ...history, now: Date.now });
 
+    const problems = {
+      failingCallers: callers.failing,
+      manifestProblems: manifests.problems,
+      notifyProblems: notifier.problems,
+    };
     observeParts(metrics, {
+      ...problems,
       audit,
       leads: () => leadership.leads(),
       cache: reflector,
@@ -214,12 +195,10 @@ export async function compose(
       clock,
       keys: () => keyRing.entries(),
       keyRotationMs: options.signingKeyRotationMs,
-      failingCallers: callers.failing,
-      manifestProblems: manifests.problems,
-      notifyProblems: notifier.problems,
       now: Date.now,
     });
     apiServer.open({
+      ...problems,
       authenticator: callers.authenticator,
       authorizer: policy,
       dispatch,
@@ -230,10 +209,6 @@ export async function compose(
       cache: reflector,
       freshness,
       trace,
-      goneFiles: callers.isGone,
-      refusedLines: callers.failing.lines,
-      manifestProblems: manifests.problems,
-      notifyProblems: notifier.problems,
       overview: overview.read,
       isCluster: (name) => reader.find(catalog.clusters, fleetKey(name)) !== undefined,
       tokenOriginsOf: callers.originsOf,

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Catalog } from '../api/catalog.ts';
 import { COMPUTED_ANNOTATIONS } from '../api/clusters/annotations.ts';
 import { WrongStoredType } from '../api/codec/stored-types.ts';
-import { type ApiObject, fleetKey, type Kind, REGISTRY_PREFIX } from '../api/kind.ts';
+import { fleetKey, REGISTRY_PREFIX } from '../api/kind.ts';
 import { GENERATION_FIELD } from '../api/kinds/fleet-role-binding.ts';
 import { orderStatus } from '../api/kinds/token-order.ts';
 import { Policy } from '../authz/policy/policy.ts';
@@ -11,12 +11,12 @@ import { createPublicView, type PublicViewOptions } from '../clusters/public-vie
 import { Broadcaster } from '../handlers/watch/broadcaster.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
 import type { WorkQueue } from '../lib/work-queue.ts';
-import { createDeletionPropagation, type DeletionPropagation } from '../objects/deletion-propagation.ts';
+import { createDeletionPropagation } from '../objects/deletion-propagation.ts';
 import { isProjected, ProjectedCache, withProjections } from '../objects/projected-cache.ts';
 import type { ReadableEvent } from '../objects/readable.ts';
 import { ObjectReader } from '../objects/reader.ts';
 import { cacheOptionsOf, type StoredObject } from '../objects/stored-object.ts';
-import { createObjectWriter, type ObjectWriter } from '../objects/writer.ts';
+import { createObjectWriter } from '../objects/writer.ts';
 import type { Trace } from '../observability/protocol-trace.ts';
 import type { Store } from '../storage/contract.ts';
 import { Freshness } from '../storage/freshness.ts';
@@ -40,24 +40,14 @@ interface ObjectsOptions extends PublicViewOptions {
   readonly trace?: Trace | undefined;
 }
 
-export interface Objects {
-  readonly publicView: (object: ApiObject) => ApiObject;
-  readonly reflector: Reflector<StoredObject>;
-  readonly freshness: Freshness;
-  readonly caches: ReadonlyMap<Kind, WatchCache<StoredObject>>;
-  readonly reader: ObjectReader;
-  readonly writer: ObjectWriter;
-  readonly policy: Policy;
-  readonly broadcaster: Broadcaster;
-  readonly propagation: DeletionPropagation;
-}
+export type Objects = ReturnType<typeof createObjects>;
 
 /**
  * The parts between HTTP and the store: watch caches, reader, writer, policy, watch broadcaster, deletion propagation.
  * Called by `compose`, and by tests that need them connected as the program connects them. The caller starts the
  * reflector.
  */
-export function createObjects(options: ObjectsOptions): Objects {
+export function createObjects(options: ObjectsOptions) {
   const { catalog, store, historyRevisions, trace } = options;
   const publicView = createPublicView(options);
   const budget = new HistoryBudget();
@@ -123,7 +113,7 @@ export function createObjects(options: ObjectsOptions): Objects {
     reader,
     catalog,
     now: Date.now,
-    randomUUID: randomUUID,
+    randomUUID,
     randomSuffix,
     computedAnnotations: Object.values(COMPUTED_ANNOTATIONS),
   });

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
+import { fleetKey } from '../api/kind.ts';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
 import { createAuthenticator } from '../authn/authenticator.ts';
-import { type BootstrapTokenParts, createBootstrapTokenAuthenticator } from '../authn/bootstrap-token-authenticator.ts';
-import { type ConnectorTokenParts, createConnectorAuthenticator } from '../authn/connector-authenticator.ts';
+import { createBootstrapTokenAuthenticator } from '../authn/bootstrap-token-authenticator.ts';
+import { createConnectorAuthenticator } from '../authn/connector-authenticator.ts';
 import {
   type FixedTokenAuthenticator,
   openAdminToken,
@@ -12,28 +13,18 @@ import { createIssuedTokenAuthenticator, createPeopleAuthenticator } from '../au
 import { createFetchDocument } from '../authn/jwt/fetch-document.ts';
 import { openJwtAuthenticators } from '../authn/jwt/open-jwt-authenticators.ts';
 import { openStaticTokenAuthenticator, type StaticTokenAuthenticator } from '../authn/static-token-authenticator.ts';
-import type { ServeOptions } from '../config/serve-options.ts';
-import type { WorkQueue } from '../lib/work-queue.ts';
-import type { Logger } from '../observability/logger.ts';
-import type { Issuers, PersonClaims } from '../tokens/claims.ts';
-import type { Verifier } from '../tokens/verifier.ts';
+import { createFindLive } from '../objects/reader.ts';
+import { createPeopleVerifier, createVerifier } from '../tokens/verifier.ts';
 import { DEMO_USERS } from './demo-front.ts';
-
-interface AuthenticatorParts {
-  readonly options: ServeOptions;
-  readonly version: string;
-  readonly verifier: Verifier;
-  readonly peopleVerifier: Verifier<PersonClaims>;
-  readonly issuers: Issuers;
-  readonly bootstrapTokens: BootstrapTokenParts;
-  readonly connectors: ConnectorTokenParts;
-  readonly logger: Logger;
-  readonly work: WorkQueue;
-}
+import type { Base, State } from './open-state.ts';
 
 /** Opens every source of callers: static tokens, the admin token, issued tokens, identity providers. */
-export async function openAuthenticator(parts: AuthenticatorParts) {
-  const { options, issuers, logger, work } = parts;
+export async function openAuthenticator(parts: Base & State & { readonly version: string }) {
+  const { options, catalog, issuers, clock, signing, logger, work } = parts;
+  const { reader } = parts.objects;
+  const verifying = { keyRing: signing.keyRing, findLive: createFindLive(catalog, reader), now: Date.now };
+  const verifier = createVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfIssuer });
+  const peopleVerifier = createPeopleVerifier({ ...verifying, clusterOfIssuer: issuers.clusterOfPeopleIssuer });
   const mcpAudience = mcpAudienceOf(issuers.baseUrl);
   const closers: (() => void)[] = [];
   const opened = <T extends { close(): void }>(source: T): T => {
@@ -86,34 +77,35 @@ export async function openAuthenticator(parts: AuthenticatorParts) {
       const text = `the issuer of --${option} is not in --authentication-config with this audience`;
       logger.warn({ issuer, audience }, text);
     }
-    /** Whether a file is gone, so that its callers are refused. */
-    const isGone = {
-      tokenFile: () => staticTokens.some((file) => file.isGone()),
-      authenticationConfig: () => jwt?.isGone() === true,
-    };
-    const issuedTokens = createIssuedTokenAuthenticator({ verifier: parts.verifier, mcpAudience });
+    const issuedTokens = createIssuedTokenAuthenticator({ verifier, mcpAudience });
     const own = [...staticTokens, adminToken, ...fixedTokens, issuedTokens];
     // Before the issuers of the AuthenticationConfiguration: that of a cluster may be among them.
-    const connectors = createConnectorAuthenticator(parts.connectors);
+    const connectors = createConnectorAuthenticator({
+      baseUrl: issuers.baseUrl,
+      find: (name) => reader.find(catalog.connectors, fleetKey(name)),
+      clusterUid: (name) => reader.find(catalog.clusters, fleetKey(name))?.uid,
+      now: () => clock.latest(),
+    });
+    const bootstrapTokens = createBootstrapTokenAuthenticator({
+      find: (name) => reader.find(catalog.bootstrapTokens, fleetKey(name))?.object(),
+      now: () => clock.latest(),
+    });
     const providers = jwt === undefined ? [] : [jwt];
-    const people = createPeopleAuthenticator(parts.peopleVerifier);
+    const people = createPeopleAuthenticator(peopleVerifier);
     return {
       authenticator: createAuthenticator({
-        forRequests: [...own, connectors, ...providers, createBootstrapTokenAuthenticator(parts.bootstrapTokens)],
+        forRequests: [...own, connectors, ...providers, bootstrapTokens],
         forReviews: [...own, ...providers, people],
         forPasses: [issuedTokens, people],
         audienceOf: issuers.issuerFor,
       }),
       /** Origins of the token endpoints of an identity provider, for the console's content security policy. */
       originsOf: (issuer: string) => jwt?.originsOf(issuer) ?? [],
-      isGone,
-      /** For metrics: the same by option, and whether the keys of an identity provider cannot be fetched, by issuer. */
       failing: {
-        /** Lines of `--token-auth-file` that are left out for a mistake. */
         lines: () => staticTokens.reduce((sum, file) => sum + file.refusedLines(), 0),
         files: () => ({
-          'token-auth-file': isGone.tokenFile(),
-          'authentication-config': isGone.authenticationConfig(),
+          'token-auth-file': staticTokens.some((file) => file.isGone()),
+          'authentication-config': jwt?.isGone() === true,
         }),
         issuers: () => jwt?.failingIssuers() ?? {},
       },

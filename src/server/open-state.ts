@@ -3,7 +3,7 @@ import type { Catalog } from '../api/catalog.ts';
 import { issuesTokensItself } from '../api/kinds/cluster-spec.ts';
 import { installBootstrapRoles } from '../authz/install-bootstrap-roles.ts';
 import type { ServeOptions } from '../config/serve-options.ts';
-import { createGrantStore, type GrantStore } from '../handlers/access-requests/grant-objects.ts';
+import { createGrantStore } from '../handlers/access-requests/grant-objects.ts';
 import { pause } from '../lib/backoff.ts';
 import { CLOCKS } from '../lib/clock-jumps.ts';
 import type { MemoryAccount } from '../lib/memory-account.ts';
@@ -15,14 +15,13 @@ import { serverEvent } from '../observability/audit/server-event.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { Trace } from '../observability/protocol-trace.ts';
-import { type Leadership, leadsWhile, StorageError, type Store } from '../storage/contract.ts';
+import { leadsWhile, StorageError } from '../storage/contract.ts';
 import { measuredStore } from '../storage/measured-store.ts';
 import type { Issuers } from '../tokens/claims.ts';
-import type { ClockGuard } from '../tokens/clock/clock-guard.ts';
 import { openClockGuard } from '../tokens/clock/open-clock-guard.ts';
 import { openSigning } from '../tokens/open-signing.ts';
 import { openTokenRecords } from '../tokens/revocations/token-records.ts';
-import { createObjects, type Objects } from './create-objects.ts';
+import { createObjects } from './create-objects.ts';
 import type { OpenedStore } from './open-store.ts';
 import type { Siblings } from './workers/worker-catch-up.ts';
 
@@ -53,22 +52,10 @@ interface StateParts extends Base {
 }
 
 /** What is stored, and the parts that keep it in memory. */
-export interface State {
-  readonly store: Store;
-  readonly leadership: Leadership;
-  /** Leads only while the clock is right, too: for what is done by the time of day. */
-  readonly guardedLeadership: Pick<Leadership, 'leads' | 'fence'>;
-  readonly clock: ClockGuard;
-  readonly objects: Objects;
-  /** A writer that records each change in the audit log, under the name of the part that makes it. */
-  readonly auditedWriterOf: (part: string) => ReturnType<typeof auditedWriter>;
-  readonly grants: GrantStore;
-  readonly signing: Awaited<ReturnType<typeof openSigning>>;
-  readonly tokenRecords: Awaited<ReturnType<typeof openTokenRecords>>;
-}
+export type State = Awaited<ReturnType<typeof openState>>;
 
 /** Opens the store, fills the caches, and reads the signing keys and the records of tokens. A part of `compose`. */
-export async function openState(parts: StateParts): Promise<State> {
+export async function openState(parts: StateParts) {
   const { options, catalog, issuers, openStore, waiting, siblings, audit, metrics, logger, work, memory, onOpen } =
     parts;
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
@@ -93,6 +80,7 @@ export async function openState(parts: StateParts): Promise<State> {
   });
   onOpen(() => clockGuard.close());
   const clock = clockGuard.guard;
+  /** Leads only while the clock is right, too: for what is done by the time of day. */
   const guardedLeadership = leadsWhile(leadership, () => clock.isRight());
   const objects = createObjects({
     catalog,
@@ -120,7 +108,10 @@ export async function openState(parts: StateParts): Promise<State> {
   await waiting(() => reflector.start());
   onOpen(() => reflector.stop());
   await waiting(() => propagation.resume());
-  // Changes of RBAC objects and keys that no request asked for.
+  /**
+   * A writer that records each change in the audit log, under the name of the part that makes it: changes of RBAC objects
+   * and keys that no request asked for.
+   */
   const auditedWriterOf = (part: string) =>
     auditedWriter(writer, part, (change) => {
       const code = change.verb === 'create' ? 201 : 200;

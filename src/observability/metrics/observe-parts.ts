@@ -7,6 +7,16 @@ import type { VolumeSpace } from '../audit/audit-file.ts';
 import type { AuditLogs } from '../audit/open-audit.ts';
 import type { Metrics } from './metrics.ts';
 
+/** Sources of callers that fail, whose callers are refused. */
+export interface FailingCallers {
+  /** Whether a file is gone or invalid; by option. */
+  files(): Readonly<Record<'token-auth-file' | 'authentication-config', boolean>>;
+  /** Lines of `--token-auth-file` that are left out for a mistake. */
+  lines(): number;
+  /** Whether the keys of an identity provider cannot be fetched; by issuer. */
+  issuers(): Readonly<Record<string, boolean>>;
+}
+
 /** What a scrape asks of the long-lived parts. */
 interface ObservedParts {
   readonly audit: Pick<AuditLogs, 'counts' | 'files'>;
@@ -34,13 +44,7 @@ interface ObservedParts {
   readonly connectors: () => Readonly<Record<string, number>>;
   readonly manifestProblems: () => number;
   readonly notifyProblems: () => number;
-  readonly failingCallers: {
-    /** Whether the callers of a file are refused, because it is gone or invalid; by option. */
-    files(): Readonly<Record<string, boolean>>;
-    lines(): number;
-    /** Whether the keys of an identity provider cannot be fetched; by issuer. */
-    issuers(): Readonly<Record<string, boolean>>;
-  };
+  readonly failingCallers: FailingCallers;
   readonly now: () => number;
 }
 
