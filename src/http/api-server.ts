@@ -13,12 +13,7 @@ import type { WorkQueue } from '../lib/work-queue.ts';
 import { isLow } from '../observability/audit/audit-file.ts';
 import type { AuditLogs } from '../observability/audit/open-audit.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
-import {
-  type FailingCallers,
-  observeFlowControl,
-  observeHandshakes,
-  observeMemory,
-} from '../observability/metrics/observe-parts.ts';
+import type { FailingCallers } from '../observability/metrics/observe-parts.ts';
 import type { Trace } from '../observability/protocol-trace.ts';
 import type { Store } from '../storage/contract.ts';
 import type { Freshness } from '../storage/freshness.ts';
@@ -30,6 +25,7 @@ import type { ListenerOptions } from './listener/listener.ts';
 import { createMcpEndpoint, type McpOptions } from './mcp/mcp-endpoint.ts';
 import { formRoutes } from './oauth/form-routes.ts';
 import { createAuditor } from './records/audit.ts';
+import { observeServer } from './records/observe-server.ts';
 import { createRequestMetrics } from './records/request-metrics.ts';
 import { logRequests } from './records/request-record.ts';
 import type { Tracer } from './records/tracing/tracer.ts';
@@ -93,8 +89,6 @@ export function createApiServer(options: ApiServerOptions) {
   const log = logRequests(logger);
   const counts = createRequestMetrics(metrics, (name) => opened?.isCluster(name) === true);
   const flowControl = createFlowControl(listener.flowControl);
-  observeFlowControl(metrics, flowControl.usage);
-  observeMemory(metrics, () => listener.memory.usage);
   let opened: ApiParts | undefined;
   const parts = (): ApiParts => {
     if (opened === undefined) throw unavailable('the server is starting, please try again');
@@ -210,7 +204,8 @@ export function createApiServer(options: ApiServerOptions) {
       },
     },
   });
-  observeHandshakes(metrics, server.handshakes);
+  const memory = () => listener.memory.usage;
+  observeServer(metrics, { levels: flowControl.usage, memory, handshakes: server.handshakes });
   if (listener.tls !== undefined) metrics.observeCertificate('tls-cert-file', server.certificateExpiry);
   return {
     server,

@@ -24,7 +24,7 @@ import { WorkQueue } from '../lib/work-queue.ts';
 import { openAuditLogs } from '../observability/audit/open-audit.ts';
 import type { Logger, ServerLog } from '../observability/logger.ts';
 import { createMetrics, type JoinMetrics } from '../observability/metrics/metrics.ts';
-import { observeLog, observeParts } from '../observability/metrics/observe-parts.ts';
+import { observeParts } from '../observability/metrics/observe-parts.ts';
 import { openTrace, type Trace } from '../observability/protocol-trace.ts';
 import { createIssuers } from '../tokens/claims.ts';
 import { createDispatch, createTokens } from './create-dispatch.ts';
@@ -81,7 +81,8 @@ export async function compose(
   };
   try {
     const metrics = createMetrics(joined?.metrics);
-    observeLog(metrics, () => output.dropped);
+    const help = 'Log lines that were dropped, because standard error was not read in time.';
+    metrics.counter('clusterpass_log_lines_dropped_total', help, () => output.dropped);
     const trace = options.traceFile === undefined ? undefined : openTrace(options.traceFile);
     const audit = await openAuditLogs(options, logger);
     closers.push(() => audit.close());

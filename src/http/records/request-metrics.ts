@@ -1,7 +1,7 @@
 import { issuesToken } from '../../api/kinds/token-request.ts';
 import type { Target } from '../../api/request.ts';
 import type { Metrics, RequestLabels } from '../../observability/metrics/metrics.ts';
-import { observeInFlight } from '../../observability/metrics/observe-parts.ts';
+import { by } from '../../observability/metrics/series.ts';
 import type { RequestRecord } from './request-record.ts';
 
 /** More clusters than one graph can show. It bounds the memory of the series, too. */
@@ -41,7 +41,9 @@ export function createRequestMetrics(metrics: Metrics, isCluster: (name: string)
     return name;
   };
   const inFlight = { readOnly: 0, mutating: 0 };
-  observeInFlight(metrics, () => inFlight);
+  // Read at each scrape: the numbers change twice with every request.
+  const current = by('request_kind', () => inFlight);
+  metrics.gauge('apiserver_current_inflight_requests', 'Requests in flight, watches excepted.', current, 'sum');
   const countToken = (record: RequestRecord): void =>
     metrics.tokenRequests.inc({ cluster: clusterLabel(record.cluster), result: resultOf(record) });
   return {

@@ -7,6 +7,7 @@ import {
   type MetricValue,
   Registry,
 } from '@prometheus-io/client';
+import { labels, readAtScrape } from './series.ts';
 
 /** Labels of kube-apiserver, so that dashboards made for it work here. Each has few values. */
 const LONGRUNNING_LABELS = ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'] as const;
@@ -47,21 +48,22 @@ export function createMetrics(join?: JoinMetrics) {
     registers,
   });
   const certificates = new Map<string, () => number | undefined>();
-  void new Gauge({
-    name: 'clusterpass_tls_certificate_expiration_timestamp_seconds',
-    help: 'When the certificate in use expires, in seconds since the epoch, by the option that names its file.',
-    labelNames: ['option'],
-    aggregator: 'min',
-    registers,
-    collect() {
-      for (const [option, expiry] of certificates) {
-        const at = expiry();
-        // Without one in use there is no sample: a 0 would be a certificate that has expired.
-        if (at !== undefined) this.set({ option }, at / 1000);
-      }
-    },
-  });
+  const read = readAtScrape(registry);
+  // Without a certificate in use there is no sample: a 0 would be one that has expired.
+  const expiries = labels(['option'], () =>
+    [...certificates].flatMap(([option, expiry]) => {
+      const at = expiry();
+      return at === undefined ? [] : [[{ option }, at / 1000] as const];
+    }),
+  );
+  read.gauge(
+    'clusterpass_tls_certificate_expiration_timestamp_seconds',
+    'When the certificate in use expires, in seconds since the epoch, by the option that names its file.',
+    expiries,
+    'min',
+  );
   return {
+    ...read,
     requests: new Counter({
       name: 'apiserver_request_total',
       help: 'Requests, by verb, dry run, resource, scope and code of the answer; 499 when the client left before it.',

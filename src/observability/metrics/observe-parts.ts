@@ -1,11 +1,10 @@
-import { Counter, Gauge } from '@prometheus-io/client';
 import { CLUSTER_CONDITIONS } from '../../api/clusters/conditions.ts';
 import type { FleetCounts } from '../../api/overview.ts';
-import type { MemoryUsage } from '../../lib/memory-account.ts';
 import { firstWithin } from '../../lib/promises.ts';
 import type { VolumeSpace } from '../audit/audit-file.ts';
 import type { AuditLogs } from '../audit/open-audit.ts';
 import type { Metrics } from './metrics.ts';
+import { by, labels, type Samples, type Series } from './series.ts';
 
 /** Sources of callers that fail, whose callers are refused. */
 export interface FailingCallers {
@@ -51,69 +50,9 @@ interface ObservedParts {
 /** A store that does not answer must not make the scrape fail that would show it. */
 const MAX_LAG_MS = 2_000;
 
-/** One value, or a value for each set of labels. */
-type Samples = number | readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
-
-type Read = () => Samples | Promise<Samples>;
-
-/** What is read at each scrape, and the names of its labels. */
-interface Series {
-  readonly labelNames: string[];
-  readonly read: Read;
-}
-
-const labelled = (samples: Samples) => (typeof samples === 'number' ? ([[{}, samples]] as const) : samples);
-
-const seriesOf = (series: Read | Series): Series =>
-  typeof series === 'function' ? { labelNames: [], read: series } : series;
-
-const labels = (labelNames: string[], read: Read): Series => ({ labelNames, read });
-
-/** A series with one label, from a table of its values. True counts as 1. */
-const by = <T = number | boolean>(
-  label: string,
-  table: () => Readonly<Record<string, T>> | Promise<Readonly<Record<string, T>>>,
-  value: (entry: T) => number = Number,
-): Series =>
-  labels([label], async () => Object.entries(await table()).map(([key, entry]) => [{ [label]: key }, value(entry)]));
-
-function readBy({ registry }: Metrics) {
-  const registers = [registry];
-  return {
-    /** A set of labels that is not read again has no sample. `aggregator`: see `mergeMetrics`. */
-    gauge(name: string, help: string, of: Read | Series, aggregator: 'sum' | 'min' | 'max' = 'max'): void {
-      const { labelNames, read } = seriesOf(of);
-      void new Gauge<string>({
-        ...{ name, help, labelNames, registers, aggregator },
-        async collect() {
-          const samples = labelled(await read());
-          this.reset();
-          // Several samples can have the same labels.
-          for (const [labels, value] of samples) this.inc(labels, value);
-        },
-      });
-    },
-    /** The value is kept elsewhere. */
-    counter(name: string, help: string, of: Read | Series): void {
-      const { labelNames, read } = seriesOf(of);
-      const reported = new Map<string, number>();
-      void new Counter<string>({
-        ...{ name, help, labelNames, registers },
-        async collect() {
-          for (const [labels, total] of labelled(await read())) {
-            const key = Object.values(labels).join(' ');
-            this.inc(labels, total - (reported.get(key) ?? 0));
-            reported.set(key, total);
-          }
-        },
-      });
-    },
-  };
-}
-
 /** Registers the metrics that are read at each scrape. */
 export function observeParts(metrics: Metrics, parts: ObservedParts): void {
-  const { gauge, counter } = readBy(metrics);
+  const { gauge, counter } = metrics;
   const { audit, cache, clock, failingCallers, keys, keyRotationMs, now } = parts;
   const objects = (): Samples => parts.objects().map(({ group, resource, count }) => [{ group, resource }, count]);
   const cacheLag = async (): Promise<number> => {
@@ -141,13 +80,8 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
     (await parts.fleet()).reasons.map(({ status, reason, count }) => [{ ready: status, reason: known(reason) }, count]);
 
   // Two leaders must be seen as two.
-  gauge('clusterpass_leader', 'Whether this replica is the leader.', () => Number(parts.leads()), 'sum');
-  gauge(
-    'clusterpass_cache_ready',
-    'Whether the caches have caught up with the store.',
-    () => Number(cache.ready),
-    'min',
-  );
+  gauge('clusterpass_leader', 'Whether this replica is the leader.', parts.leads, 'sum');
+  gauge('clusterpass_cache_ready', 'Whether the caches have caught up with the store.', () => cache.ready, 'min');
   gauge(
     'clusterpass_cache_lag_seconds',
     'How long the caches took to catch up with the store at this scrape; 2 when it was longer or the store failed.',
@@ -185,10 +119,9 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   gauge(
     'clusterpass_clock_skew_exceeded',
     'Whether the distance is more than --max-clock-skew, so that no tokens are signed.',
-    () => Number(!clock.isRight()),
+    () => !clock.isRight(),
   );
-  const isFailing = () => Number(audit.counts.failing);
-  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', isFailing);
+  gauge('clusterpass_audit_log_failing', 'Whether the audit log cannot be written.', () => audit.counts.failing);
   gauge(
     'clusterpass_caller_file_failing',
     'Whether a file with callers is gone or invalid, so that they are refused, by option.',
@@ -230,100 +163,4 @@ export function observeParts(metrics: Metrics, parts: ObservedParts): void {
   counter('clusterpass_audit_log_written_bytes_total', 'Bytes written to an audit log.', written);
   counter('apiserver_audit_event_total', 'Events written to the audit log.', () => audit.counts.written);
   counter('apiserver_audit_error_total', 'Events that could not be written to the audit log.', () => audit.counts.lost);
-}
-
-/** `PriorityLevelUsage` of http/, which this folder must not import. */
-interface PriorityLevelUsage {
-  readonly executing: number;
-  readonly inQueue: number;
-  readonly dispatched: number;
-  readonly rejected: Readonly<Record<string, number>>;
-}
-
-/** By priority level, with kube-apiserver's names. There are no flow schemas, so there is no label for them. */
-export function observeFlowControl(metrics: Metrics, usage: () => Readonly<Record<string, PriorityLevelUsage>>): void {
-  const { gauge, counter } = readBy(metrics);
-  const byLevel = (of: (used: PriorityLevelUsage) => number): Series => by('priority_level', usage, of);
-  gauge(
-    'apiserver_flowcontrol_current_executing_requests',
-    'Requests that have a seat, open watches among them.',
-    byLevel(({ executing }) => executing),
-    'sum',
-  );
-  const waiting = byLevel(({ inQueue }) => inQueue);
-  gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait for a seat.', waiting, 'sum');
-  counter(
-    'apiserver_flowcontrol_dispatched_requests_total',
-    'Seats that requests got. A request whose body arrives late gets a second one.',
-    byLevel(({ dispatched }) => dispatched),
-  );
-  counter(
-    'apiserver_flowcontrol_rejected_requests_total',
-    'Requests that were rejected with 429, by reason.',
-    labels(['priority_level', 'reason'], () =>
-      Object.entries(usage()).flatMap(([priority_level, { rejected }]) =>
-        Object.entries(rejected).map(([reason, count]) => [{ priority_level, reason }, count] as const),
-      ),
-    ),
-  );
-}
-
-/** The account of memory. */
-export function observeMemory(metrics: Metrics, usage: () => MemoryUsage): void {
-  const { gauge, counter } = readBy(metrics);
-  gauge(
-    'clusterpass_request_memory_bytes',
-    'Memory for bodies, selectors of open watches, and what clients have not read.',
-    () => usage().bytes,
-    'sum',
-  );
-  counter(
-    'clusterpass_request_memory_refused_total',
-    'Requests that were rejected with 429 for their memory, by the limit.',
-    by('limit', () => usage().refused),
-  );
-  counter(
-    'clusterpass_request_memory_ended_watches_total',
-    'Watches that ended with 410 because too much memory waited for their clients.',
-    () => usage().givenUp,
-  );
-}
-
-/** The buffer before standard error. */
-export function observeLog(metrics: Metrics, dropped: () => number): void {
-  const { counter } = readBy(metrics);
-  counter(
-    'clusterpass_log_lines_dropped_total',
-    'Log lines that were dropped, because standard error was not read in time.',
-    dropped,
-  );
-}
-
-/** The limiter and the queue of TLS handshakes. */
-export function observeHandshakes(
-  metrics: Metrics,
-  counts: () => { readonly rejected: number; readonly waiting: number },
-): void {
-  const { gauge, counter } = readBy(metrics);
-  gauge(
-    'clusterpass_tls_handshakes_waiting',
-    'Connections whose handshake begins in one of the next ticks of the event loop: one begins in each.',
-    () => counts().waiting,
-    'sum',
-  );
-  counter(
-    'clusterpass_tls_handshakes_rejected_total',
-    'Connections that were closed before their handshake, because too many from their address had not authenticated.',
-    () => counts().rejected,
-  );
-}
-
-/** The numbers are read when metrics are asked for: they change twice with every request. */
-export function observeInFlight(
-  metrics: Metrics,
-  current: () => Readonly<Record<'readOnly' | 'mutating', number>>,
-): void {
-  const { gauge } = readBy(metrics);
-  const inFlight = by('request_kind', current);
-  gauge('apiserver_current_inflight_requests', 'Requests in flight, watches excepted.', inFlight, 'sum');
 }
