@@ -109,8 +109,8 @@ export async function openState(parts: StateParts) {
   onOpen(() => reflector.stop());
   await waiting(() => propagation.resume());
   /**
-   * A writer that records each change in the audit log, under the name of the part that makes it: changes of RBAC objects
-   * and keys that no request asked for.
+   * A writer that records each change in the audit log, under the name of the part that makes it: changes of RBAC
+   * objects and keys that no request asked for.
    */
   const auditedWriterOf = (part: string) =>
     auditedWriter(writer, part, (change) => {
