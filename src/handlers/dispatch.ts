@@ -22,21 +22,21 @@ import type { WriteParts } from './write/write-parts.ts';
 
 interface HandlerParts extends GetParts, ListParts, WatchParts, WriteParts {
   readonly catalog: Catalog;
-  /** For an account, or for the caller. */
-  readonly createToken: (request: ApiRequest) => Promise<ApiResponse>;
   readonly createReview: CreateReview;
-  readonly getKubeconfig: (request: ApiRequest) => Promise<ApiResponse>;
   /** Handlers of kinds for which a verb does more than read or write the object. */
   readonly verbOverrides: VerbOverrides;
-  readonly listAccounts: (request: ApiRequest) => Promise<ApiResponse>;
+  /** By the subresource: those that are no part of their object. */
+  readonly subresources: Readonly<Record<Exclude<Resource['subresource'], PartOfObject>, Handler>>;
   /** Writes of the subresource `approval`. */
-  readonly decisions: ReadonlyMap<Kind, (request: ApiRequest) => Promise<ApiResponse>>;
-  readonly redeemPass: (request: ApiRequest) => Promise<ApiResponse>;
-  /** A bootstrap token registers its cluster. */
-  readonly joinCluster: (request: ApiRequest) => Promise<ApiResponse>;
+  readonly decisions: ReadonlyMap<Kind, Handler>;
+  /** `passes/token`, where `subresources` has the one of accounts. */
+  readonly redeemPass: Handler;
 }
 
-export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, (request: ApiRequest) => Promise<ApiResponse>>>>;
+type Handler = (request: ApiRequest) => Promise<ApiResponse>;
+type PartOfObject = '' | 'status' | 'approval';
+
+export type VerbOverrides = ReadonlyMap<Kind, Partial<Record<Verb, Handler>>>;
 
 /** What is served at a path: the verbs, and the kind of the objects. */
 export type Resource = StoredResource | VirtualResource | RedirectedResource;
@@ -150,23 +150,12 @@ export function createDispatcher(
     if (resource.type === 'redirected') throw new Error('a redirected resource has no handler');
     const { kind, subresource } = resource;
     if (!READ_VERBS.has(request.target.verb)) checkForm(request);
-    switch (subresource) {
-      case 'token':
-        return kind === parts.catalog.passes ? parts.redeemPass(request) : parts.createToken(request);
-      case USERPASS:
-        return parts.createToken(request);
-      case 'kubeconfig':
-        return parts.getKubeconfig(request);
-      case 'accounts':
-        return parts.listAccounts(request);
-      case JOIN_SUBRESOURCE:
-        return parts.joinCluster(request);
-      case 'approval':
-        return request.target.verb === 'get' ? handleObject(parts, request, kind) : decide(parts, request, kind);
-      case 'status':
-      case '':
-        return handleObject(parts, request, kind);
+    if (subresource === 'approval' && request.target.verb !== 'get') return decide(parts, request, kind);
+    if (subresource === '' || subresource === 'status' || subresource === 'approval') {
+      return handleObject(parts, request, kind);
     }
+    if (subresource === 'token' && kind === parts.catalog.passes) return parts.redeemPass(request);
+    return parts.subresources[subresource](request);
   };
 }
 

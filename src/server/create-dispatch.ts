@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { tokenQuestion } from '../api/authorization.ts';
+import { JOIN_SUBRESOURCE } from '../api/kinds/bootstrap-token.ts';
+import { USERPASS } from '../api/kinds/token-request.ts';
 import { mcpAudienceOf } from '../api/pass-audience.ts';
 import { verifyConnectorToken } from '../authn/connector-authenticator.ts';
 import { checkJoin, createAdmission, findSecondNames } from '../authz/admission/admission.ts';
@@ -63,6 +65,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
   const joining = joinParts(parts);
   const passing = passParts(parts, approvals);
   const rows = [accessRequests(requesting), { ...passes(passing), create: createPassHandler(passing) }];
+  const createToken = createTokenHandler(parts.issueToken);
   const completeRequest = createRequestCompletion(requesting);
   const completeToken = createTokenCompletion(joining, parts.options.maxBootstrapTokensPerCaller);
   return createDispatcher({
@@ -102,7 +105,6 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     now: Date.now,
     random: Math.random,
     trace: parts.trace,
-    createToken: createTokenHandler(parts.issueToken),
     createReview: createReviewHandler({
       authorizer: policy,
       catalog,
@@ -111,12 +113,16 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       recentEvents: parts.audit.recent,
       now: Date.now,
     }),
-    getKubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),
     verbOverrides: new Map([...tokenVerbs(parts), ...approvalVerbs(approvals, rows)]),
     decisions: new Map(rows.map((row) => [row.kind, createDecisionHandler(approvals, row)])),
     redeemPass: createRedeemHandler(passing),
-    joinCluster: createJoinHandler(joining),
-    listAccounts: createListAccountsHandler(catalog, reader, policy),
+    subresources: {
+      token: createToken,
+      [USERPASS]: createToken,
+      kubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),
+      accounts: createListAccountsHandler(catalog, reader, policy),
+      [JOIN_SUBRESOURCE]: createJoinHandler(joining),
+    },
   });
 }
 

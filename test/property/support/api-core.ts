@@ -90,6 +90,7 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     memory: new MemoryAccount({ perFlow: 2 ** 26, total: 2 ** 28 }),
   });
   const views = createViews(catalog, policy, () => broadcaster.labelsChangedAt);
+  const notAsked = () => Promise.reject(new Error('only objects are asked for here'));
   const dispatch = createDispatcher({
     catalog,
     reader,
@@ -111,14 +112,11 @@ export async function openApiCore(store: Store, windowSize: number, now: () => n
     checkUnreadableDelete: () => {},
     now: Date.now,
     random: () => 0,
-    createToken: () => Promise.reject(new Error('no tokens are asked for here')),
-    createReview: () => Promise.reject(new Error('no reviews are asked for here')),
+    createReview: notAsked,
     verbOverrides: new Map(),
-    getKubeconfig: () => Promise.reject(new Error('no kubeconfigs are asked for here')),
-    listAccounts: () => Promise.reject(new Error('no accounts are asked for here')),
+    subresources: { token: notAsked, userpass: notAsked, kubeconfig: notAsked, accounts: notAsked, cluster: notAsked },
     decisions: new Map(),
-    redeemPass: () => Promise.reject(new Error('no passes are redeemed here')),
-    joinCluster: () => Promise.reject(new Error('no cluster joins here')),
+    redeemPass: notAsked,
   });
   await reflector.start();
 
