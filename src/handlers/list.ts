@@ -3,17 +3,15 @@ import type { ApiRequest, ApiResponse } from '../api/request.ts';
 import { type ApiError, gone } from '../api/status.ts';
 import { defined } from '../lib/json.ts';
 import type { ReadableState } from '../objects/readable.ts';
-import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import type { ContinueState, ContinueTokens } from './continue-token.ts';
+import type { GetParts } from './get.ts';
 import type { ListOptions } from './options/list-options.ts';
 import { columnsOf, type Representation, renderItems, TABLE } from './representation.ts';
 import { type Page, type Selection, selectPage } from './selection.ts';
-import { assertFormFits, inBothStates, representationFor, selectionFor, type Views } from './views.ts';
+import { assertFormFits, inBothStates, representationFor, selectionFor } from './views.ts';
 
-export interface ListParts {
-  readonly reader: ObjectReader;
-  readonly views: Views;
+export interface ListParts extends GetParts {
   readonly continueTokens: ContinueTokens;
   /** Whether what the caller may see may have changed after a revision; see `createChangeCheck`. */
   readonly hasChangedSince: (request: ApiRequest, kind: Kind, revision: number) => boolean;

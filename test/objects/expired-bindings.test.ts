@@ -78,7 +78,7 @@ async function openWorld(): Promise<World> {
       return {
         sink,
         events: async () => {
-          while (broadcaster.scheduled > 0) await nextTick();
+          while (broadcaster.writes.size > 0) await nextTick();
           return sink.frames.map(({ type, object }) => {
             if (type === 'ERROR') return `ERROR ${object.code}`;
             return `${type} ${object.metadata.name ?? ''} ${object.metadata.resourceVersion}`;

@@ -39,7 +39,7 @@ async function clear(): Promise<number> {
 
 /** The broadcaster writes to watches in slices, so some are still scheduled when the caches have a change. */
 async function allFramesSent({ broadcaster }: ApiCore): Promise<void> {
-  while (broadcaster.scheduled > 0) await nextTick();
+  while (broadcaster.writes.size > 0) await nextTick();
 }
 
 async function play(core: ApiCore, steps: readonly Step[], first: number, ballast: string): Promise<void> {

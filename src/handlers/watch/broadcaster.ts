@@ -71,7 +71,8 @@ const TIME_CHECK_MS = 1_000;
  */
 export class Broadcaster implements ProjectionListener {
   readonly #options: BroadcasterOptions;
-  readonly #writes: WriteScheduler;
+  /** The slots of the watchers that have something to write. */
+  readonly writes: WriteScheduler;
   readonly #groups = new Map<Kind, Map<string, Group>>();
   /** Groups with frames that are not in the send buffers yet. */
   readonly #dirty = new Set<Group>();
@@ -94,7 +95,7 @@ export class Broadcaster implements ProjectionListener {
   constructor(options: BroadcasterOptions) {
     this.#options = options;
     this.memory = options.memory;
-    this.#writes = new WriteScheduler(options);
+    this.writes = new WriteScheduler(options);
     const timers = [
       every(options.bookmarkIntervalMs, () => this.#sendBookmarks()),
       every(TIME_CHECK_MS, () => this.#followTime(options.timeOfDay())),
@@ -114,19 +115,9 @@ export class Broadcaster implements ProjectionListener {
     return this.#revision;
   }
 
-  /** Milliseconds on a monotonic clock. */
-  get now(): () => number {
-    return this.#writes.now;
-  }
-
   /** Bytes of one write to one watcher. */
   get writeBytes(): number {
     return writeBytesFor(this.#watchers.size);
-  }
-
-  /** The number of watchers that wait for their slot. */
-  get scheduled(): number {
-    return this.#writes.size;
   }
 
   /** A number for a batch or a watch, different from all before it. */
@@ -147,7 +138,7 @@ export class Broadcaster implements ProjectionListener {
     this.leaveGroup(watcher);
     this.#watchers.delete(watcher);
     this.#behind.delete(watcher);
-    this.#writes.remove(watcher);
+    this.writes.remove(watcher);
     for (const key of watcher.caller.dependsOn) {
       const dependents = this.#dependents.get(key);
       dependents?.delete(watcher);
@@ -174,11 +165,6 @@ export class Broadcaster implements ProjectionListener {
     group?.watchers.delete(watcher);
     if (group?.watchers.size === 0) groups?.delete(groupId);
     this.#behind.add(watcher);
-  }
-
-  /** The watcher has something to write, and waits for its slot. */
-  schedule(watcher: BroadcastWatcher): void {
-    this.#writes.schedule(watcher);
   }
 
   /** Whether watches have followed all policy changes. Until then no watch goes live. */

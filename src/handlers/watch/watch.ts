@@ -1,26 +1,22 @@
 import type { Kind } from '../../api/kind.ts';
 import type { ApiRequest, ApiResponse, WatchSink } from '../../api/request.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
-import type { ObjectReader } from '../../objects/reader.ts';
 import { FieldSelector } from '../../objects/selectors/field-selector.ts';
 import { warmingUp } from '../../objects/storage-errors.ts';
 import type { Trace } from '../../observability/protocol-trace.ts';
+import type { ListParts } from '../list.ts';
 import type { ListOptions } from '../options/list-options.ts';
-import { assertFormFits, type Views } from '../views.ts';
+import { assertFormFits } from '../views.ts';
 import type { Broadcaster } from './broadcaster.ts';
 import { errorFrame } from './frames.ts';
 import { tracedSink } from './traced-sink.ts';
 import { createWatchViews, type WatchViews } from './watch-view.ts';
 import { Watcher } from './watcher.ts';
 
-export interface WatchParts {
-  readonly reader: ObjectReader;
-  readonly views: Views;
+export interface WatchParts extends Pick<ListParts, 'reader' | 'views' | 'hasChangedSince'> {
   readonly broadcaster: Broadcaster;
   /** For kinds that are allowed or not as a whole: the error when the caller may no longer watch this. */
   readonly refusal: (request: ApiRequest, kind: Kind) => ApiError | undefined;
-  /** Whether what the caller may see may have changed after a revision; see `createChangeCheck`. */
-  readonly hasChangedSince: (request: ApiRequest, kind: Kind, revision: number) => boolean;
   readonly now: () => number;
   /** In [0, 1): spreads the ends of watches. */
   readonly random: () => number;

@@ -21,7 +21,7 @@ export interface WatcherOptions {
   readonly caller: Caller;
   /** For kinds that are allowed or not as a whole: the error when the watch is no longer allowed. */
   readonly refusal: () => ApiError | undefined;
-  /** See `WatchParts`. */
+  /** See `ListParts`. */
   readonly hasChangedSince: (revision: number) => boolean;
   readonly timeoutMs: number;
   readonly now: () => number;
@@ -71,7 +71,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
       clearTimeout(this.#stallTimer);
       this.#stallTimer = undefined;
       // In a later tick: a fast client drains in the tick of the write, and would take every chunk in this one.
-      if (this.#state !== 'live' || !this.#sendBuffer.isEmpty) broadcaster.schedule(this);
+      if (this.#state !== 'live' || !this.#sendBuffer.isEmpty) broadcaster.writes.schedule(this);
     });
     // Last, because a sink that is closed already calls back at once, and that undoes everything above.
     sink.onClose(() => this.#close());
@@ -108,7 +108,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
         this.#writeChunk(source);
         if (this.#source !== source || this.#sendBuffer.isFull) continue;
         // More frames, and a client that could accept them at once: other watchers write in between.
-        broadcaster.schedule(this);
+        broadcaster.writes.schedule(this);
         return;
       }
       // V-11: a revision in the future; events before it are not shown.
@@ -142,10 +142,10 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   }
 
   #writeChunk(source: Iterator<Frame> | undefined): void {
-    const { writeBytes, now } = this.#options.broadcaster;
+    const { writeBytes, writes } = this.#options.broadcaster;
     let pieces = [...this.#rest];
     let size = lengthOf(pieces);
-    const end = now() + CHUNK_MS;
+    const end = writes.now() + CHUNK_MS;
     for (let count = 1; source !== undefined && size < writeBytes; count++) {
       const next = source.next();
       if (next.done === true) {
@@ -154,7 +154,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
       }
       pieces.push(...next.value);
       size += lengthOf(next.value);
-      if (count % FRAMES_PER_CLOCK_READ === 0 && now() >= end) break;
+      if (count % FRAMES_PER_CLOCK_READ === 0 && writes.now() >= end) break;
     }
     // Only a long frame makes it so much more: it is written in parts.
     [pieces, this.#rest] = size > 2 * writeBytes ? splitAt(pieces, writeBytes) : [pieces, []];
@@ -170,7 +170,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
   enqueue(batches: readonly Batch[]): void {
     if (this.#state === 'closed') return;
     for (const batch of batches) this.#sendBuffer.add(batch);
-    this.#options.broadcaster.schedule(this);
+    this.#options.broadcaster.writes.schedule(this);
   }
 
   /** An exception ends this watch only. This runs outside of a request, so it would end the process. */
@@ -178,7 +178,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     const { broadcaster, sink } = this.#options;
     try {
       if (this.#state === 'live' && this.#sendBuffer.checkLag() === 'too-far-behind') this.disconnect();
-      else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.schedule(this);
+      else if (this.#sendBuffer.writeSome(broadcaster.writeBytes)) broadcaster.writes.schedule(this);
       else if (this.#state === 'catching-up') this.#catchUp();
       else if (this.#state === 'ending') this.#endWhenWritten();
     } catch (error) {
@@ -233,7 +233,7 @@ export class Watcher implements BroadcastWatcher, MemoryHolder {
     if (!change.isEmpty) {
       const frames = framesOfChange(after, change, since);
       this.#source = bookmarks ? withBookmark(after, frames, revision) : frames;
-      broadcaster.schedule(this);
+      broadcaster.writes.schedule(this);
     } else {
       // It goes live at once: waiting for a slot, it would miss the next events.
       this.#catchUp();
