@@ -1,10 +1,9 @@
-import { Type } from 'typebox';
 import { exactDuration } from '../codec/go-text/human-duration.ts';
 import type { ApiObject, Kind } from '../kind.ts';
 import { accessText, REQUEST_PHASES, requestErrors, requestSpec } from './access-request-spec.ts';
 import { approvalKind, clientLabels, nameText, SERVER_LABELS, userSchema } from './approval-kind.ts';
 import { textColumn } from './columns.ts';
-import { flag, SHORT, struct, text } from './meta.ts';
+import { flag, part, SHORT, text } from './meta.ts';
 
 /** On a role and a binding that an approval has made: the name of the request. */
 export const ACCESS_REQUEST_LABEL = 'clusterpass.dev/access-request';
@@ -12,7 +11,7 @@ export const ACCESS_REQUEST_LABEL = 'clusterpass.dev/access-request';
 /** The names of these roles and bindings begin with it. */
 export const ACCESS_GRANT_PREFIX = 'clusterpass:access-request:';
 
-const AttributesSchema = struct('RequestedAttributes', 'The request is for this permission, in the cluster.', {
+const AttributesSchema = part('RequestedAttributes', 'The request is for this permission, in the cluster.', {
   verb: nameText('The verb, e.g. `get`.'),
   group: nameText('The API group of the resource; empty for the core group.'),
   resource: nameText('The resource, e.g. `pods`.'),
@@ -47,7 +46,7 @@ export const accessRequestKind: Kind = approvalKind({
   phases: REQUEST_PHASES,
   specFields: {
     userpass: flag('The request is also for passes for the requester.'),
-    resourceAttributes: Type.Optional(AttributesSchema),
+    resourceAttributes: AttributesSchema,
     reason: text('Why the access is needed. Approvers read it.', SHORT),
   },
   statusFields: { withdrawnBy: userSchema('Who withdrew it.') },

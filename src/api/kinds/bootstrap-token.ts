@@ -1,14 +1,14 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { ApiObject, Kind } from '../kind.ts';
 import { validateLabels } from '../names.ts';
 import { validateDomainLabels } from '../reserved-keys.ts';
 import { type FieldError, forbiddenField, invalidValue, required } from '../status.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { kindSchema, part, SHORT, selectable, serverKind, stringMap, struct, text, texts, timestamp } from './meta.ts';
+import { kindSchema, part, SHORT, selectable, serverKind, stringMap, text, texts, timestamp } from './meta.ts';
 
 /** With a bootstrap token a new cluster registers itself, once. The stored object has a digest of the token only. */
 
-const SpecSchema = struct('BootstrapTokenSpec', 'What the token can register. Cannot be changed.', {
+const SpecSchema = part('BootstrapTokenSpec', 'What the token can register. Cannot be changed.', {
   tokenDigest: text('`sha256:` and the SHA-256 digest of the token, in hex. The token is not stored.', SHORT),
   namePattern: text('The names that the cluster may have, e.g. `prod-*`.', SHORT),
   labels: stringMap('The labels of the cluster. It has no others.', { maxProperties: 100 }),
@@ -20,7 +20,7 @@ const SpecSchema = struct('BootstrapTokenSpec', 'What the token can register. Ca
   ),
 });
 
-const StatusSchema = struct('BootstrapTokenStatus', 'Whether the token was used. Set by the server.', {
+const StatusSchema = part('BootstrapTokenStatus', 'Whether the token was used. Set by the server.', {
   cluster: text('The cluster that the token was used for.'),
   usedTimestamp: timestamp('When it was used.'),
   registeredTimestamp: timestamp('When the cluster was created.'),
@@ -66,8 +66,8 @@ export const bootstrapTokenKind: Kind = {
   expiresAt: (object) => Date.parse(bootstrapSpec(object).expirationTimestamp ?? ''),
   selectableFields: selectable('status.cluster'),
   ...kindSchema('BootstrapToken', 'A token with which one new cluster registers itself, once.', {
-    spec: Type.Optional(SpecSchema),
-    status: Type.Optional(StatusSchema),
+    spec: SpecSchema,
+    status: StatusSchema,
   }),
   validate: bootstrapErrors,
   columns: [

@@ -16,7 +16,7 @@ import type { ApiObject, Kind, ProjectedNamespace, Projection, TableColumn } fro
 import { ENDPOINTS_FIELD } from './cluster.ts';
 import { type ServerEndpoint, statusOf } from './cluster-spec.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { flag, list, part, struct, text, timestamp, typeMeta } from './meta.ts';
+import { bytes, flag, list, part, struct, text, textAt, timestamp, typeMeta } from './meta.ts';
 
 /** Which clusters are profiles, where, and what the profiles say. */
 export interface InventorySettings extends ProfileSettings {
@@ -48,24 +48,18 @@ const ExtensionSchema = struct('NamedExtension', 'Further settings, for the plug
   extension: Type.Optional(Type.Unknown({ description: 'The content of the extension.' })),
 });
 
-const ConnectionSchema = struct('Cluster', 'How to connect to the cluster, as in a kubeconfig.', {
+const ConnectionSchema = part('Cluster', 'How to connect to the cluster, as in a kubeconfig.', {
   server: text('The address of the API server.'),
   'tls-server-name': text('The name in the certificate of the server, if it differs from that of the address.'),
   'insecure-skip-tls-verify': flag('Never set: certificates are always verified.'),
-  'certificate-authority-data': Type.Optional(
-    Type.String({
-      format: 'byte',
-      goType: '[]uint8',
-      description: 'Certificate authorities of the API server, PEM in base64.',
-    }),
-  ),
+  'certificate-authority-data': bytes('Certificate authorities of the API server, PEM in base64.'),
   'proxy-url': text('The proxy to the API server.'),
   extensions: list(ExtensionSchema, { listMapKeys: ['name'], description: 'Settings for plugins.' }),
 });
 
 const AccessProviderSchema = struct('AccessProvider', 'One way to reach the cluster.', {
   name: text('The name under which a consumer configures the plugin that gets credentials.'),
-  cluster: Type.Optional(ConnectionSchema),
+  cluster: ConnectionSchema,
 });
 
 const ProfileSchema = struct(
@@ -96,17 +90,14 @@ const ProfileSchema = struct(
   },
 );
 
-const specOf = ({ spec }: ApiObject) =>
-  (spec ?? {}) as { readonly displayName?: string; readonly clusterManager?: { readonly name?: string } };
+/** kubectl prints `<none>` for an absent text. */
+const at = (object: ApiObject, ...path: string[]): string | null => textAt(object, ...path) || null;
 
 const COLUMNS: readonly TableColumn[] = [
   nameColumn,
-  textColumn('Display Name', 'The name for people.', (object) => specOf(object).displayName ?? null),
-  textColumn('Manager', 'The cluster manager.', (object) => specOf(object).clusterManager?.name ?? null),
-  textColumn('Version', 'The version of Kubernetes.', ({ status }) => {
-    const { version } = (status ?? {}) as { readonly version?: { readonly kubernetes?: string } };
-    return version?.kubernetes ?? null;
-  }),
+  textColumn('Display Name', 'The name for people.', (object) => at(object, 'spec', 'displayName')),
+  textColumn('Manager', 'The cluster manager.', (object) => at(object, 'spec', 'clusterManager', 'name')),
+  textColumn('Version', 'The version of Kubernetes.', (object) => at(object, 'status', 'version', 'kubernetes')),
   textColumn(
     'Healthy',
     'Whether the control plane is healthy.',

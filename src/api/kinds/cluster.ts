@@ -34,7 +34,7 @@ import {
   statusOf,
 } from './cluster-spec.ts';
 import { deriveEndpointFields, type EndpointChangeRules, validateConfirmed } from './endpoint-changes.ts';
-import { kindSchema, list, part, SHORT, selectable, struct, text, timestamp } from './meta.ts';
+import { bytes, kindSchema, list, part, SHORT, selectable, struct, text, timestamp } from './meta.ts';
 
 /** The name of the field in storage. It does not contain the product name, so that --product-name can be changed. */
 const STORED_ENDPOINTS = 'apiEndpoints';
@@ -46,7 +46,7 @@ function renameInSpec(object: ApiObject, from: string, to: string): ApiObject {
   return { ...object, spec: { ...rest, [to]: endpoints } };
 }
 
-const AuthReferenceSchema = struct(
+const AuthReferenceSchema = part(
   'ObjectReference',
   'A reference to an object with credentials; never the credentials themselves.',
   {
@@ -94,19 +94,12 @@ const EndpointsSchema = struct(
         description: 'Addresses of the API server; a client uses the first whose network holds its own address.',
       },
     ),
-    caBundle: Type.Optional(
-      Type.String({
-        format: 'byte',
-        goType: '[]uint8',
-        maxLength: MAX_BUNDLE_LENGTH,
-        description: 'Certificate authorities of the API server, PEM in base64.',
-      }),
-    ),
+    caBundle: bytes('Certificate authorities of the API server, PEM in base64.', { maxLength: MAX_BUNDLE_LENGTH }),
   },
   { refused },
 );
 
-const StatusSchema = struct('ClusterStatus', 'The observed state. Written through the status subresource only.', {
+const StatusSchema = part('ClusterStatus', 'The observed state. Written through the status subresource only.', {
   conditions: list(ConditionSchema, {
     maxItems: MAX_ENTRIES,
     listMapKeys: ['type'],
@@ -214,10 +207,10 @@ export function clusterKind(productName: string, checks: EndpointChecks = DEFAUL
         authInfo: part(
           'AuthInfo',
           'References to the credentials for this cluster. Shown only to callers who may update it.',
-          { user: Type.Optional(AuthReferenceSchema), controller: Type.Optional(AuthReferenceSchema) },
+          { user: AuthReferenceSchema, controller: AuthReferenceSchema },
         ),
       }),
-      status: Type.Optional(StatusSchema),
+      status: StatusSchema,
     }),
     deriveFields: (object, old) => deriveEndpointFields(object, old, changes),
     validate: (object, old, unchanged) => [

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { LOST_SECONDS } from '../connector.ts';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
@@ -10,7 +10,7 @@ const MAX_KEYS_LENGTH = 32_768;
 const keysText = (about: string) =>
   text(`The JWKS of the cluster's issuer, as JSON${about}`, { maxLength: MAX_KEYS_LENGTH });
 
-const SpecSchema = struct('ConnectorSpec', 'Whose tokens identify the connector. Set at its registration.', {
+const SpecSchema = part('ConnectorSpec', 'Whose tokens identify the connector. Set at its registration.', {
   clusterUID: text('The UID of the Cluster: a later cluster of the same name has another one.', SHORT),
   issuer: text('The issuer of its tokens.', SHORT),
   subject: text('The subject of its tokens: `system:serviceaccount:<namespace>:<name>`.', SHORT),
@@ -25,7 +25,7 @@ export const AllowanceSchema = struct('ConnectorAllowance', 'For which accounts 
   maxSeconds: int64('The longest lifetime.'),
 });
 
-const StatusSchema = struct('ConnectorStatus', 'What the connector reports. It enforces its own rules itself.', {
+const StatusSchema = part('ConnectorStatus', 'What the connector reports. It enforces its own rules itself.', {
   version: text('The version of the connector.', SHORT),
   contract: int64('The version of the contract that it speaks.'),
   renewTime: timestamp(`When it last reported. After ${LOST_SECONDS} seconds it counts as not connected.`),
@@ -85,7 +85,7 @@ export const connectorKind: Kind = {
   ...kindSchema(
     'Connector',
     'The connector of a cluster: a program there that issues its tokens. Deleting it ends its identity at once.',
-    { spec: Type.Optional(SpecSchema), status: Type.Optional(StatusSchema) },
+    { spec: SpecSchema, status: StatusSchema },
   ),
   validate: () => [],
   columns: [

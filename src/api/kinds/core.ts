@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Kind } from '../kind.ts';
 import { type FieldError, forbiddenField, invalidValue } from '../status.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
@@ -120,7 +120,7 @@ const POD_SPEC = [
   ...['topologySpreadConstraints', 'volumes', 'workloadRef'],
 ];
 
-const PodSpecSchema = struct(
+const PodSpecSchema = part(
   'PodSpec',
   'The fields of a pod that tokens bound to it need. Others are accepted and not stored.',
   {
@@ -137,10 +137,7 @@ const PodSpecSchema = struct(
   { notKept: POD_SPEC },
 );
 
-interface PodSpec {
-  readonly serviceAccountName?: string;
-  readonly serviceAccount?: string;
-}
+type PodSpec = Static<typeof PodSpecSchema>;
 
 export const podKind: Kind = {
   ...core,
@@ -155,12 +152,7 @@ export const podKind: Kind = {
     textColumn('Node', 'The node the pod runs on.', (object) => textAt(object, 'spec', 'nodeName')),
     ageColumn,
   ],
-  ...kindSchema(
-    'Pod',
-    'A pod that tokens can be bound to.',
-    { spec: Type.Optional(PodSpecSchema) },
-    { notKept: ['status'] },
-  ),
+  ...kindSchema('Pod', 'A pod that tokens can be bound to.', { spec: PodSpecSchema }, { notKept: ['status'] }),
   applyDefaults: (object) => {
     const { serviceAccount, ...spec } = (object.spec ?? {}) as PodSpec;
     object.spec = { ...spec, serviceAccountName: spec.serviceAccountName || serviceAccount || 'default' };

@@ -52,7 +52,7 @@ const SubjectSchema = struct(
   atomic,
 );
 
-const ClustersSchema = struct(
+const ClustersSchema = part(
   'ClustersField',
   'Where the binding holds: exactly one of `all`, `names` and `selector`.',
   {
@@ -64,7 +64,7 @@ const ClustersSchema = struct(
   atomic,
 );
 
-const SpecSchema = struct(
+const SpecSchema = part(
   'FleetRoleBindingSpec',
   'Who may do what, where and until when.',
   {
@@ -78,7 +78,7 @@ const SpecSchema = struct(
       },
       atomic,
     ),
-    clusters: Type.Optional(ClustersSchema),
+    clusters: ClustersSchema,
     namespaces: names('Holds in these namespaces only. With a Role, exactly one.', MAX_NAMESPACES),
     expiresAt: timestamp('When it ends. From then on it grants nothing, and the server deletes it.'),
     agents: text('`Allow`: agents may ask for passes through this binding, too. Without it only people may.'),
@@ -107,7 +107,7 @@ const ConditionSchema = struct('Condition', 'Why the binding grants nothing.', {
   lastTransitionTime: timestamp('Since when it holds.'),
 });
 
-const StatusSchema = struct('FleetRoleBindingStatus', 'Written by the server.', {
+const StatusSchema = part('FleetRoleBindingStatus', 'Written by the server.', {
   clusters: int64('The number of clusters in which the binding holds now.'),
   conditions: list(ConditionSchema, { description: 'Why it grants nothing; empty otherwise.' }),
 });
@@ -291,7 +291,7 @@ export const fleetRoleBindingKind: Kind = {
   ...kindSchema(
     'FleetRoleBinding',
     'Grants a role to subjects, in some clusters.',
-    { spec: Type.Optional(SpecSchema), status: Type.Optional(StatusSchema) },
+    { spec: SpecSchema, status: StatusSchema },
     { strict: true },
   ),
   validate: bindingErrors,

@@ -1,9 +1,9 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { ApiObject, Kind, TableColumn } from '../kind.ts';
 import { isTokenId } from '../names.ts';
 import { type FieldError, invalidValue } from '../status.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { always, kindSchema, part, selectable, serverKind, struct, text, texts, timestamp } from './meta.ts';
+import { always, kindSchema, part, selectable, serverKind, text, texts, timestamp } from './meta.ts';
 
 /** On every IssuedToken: equal for the tokens that one caller requested. */
 export const REQUESTER_LABEL = 'clusterpass.dev/requested-by';
@@ -22,7 +22,7 @@ export const BINDING_LABEL = 'clusterpass.dev/binding-uid';
 const userReference = (description: string) =>
   part('UserReference', description, { username: always(text()), uid: text() });
 
-const SpecSchema = struct('IssuedTokenSpec', 'What was granted, and to which account.', {
+const SpecSchema = part('IssuedTokenSpec', 'What was granted, and to which account.', {
   cluster: always(text('The cluster that the token is for.')),
   serviceAccount: part('ServiceAccountReference', 'The service account of the token.', {
     namespace: always(text()),
@@ -87,7 +87,7 @@ export const issuedTokenKind: Kind = {
   ...kindSchema(
     'IssuedToken',
     'A record of an issued token, named by the id of the token. Deleting it revokes the token.',
-    { spec: Type.Optional(SpecSchema) },
+    { spec: SpecSchema },
   ),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [
@@ -101,7 +101,7 @@ export const issuedTokenKind: Kind = {
   ],
 };
 
-const RevocationSchema = struct('RevokedTokenSpec', '', {
+const RevocationSchema = part('RevokedTokenSpec', '', {
   revokedBy: always(userReference('')),
   // Of the token. The record is removed then.
   expirationTimestamp: always(timestamp()),
@@ -123,7 +123,7 @@ export const revokedTokenKind: Kind = {
   // A damaged value must not make a revoked token valid.
   existsUnreadable: true,
   expiresAt: (object) => Date.parse(revocationOf(object).expirationTimestamp ?? ''),
-  ...kindSchema('RevokedToken', '', { spec: Type.Optional(RevocationSchema) }),
+  ...kindSchema('RevokedToken', '', { spec: RevocationSchema }),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [],
 };

@@ -55,6 +55,8 @@ export const text = <T extends string = string>(
   description?: string,
   limits: { maxLength?: number; default?: string } = {},
 ) => Type.Optional(Type.Unsafe<T>(Type.String({ goType: 'string', ...limits, ...about(description) })));
+export const bytes = (description: string, limits: { maxLength?: number } = {}) =>
+  Type.Optional(Type.String({ format: 'byte', goType: '[]uint8', ...limits, ...about(description) }));
 export const texts = (description?: string, limits: { maxLength?: number } = {}) =>
   list(Type.String({ goType: 'string', ...limits }), { ...about(description) });
 export const flag = (description?: string) => Type.Optional(Type.Boolean({ goType: 'bool', ...about(description) }));

@@ -1,16 +1,15 @@
-import { Type } from 'typebox';
 import type { Kind } from '../kind.ts';
 import { invalidValue } from '../status.ts';
 import { accountText } from './approval.ts';
 import { approvalKind } from './approval-kind.ts';
 import { textColumn } from './columns.ts';
-import { flag, list, SHORT, struct, text, texts, timestamp } from './meta.ts';
+import { flag, list, part, SHORT, struct, text, texts, timestamp } from './meta.ts';
 import { isHandle, MAX_CLIENT_NAME, PASS_PHASES, passErrors, passSpec, passStatus } from './pass-spec.ts';
 
 /** A handle that is redeemed more often is used by something that does not cache its credential. */
 export const MAX_PASS_TOKENS = 32;
 
-const ClientSchema = struct('PassClient', 'The agent that asks for the requester; absent if it is a person.', {
+const ClientSchema = part('PassClient', 'The agent that asks for the requester; absent if it is a person.', {
   id: text('The client, as its token says; `login` if it uses the login of a person. Set by the server.', SHORT),
   name: text('What the client calls itself.', { maxLength: MAX_CLIENT_NAME }),
 });
@@ -41,7 +40,7 @@ export const passKind: Kind = approvalKind({
       'The SHA-256, in base64url, of a secret that is needed to redeem the pass (S256 of RFC 7636); unset for none.',
       SHORT,
     ),
-    client: Type.Optional(ClientSchema),
+    client: ClientSchema,
   },
   statusFields: {
     approval: text('What the pass needs: `none`, `confirm` by the requester, or `review` by another person.'),

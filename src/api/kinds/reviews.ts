@@ -36,7 +36,7 @@ const selectorOf = (what: 'Field' | 'Label') =>
     requirements: requirementsOf(`${what}SelectorRequirement`),
   });
 
-const ResourceAttributesSchema = struct('ResourceAttributes', '', {
+const ResourceAttributesSchema = part('ResourceAttributes', '', {
   namespace: short('Empty for what has no namespace, and for all namespaces.'),
   verb: short('`get`, `list`, `create` and so on; `*` means all.'),
   group: short('The API group; `*` means all.'),
@@ -48,7 +48,7 @@ const ResourceAttributesSchema = struct('ResourceAttributes', '', {
   labelSelector: selectorOf('Label'),
 });
 
-const NonResourceAttributesSchema = struct('NonResourceAttributes', '', {
+const NonResourceAttributesSchema = part('NonResourceAttributes', '', {
   path: text('The path of a URL.', MAX_PATH),
   verb: short('The method, in lower case.'),
 });
@@ -62,8 +62,8 @@ export const selfSubjectReviewType = review('authentication.k8s.io', 'SelfSubjec
 
 /** What a review asks about: a resource or a path. */
 export const attributes = {
-  resourceAttributes: Type.Optional(ResourceAttributesSchema),
-  nonResourceAttributes: Type.Optional(NonResourceAttributesSchema),
+  resourceAttributes: ResourceAttributesSchema,
+  nonResourceAttributes: NonResourceAttributesSchema,
 };
 
 const accessStatus = part('SubjectAccessReviewStatus', '', {
@@ -78,14 +78,14 @@ export const selfSubjectAccessReviewType = review('authorization.k8s.io', 'SelfS
   status: accessStatus,
 });
 
-const SubjectAccessReviewSpecSchema = struct('SubjectAccessReviewSpec', 'Who is asked about, and what.', {
+const SubjectAccessReviewSpecSchema = part('SubjectAccessReviewSpec', 'Who is asked about, and what.', {
   ...attributes,
   user: text('The name of the user. `user` or `groups` is required.'),
   groups: texts('The groups of the user. None is added: name `system:authenticated` if it is to count.'),
   extra: ExtraSchema,
   uid: text(),
 });
-const subjectAccessReview = { spec: Type.Optional(SubjectAccessReviewSpecSchema), status: accessStatus };
+const subjectAccessReview = { spec: SubjectAccessReviewSpecSchema, status: accessStatus };
 
 /** What any user may do. */
 export const subjectAccessReviewType = review('authorization.k8s.io', 'SubjectAccessReview', subjectAccessReview);

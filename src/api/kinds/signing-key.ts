@@ -1,9 +1,9 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
-import { flag, kindSchema, selectable, serverKind, struct, text, timestamp } from './meta.ts';
+import { flag, kindSchema, part, selectable, serverKind, text, timestamp } from './meta.ts';
 
-const PublicKeySchema = struct('JSONWebKey', 'The public key, as in the JWKS documents.', {
+const PublicKeySchema = part('JSONWebKey', 'The public key, as in the JWKS documents.', {
   use: text('Always `sig`.'),
   kty: text('The type of key: `EC` or `RSA`.'),
   kid: text('The id of the key, which is also the name of the object.'),
@@ -15,12 +15,12 @@ const PublicKeySchema = struct('JSONWebKey', 'The public key, as in the JWKS doc
   e: text('The exponent.'),
 });
 
-const SpecSchema = struct('SigningKeySpec', 'Options of a requested rotation.', {
+const SpecSchema = part('SigningKeySpec', 'Options of a requested rotation.', {
   algorithm: text('The algorithm whose keys are rotated. The default is that of `--signing-algorithm`.'),
   force: flag('Whether the key signs at once, even if verifiers may not have fetched it yet.'),
 });
 
-const StatusSchema = struct('SigningKeyStatus', 'The state of the key.', {
+const StatusSchema = part('SigningKeyStatus', 'The state of the key.', {
   state: text(
     '`Next`: published, and signs later. `Current`: signs. `Retired`: published until its last token has expired. `External`: belongs to the external signer.',
   ),
@@ -28,7 +28,7 @@ const StatusSchema = struct('SigningKeyStatus', 'The state of the key.', {
   created: timestamp('When the key was published.'),
   signsFrom: timestamp('When the key began to sign; for a next key, when it will, if that is planned.'),
   expires: timestamp('When a retired key is no longer published.'),
-  publicKey: Type.Optional(PublicKeySchema),
+  publicKey: PublicKeySchema,
 });
 
 export type SigningKeySpec = Static<typeof SpecSchema>;
@@ -46,8 +46,8 @@ export const signingKeyKind: Kind = {
   nameRule: 'path-segment',
   selectableFields: selectable('status.state'),
   ...kindSchema('SigningKey', 'A key that signs tokens. The private key is never shown.', {
-    spec: Type.Optional(SpecSchema),
-    status: Type.Optional(StatusSchema),
+    spec: SpecSchema,
+    status: StatusSchema,
   }),
   validate: () => [],
   columns: [

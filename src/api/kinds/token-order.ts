@@ -1,18 +1,18 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { ApiObject, Kind } from '../kind.ts';
 import { ageColumn, nameColumn, textColumn } from './columns.ts';
 import { tokenIdErrors } from './issued-token.ts';
-import { kindSchema, SHORT, serverKind, struct, text, timestamp } from './meta.ts';
+import { kindSchema, part, SHORT, serverKind, text, timestamp } from './meta.ts';
 
 /** An answer holds one token, and a signed order one request. */
 const MAX_LENGTH = 131_072;
 
-const SpecSchema = struct('TokenOrderSpec', 'What the connector is to do. Cannot be changed.', {
+const SpecSchema = part('TokenOrderSpec', 'What the connector is to do. Cannot be changed.', {
   order: text('The signed order: a JWS of the issuer of the cluster.', { maxLength: MAX_LENGTH }),
   expirationTimestamp: timestamp('Until when it can be claimed and answered.'),
 });
 
-const StatusSchema = struct('TokenOrderStatus', 'What became of it.', {
+const StatusSchema = part('TokenOrderStatus', 'What became of it.', {
   claimedBy: text('The connector that does it. Set once.', SHORT),
   claimTime: timestamp('When it was claimed.'),
   answer: text('The answer: a JWE, which only the process that waits can read.', { maxLength: MAX_LENGTH }),
@@ -46,8 +46,8 @@ export const tokenOrderKind: Kind = {
   },
   derivedFields: { [PHASE_FIELD]: (object) => orderStatus(object).phase ?? '' },
   ...kindSchema('TokenOrder', 'A token that the connector of the cluster is to create.', {
-    spec: Type.Optional(SpecSchema),
-    status: Type.Optional(StatusSchema),
+    spec: SpecSchema,
+    status: StatusSchema,
   }),
   validate: ({ metadata }) => tokenIdErrors(metadata.name ?? ''),
   columns: [

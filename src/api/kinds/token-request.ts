@@ -16,7 +16,7 @@ import {
   virtualType,
 } from './meta.ts';
 
-const BoundObjectReferenceSchema = struct(
+const BoundObjectReferenceSchema = part(
   'BoundObjectReference',
   'The object that the token is bound to. The token is invalid once the object is deleted.',
   {
@@ -37,11 +37,11 @@ const specFields = {
     }),
   ),
   expirationSeconds: int64('The requested lifetime in seconds; less may be granted.'),
-  boundObjectRef: Type.Optional(BoundObjectReferenceSchema),
+  boundObjectRef: BoundObjectReferenceSchema,
 };
 
 /** Attestations are of Kubernetes 1.37. */
-const SpecSchema = struct('TokenRequestSpec', 'What is requested.', specFields, { notKept: ['attestations'] });
+const SpecSchema = part('TokenRequestSpec', 'What is requested.', specFields, { notKept: ['attestations'] });
 
 /** The request and the response of the token subresource; not stored. */
 export const tokenRequestType: BodyType = {
@@ -49,7 +49,7 @@ export const tokenRequestType: BodyType = {
   version: 'v1',
   style: 'builtin',
   ...kindSchema('TokenRequest', 'Requests a short-lived token of a service account, or of the caller.', {
-    spec: Type.Optional(SpecSchema),
+    spec: SpecSchema,
     status: part('TokenRequestStatus', 'What was granted.', {
       token: text('The bearer token.'),
       expirationTimestamp: timestamp('When the token expires.'),
