@@ -89,7 +89,7 @@ const named = ({ group, resource }: GroupResource, name: string): string =>
 export const detailsOf = (name: string, group: string, kind: string): StatusDetails =>
   defined({ name: clip(name, MAX_NAME) || undefined, group: group || undefined, kind: kind || undefined });
 
-const about = ({ group, resource }: GroupResource, name: string): StatusDetails => detailsOf(name, group, resource);
+const about = ({ group, resource }: GroupResource, name: string) => ({ details: detailsOf(name, group, resource) });
 
 export const badRequest = (message: string): ApiError => new ApiError(400, 'BadRequest', message);
 
@@ -98,13 +98,12 @@ export const unauthorized = (): ApiError => new ApiError(401, 'Unauthorized', 'U
 export function forbidden(target: GroupResource, name: string, why: string, causes?: StatusCause[]): ApiError {
   const subject = name === '' ? qualified(target.group, target.resource) : named(target, name);
   return new ApiError(403, 'Forbidden', `${subject} is forbidden: ${why}`, {
-    details: { ...about(target, name), ...defined({ causes }) },
+    details: { ...about(target, name).details, ...defined({ causes }) },
   });
 }
 
-export function notFound(target: GroupResource, name: string): ApiError {
-  return new ApiError(404, 'NotFound', `${named(target, name)} not found`, { details: about(target, name) });
-}
+export const notFound = (target: GroupResource, name: string): ApiError =>
+  new ApiError(404, 'NotFound', `${named(target, name)} not found`, about(target, name));
 
 /** For deletions: another request, or a sweep, may have deleted the object first. */
 export function ignoreNotFound(error: unknown): void {
@@ -115,20 +114,17 @@ export function ignoreNotFound(error: unknown): void {
 export const pathNotFound = (): ApiError =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', { details: {} });
 
-export function alreadyExists(target: GroupResource, name: string, prefix = ''): ApiError {
-  const message = `${prefix}${named(target, name)} already exists`;
-  return new ApiError(409, 'AlreadyExists', message, { details: about(target, name) });
-}
+export const alreadyExists = (target: GroupResource, name: string, prefix = ''): ApiError =>
+  new ApiError(409, 'AlreadyExists', `${prefix}${named(target, name)} already exists`, about(target, name));
 
 export function conflict(target: GroupResource, name: string, why: string): ApiError {
   const message = `Operation cannot be fulfilled on ${named(target, name)}: ${why}`;
-  return new ApiError(409, 'Conflict', message, { details: about(target, name) });
+  return new ApiError(409, 'Conflict', message, about(target, name));
 }
 
 /** Z-06. Not a 503: the request fails until an operator has repaired or deleted the object. */
-export function storageReadError(target: GroupResource, name: string, why: string): ApiError {
-  return new ApiError(500, 'StorageReadError', `${named(target, name)} ${why}`, { details: about(target, name) });
-}
+export const storageReadError = (target: GroupResource, name: string, why: string): ApiError =>
+  new ApiError(500, 'StorageReadError', `${named(target, name)} ${why}`, about(target, name));
 
 export const gone = (message: string, continueToken?: string): ApiError =>
   new ApiError(410, 'Expired', message, continueToken === undefined ? {} : { continue: continueToken });
@@ -146,28 +142,22 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
 export const notAcceptable = (accepted: readonly string[]): ApiError =>
   new ApiError(406, 'NotAcceptable', `only the following media types are accepted: ${accepted.join(', ')}`);
 
-export function tooManyRequests(message: string, retryAfterSeconds?: number, causes?: StatusCause[]): ApiError {
-  const details = defined({ causes, retryAfterSeconds });
-  return new ApiError(429, 'TooManyRequests', message, { details });
-}
+export const tooManyRequests = (message: string, retryAfterSeconds?: number, causes?: StatusCause[]): ApiError =>
+  new ApiError(429, 'TooManyRequests', message, { details: defined({ causes, retryAfterSeconds }) });
 
-export function unavailable(message: string, retryAfterSeconds = 1): ApiError {
-  return new ApiError(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds } });
-}
+export const unavailable = (message: string, retryAfterSeconds = 1): ApiError =>
+  new ApiError(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds } });
 
-export function timeout(message: string, details: StatusDetails = {}): ApiError {
-  return new ApiError(504, 'Timeout', `Timeout: ${message}`, { details });
-}
+export const timeout = (message: string, details: StatusDetails = {}): ApiError =>
+  new ApiError(504, 'Timeout', `Timeout: ${message}`, { details });
 
 /** A server that a request was forwarded to gave no usable response. */
-export function badGateway(message: string, cause?: unknown): ApiError {
-  return new ApiError(502, 'BadGateway', message, { details: {}, cause });
-}
+export const badGateway = (message: string, cause?: unknown): ApiError =>
+  new ApiError(502, 'BadGateway', message, { details: {}, cause });
 
 /** The cause is only logged; the caller has the audit id. */
-export function internal(cause: unknown): ApiError {
-  return new ApiError(500, 'InternalError', 'Internal error occurred', { details: {}, cause });
-}
+export const internal = (cause: unknown): ApiError =>
+  new ApiError(500, 'InternalError', 'Internal error occurred', { details: {}, cause });
 
 /** Kinds of errors: the text in messages, and the reason for programs (F-07). */
 const TYPES = {

@@ -48,12 +48,8 @@ export function hiddenBindings(
 /** The binding and the role of a grant, as references. */
 export function grantPath({ kind, namespace, name, roleRef }: Grant): GrantPath {
   return {
-    binding: { kind, ...(namespace === '' ? {} : { namespace }), name },
-    role: {
-      kind: roleRef.kind,
-      ...(roleRef.namespace === '' ? {} : { namespace: roleRef.namespace }),
-      name: roleRef.name,
-    },
+    binding: defined({ kind, namespace: namespace || undefined, name }),
+    role: defined({ kind: roleRef.kind, namespace: roleRef.namespace || undefined, name: roleRef.name }),
   };
 }
 
