@@ -2,7 +2,7 @@ import type { IssuedPass, RequestedPass } from '../api/kinds/token-request.ts';
 import { realTiming, type Timing } from '../lib/backoff.ts';
 import { clusterPages, listClusters } from './list-clusters.ts';
 import { type Page, readPages } from './list-pages.ts';
-import { createPasses, createToken, createUserpass, type PassOptions, redeemPass } from './request-token.ts';
+import { type PassOptions, tokenRequests } from './request-token.ts';
 import { createTokenSource, type TokenSource } from './token-source.ts';
 import { type Fetch, type Reply, type RequestOptions, type TokenProvider, Transport } from './transport.ts';
 import type {
@@ -88,18 +88,15 @@ export function createClient(options: ClientOptions): Client {
     onWarning: options.onWarning,
     timing,
   });
-  const tokenParts = { transport, timing, productName };
+  const tokens = tokenRequests(transport, timing, productName);
   const watchParts = { transport, timing, idleMs: options.watchIdleMs ?? WATCH_IDLE_MS };
   return {
     productName,
     listClusters: (list) => listClusters(transport, list),
     clusterPages: (list) => clusterPages(transport, list),
     watchClusters: (watch) => watchClusters(watchParts, watch),
-    createToken: (request) => createToken(tokenParts, request),
-    createUserpass: (request) => createUserpass(tokenParts, request),
-    redeemPass: (request) => redeemPass(tokenParts, request),
-    createPasses: (requested, passOptions) => createPasses(transport, requested, passOptions),
-    tokenSource: (request) => createTokenSource(() => createToken(tokenParts, request), timing),
+    ...tokens,
+    tokenSource: (request) => createTokenSource(() => tokens.createToken(request), timing),
     listIssuedTokens: (selection) => listIssuedTokens(transport, selection),
     revokeToken: (jti, revoke) => revokeToken(transport, jti, revoke?.signal),
     kubeconfig: async ({ cluster, namespace, name }) => {
