@@ -44,25 +44,13 @@ export const OPTION_NAMES_OF = {
   'admin-token': ['config', 'dataDir'],
 } as const satisfies Record<string, readonly OptionName[]>;
 
-function fromFlags(flags: Flags): Map<OptionName, Given> {
-  const given = new Map<OptionName, Given>();
-  for (const name of OPTION_NAMES) {
-    const value = flags[name];
-    const { separator = ',' }: Option = OPTIONS[name];
-    const text = Array.isArray(value) ? value.join(separator) : String(value);
-    if (value !== undefined) given.set(name, { text, source: flagOf(name) });
-  }
-  return given;
-}
-
-/** An empty variable counts as unset: container tools write "none" like that. */
-function fromEnvironment(env: OptionSources['env']): Map<OptionName, Given> {
-  const given = new Map<OptionName, Given>();
-  for (const name of OPTION_NAMES) {
-    const text = env[variableOf(name)];
-    if (text !== undefined && text !== '') given.set(name, { text, source: variableOf(name) });
-  }
-  return given;
+/** Flags over variables. An empty variable counts as unset: container tools write "none" like that. */
+function givenFor(name: OptionName, { flags, env }: OptionSources): Given | undefined {
+  const { separator = ',' }: Option = OPTIONS[name];
+  const value = flags[name];
+  const variable = variableOf(name);
+  if (value === undefined) return env[variable] ? { text: env[variable], source: variable } : undefined;
+  return { text: Array.isArray(value) ? value.join(separator) : String(value), source: flagOf(name) };
 }
 
 /** Variables that Kubernetes sets in every pod of a namespace with a Service called clusterpass. */
@@ -115,10 +103,8 @@ export const loadDataDir = (sources: OptionSources): string =>
   (loadValues(sources, OPTION_NAMES_OF['admin-token']) as OptionValues).dataDir;
 
 /** Flags over environment over file over defaults. Throws OptionsError with every problem found. */
-function loadValues(
-  { flags, env, cwd }: OptionSources,
-  names: readonly OptionName[],
-): Partial<Record<OptionName, unknown>> {
+function loadValues(sources: OptionSources, names: readonly OptionName[]): Partial<Record<OptionName, unknown>> {
+  const { env, cwd } = sources;
   const problems: string[] = [...unsafeVariables(env)];
   const parse = (name: OptionName, { text, source }: Given): unknown => {
     try {
@@ -132,23 +118,18 @@ function loadValues(
     }
   };
 
-  const given = new Map([...fromEnvironment(env), ...fromFlags(flags)]);
-  const config = given.get('config');
-  const path = config === undefined ? undefined : parse('config', config);
-  if (typeof path === 'string') {
-    const file = readConfigFile(path);
-    problems.push(...file.problems);
-    for (const [name, text] of file.values) {
-      if (!given.has(name)) given.set(name, { text, source: `${path}: ${keyOf(name)}` });
-    }
-  }
-
+  const config = givenFor('config', sources);
+  const path = config && parse('config', config);
+  const file = typeof path === 'string' ? readConfigFile(path) : undefined;
+  problems.push(...(file?.problems ?? []));
   const values: Partial<Record<OptionName, unknown>> = { config: path };
   for (const name of names) {
     if (name === 'config') continue;
     const { default: text }: Option = OPTIONS[name];
-    const value = given.get(name) ?? (text === undefined ? undefined : { text, source: 'default' });
-    values[name] = value === undefined ? undefined : parse(name, value);
+    const inFile = { text: file?.values.get(name), source: `${path}: ${keyOf(name)}` };
+    const all = [givenFor(name, sources), inFile, { text, source: 'default' }];
+    const value = all.find((each): each is Given => each?.text !== undefined);
+    values[name] = value && parse(name, value);
   }
   if (problems.length > 0) throw new OptionsError(problems);
   return values;

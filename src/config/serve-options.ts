@@ -42,17 +42,14 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
     watchSeatsWithoutPermission: values.maxWatchesWithoutPermission,
   };
   return {
-    listen,
+    ...values,
     /** Undefined only when `--listen` has port 0: then `defaultBaseUrl()` of the bound port. */
     baseUrl: values.baseUrl ?? derived,
-    dataDir: values.dataDir,
     store,
     history: { retentionMs: values.historyRetention, revisions: values.historyRevisions },
     tls,
     /** RFC 6797 section 6.1: browsers use no plain HTTP with this host name for a year. */
     strictTransportSecurity: tls && 'max-age=31536000',
-    maxConnections: values.maxConnections,
-    maxConnectionsPerAddress: values.maxConnectionsPerAddress,
     handshakesPerAddress: values.tlsHandshakesPerAddress,
     keepAliveTimeoutMs: values.keepAliveTimeout,
     flowControl,
@@ -62,10 +59,6 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
       perFlow: values.maxRequestMemoryPerCaller * MEGABYTE,
     },
     shutdownDelayMs: values.shutdownDelay,
-    tokenAuthFile: values.tokenAuthFile,
-    authenticationConfig: values.authenticationConfig,
-    notifyConfig: values.notifyConfig,
-    consoleHelpText: values.consoleHelpText,
     consoleProvider: issuer === undefined || clientId === undefined ? undefined : { issuer, clientId },
     /** Undefined: MCP is not served. */
     mcp: values.mcp
@@ -78,22 +71,12 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
           callTimeoutMs: values.mcpCallTimeout,
         }
       : undefined,
-    manifests: values.manifests,
     /** Undefined: nothing is deleted. */
     manifestsPrune: values.manifestsPrune ? { maxPercent: values.manifestsPruneLimit } : undefined,
-    credentialsDir: values.credentialsDir,
     /** Empty: every network but special ones. */
     clusterNetworks: values.clusterNetworks ?? [],
-    confirmEndpoints: values.confirmEndpoints,
     // Lifetimes are whole seconds; rounding down never exceeds the limit.
     maxTokenExpirationSeconds: Math.floor(values.serviceAccountMaxTokenExpiration / 1000),
-    /** 0: no limit. */
-    maxTokensPerMinutePerCaller: values.maxTokensPerMinutePerCaller,
-    maxTrackedTokensPerCaller: values.maxTrackedTokensPerCaller,
-    maxRevocationsPerCaller: values.maxRevocationsPerCaller,
-    maxBootstrapTokensPerCaller: values.maxBootstrapTokensPerCaller,
-    trackAllTokens: values.trackAllTokens,
-    actorClaim: values.actorClaim,
     accessRequests: {
       maxDurationSeconds: Math.floor(values.maxAccessRequestDuration / 1000),
       maxOpenPerCaller: values.maxAccessRequestsPerCaller,
@@ -104,12 +87,9 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
       maxHandles: values.passMaxHandles,
       maxPending: values.passMaxPending,
     },
-    signingAlgorithm: values.signingAlgorithm,
     signingAlgorithmFor: values.signingAlgorithmFor ?? new Map<string, typeof values.signingAlgorithm>(),
     /** 0: never. */
     signingKeyRotationMs: values.signingKeyRotation,
-    encryptionKeyFile: values.encryptionKeyFile,
-    externalSigner: values.externalSigner,
     /** 0: the clock is not checked. */
     maxClockSkewMs: values.maxClockSkew,
     /** 0: clusters are not probed. */
@@ -121,8 +101,6 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
       provider: values.inventoryProvider,
       properties: values.inventoryProperty ?? [],
     },
-    productName: values.productName,
-    workers: values.workers,
     audit: {
       path: auditPath,
       maxBytes: values.auditLogMaxsize * MEGABYTE,
@@ -138,11 +116,6 @@ function derivedOptions(values: OptionValues, store: StoreOptions) {
       maxAgeMs: values.auditSecurityLogMaxage * DAY_MS,
       maxBackups: values.auditSecurityLogMaxbackup,
     },
-    tracingEndpoint: values.tracingEndpoint,
-    logLevel: values.logLevel,
-    traceFile: values.traceFile,
-    demo: values.demo,
-    demoTlsListen: values.demoTlsListen,
   } as const;
 }
 
