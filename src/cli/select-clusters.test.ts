@@ -12,7 +12,12 @@ function server(name: string, code: number): NamedServer {
     throw new StatusError(statusFrom(code, '{}'));
   };
   const client = { request, server: '' } as unknown as Client;
-  return { name, client, connection: { server: `https://${name}.example` } as NamedServer['connection'] };
+  return {
+    name,
+    isOneOfSeveral: true,
+    client,
+    connection: { server: `https://${name}.example` } as NamedServer['connection'],
+  };
 }
 
 describe('a name at two servers', () => {

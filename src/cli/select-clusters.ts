@@ -49,11 +49,8 @@ function addressOf(text: string): string | undefined {
 const isAt = ({ server }: ClusterReference, at: NamedServer): boolean => server === undefined || server === at;
 
 /** The name of a cluster in a list of several servers. */
-export const clusterLabel = (
-  servers: readonly NamedServer[],
-  { name: server }: NamedServer,
-  cluster: string,
-): string => (servers.length === 1 ? cluster : `${server}/${cluster}`);
+export const clusterLabel = ({ name, isOneOfSeveral }: NamedServer, cluster: string): string =>
+  isOneOfSeveral ? `${name}/${cluster}` : cluster;
 
 /** The visible cluster whose name is nearest to one that was not found. */
 async function nearestCluster(
@@ -65,7 +62,7 @@ async function nearestCluster(
     // The error about the name is what matters: it is printed also if this request fails.
     const list = await server.client.listClusters().catch(() => undefined);
     for (const { metadata } of list?.items ?? []) {
-      labels.set(metadata.name, clusterLabel(servers, server, metadata.name));
+      labels.set(metadata.name, clusterLabel(server, metadata.name));
     }
   }
   const found = nearest(reference.name, [...labels.keys()]);
@@ -82,9 +79,10 @@ export async function clusterHint(
   if (!isStatus(error, 404) && !isStatus(error, 403)) return undefined;
   try {
     const connection = await resolveConnection(context, invocation);
-    const server = { name: connection.server, connection, client: clientFor(context, connection) };
+    const client = clientFor(context, connection);
+    const server = { name: connection.server, isOneOfSeveral: false, connection, client };
     // Most errors are about something else than the name: the fleet is not listed for them.
-    if ((await publicCluster(server.client, cluster)) !== undefined) return undefined;
+    if ((await publicCluster(client, cluster)) !== undefined) return undefined;
     const name = await nearestCluster([server], { name: cluster, server: undefined });
     return name === undefined ? undefined : `Did you mean the cluster ${name}?`;
   } catch (failure) {
@@ -165,7 +163,7 @@ export async function findClusters(
     (each) => locatedAs(each).length === 0 && !failed.some((server) => isAt(each, server)),
   );
   for (const each of missing) {
-    const label = each.server === undefined ? each.name : clusterLabel(servers, each.server, each.name);
+    const label = each.server === undefined ? each.name : clusterLabel(each.server, each.name);
     const meant = missing.length === 1 ? await nearestCluster(servers, each) : undefined;
     context.err.write(`error: ${terminalSafe(label)}: there is no such cluster that you may see${orMeant(meant)}\n`);
   }

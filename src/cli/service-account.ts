@@ -4,7 +4,9 @@ import type { Client } from '../client/create-client.ts';
 import { Slots } from '../lib/promises.ts';
 import { terminalSafe } from '../lib/text.ts';
 import { type Invocation, UsageError } from './command.ts';
+import type { NamedServer } from './connection/all-servers.ts';
 import { describeError } from './describe-error.ts';
+import { clusterLabel } from './select-clusters.ts';
 
 export interface ServiceAccount {
   readonly namespace: string;
@@ -51,28 +53,25 @@ const MAX_NAMED = 5;
 /**
  * Requests a token for each cluster with a dry run, all in one request, and returns why that fails. Otherwise a
  * kubeconfig for a missing account would only fail when kubectl uses it. `refused`: the clusters for which no token is
- * issued. `server` is the name of the server in the
- * warnings, if there are several.
+ * issued.
  */
 export async function tokenProblems(
-  client: Client,
+  server: NamedServer,
   clusters: readonly string[],
-  subject: PassSubject,
-  { server, group }: { readonly server: string | undefined; readonly group: string | undefined },
+  subject: PassSubject | undefined,
+  group: string | undefined,
 ): Promise<{ readonly warnings: readonly string[]; readonly refused: ReadonlySet<string> }> {
-  if (clusters.length === 0) return { warnings: [], refused: new Set() };
+  if (subject === undefined || clusters.length === 0) return { warnings: [], refused: new Set() };
   const requested = clusters.slice(0, MAX_TESTED).map((cluster) => ({ cluster, ...itemFor(subject, group) }));
   const signal = AbortSignal.timeout(DRY_RUN_TIMEOUT_MS);
   try {
-    const passes = await client.createPasses(requested, { dryRun: true, signal });
+    const passes = await server.client.createPasses(requested, { dryRun: true, signal });
     const failed = passes.filter(({ error }) => error !== undefined);
     const who = subject === 'me' ? 'yourself' : `${subject.namespace}/${subject.name}`;
     // In one cluster the account may be missing, in another the namespace. A refusal names the cluster.
     const reasonOf = ({ error }: IssuedPass): unknown => (error?.code === 404 ? error.message : error?.code);
     const warningOf = (group: readonly IssuedPass[]): string => {
-      const names = group
-        .slice(0, MAX_NAMED)
-        .map(({ cluster = '' }) => terminalSafe(server === undefined ? cluster : `${server}/${cluster}`));
+      const names = group.slice(0, MAX_NAMED).map(({ cluster = '' }) => terminalSafe(clusterLabel(server, cluster)));
       const more = group.length - names.length;
       const where = `${names.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
       return `no pass for ${who} in ${where}: ${terminalSafe(group[0]?.error?.message ?? '')}`;
@@ -82,8 +81,7 @@ export async function tokenProblems(
   } catch (error) {
     const text = signal.aborted ? 'timed out' : describeError(error);
     if (text === undefined) throw error;
-    const where = server === undefined ? '' : ` at ${server}`;
-    return { warnings: [`could not test tokens${where}: ${text}`], refused: new Set() };
+    return { warnings: [`could not test tokens at ${server.name}: ${text}`], refused: new Set() };
   }
 }
 

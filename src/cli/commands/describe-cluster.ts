@@ -22,7 +22,7 @@ export const run: Run = async (context, invocation) => {
   const references = clusterReferences(invocation.args, servers);
   const { found, isWhole } = await findClusters(context, servers, { references }, fullClusters());
   for (const [at, located] of found.entries()) {
-    const text = await describe(context, located, servers.length > 1);
+    const text = await describe(context, located);
     context.out.write(at > 0 ? `\n\n${text}` : text);
   }
   return isWhole ? 0 : 1;
@@ -58,7 +58,7 @@ const isHidden = (key: string): boolean =>
   key.startsWith('kubectl.kubernetes.io/') || Object.values<string>(COMPUTED_ANNOTATIONS).includes(key);
 
 /** `cluster` has all fields, as `get clusters -o yaml` prints them. */
-async function describe(context: Context, { server, cluster }: LocatedCluster, isSeveral: boolean): Promise<string> {
+async function describe(context: Context, { server, cluster }: LocatedCluster): Promise<string> {
   const { client } = server;
   const { name, uid, labels = {}, annotations = {}, creationTimestamp } = cluster.metadata;
   const [listed, reason, accounts, connector, left] = await Promise.all([
@@ -79,7 +79,7 @@ async function describe(context: Context, { server, cluster }: LocatedCluster, i
   const seconds = Number(computed[COMPUTED_ANNOTATIONS.maxExpiration]);
   const facts = [
     ['Name:', name],
-    ...(isSeveral ? [['Server:', `${server.name} (${server.connection.server})`]] : []),
+    ...(server.isOneOfSeveral ? [['Server:', `${server.name} (${server.connection.server})`]] : []),
     ['UID:', uid],
     ...pairs('Labels:', Object.entries(labels), '='),
     ...pairs('Annotations:', own, ': '),

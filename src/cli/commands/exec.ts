@@ -53,7 +53,7 @@ export const run: Run = async (context, invocation) => {
     const env = environmentFor(context, server.connection);
     const localAddress = await localAddressTo(server.connection.server);
     const endpoints = new Map<string, ClusterAddress>();
-    const fail = (cluster: string, why: string) => failures.set(clusterLabel(servers, server, cluster), why);
+    const fail = (cluster: string, why: string) => failures.set(clusterLabel(server, cluster), why);
     for (const cluster of clusters) {
       const endpoint = endpointFor(cluster, localAddress);
       if (typeof endpoint === 'string') fail(cluster.metadata.name, endpoint);
@@ -65,7 +65,7 @@ export const run: Run = async (context, invocation) => {
       return passes.flatMap(({ cluster = '<unknown>', token, error }) => {
         const endpoint = endpoints.get(cluster);
         if (endpoint !== undefined && token !== undefined) {
-          return [{ ...endpoint, cluster, label: clusterLabel(servers, server, cluster), env, namespace, token }];
+          return [{ ...endpoint, cluster, label: clusterLabel(server, cluster), env, namespace, token }];
         }
         fail(cluster, `no token: ${error?.message ?? 'the response contains none'}`);
         return [];

@@ -41,7 +41,7 @@ export const getClusters: Run = async (context, invocation) => {
   const { found, isWhole } = await findClusters(context, servers, { references }, read);
   if (found.length === 0 && !isWhole) return 1;
   if (print !== undefined) {
-    const printed = found.map((each) => printedCluster(invocation, servers, each));
+    const printed = found.map((each) => printedCluster(invocation, each));
     context.out.write(print(references.length === 1 && printed.length === 1 ? printed[0] : asList(printed)));
   } else if (found.length === 0) {
     const isFiltered = [labelSelector, fieldSelector].some((part) => part !== undefined);
@@ -68,7 +68,7 @@ async function watch(
   const widths = widthsOf([...head, ...first.map(row)]);
   const show = (clusters: readonly LocatedCluster[], before: readonly string[][] = []): void => {
     checkedNames(clusters.map(({ cluster }) => cluster));
-    const printed = clusters.map((each) => print?.(printedCluster(invocation, servers, each)));
+    const printed = clusters.map((each) => print?.(printedCluster(invocation, each)));
     context.out.write(print ? printed.join('') : renderTable([...before, ...clusters.map(row)], widths));
   };
   show(first, head);
@@ -105,13 +105,13 @@ const confirmed = ({ server, cluster }: LocatedCluster): Cluster =>
   withConfirmedEndpoints(cluster, server.client.productName);
 
 /** The cluster for `-o`: with its server if there are several, and for `-o name` as other commands accept it. */
-function printedCluster(invocation: Invocation, servers: readonly NamedServer[], found: LocatedCluster): Cluster {
+function printedCluster(invocation: Invocation, found: LocatedCluster): Cluster {
   const { server } = found;
   const { metadata, ...cluster } = confirmed(found);
   const isName = invocation.text('output') === 'name';
-  const name = isName ? clusterLabel(servers, server, metadata.name) : metadata.name;
+  const name = isName ? clusterLabel(server, metadata.name) : metadata.name;
   const annotations = { ...metadata.annotations, [SERVER_ANNOTATION]: server.connection.server };
-  return { ...cluster, metadata: { ...metadata, name, ...(servers.length > 1 ? { annotations } : {}) } };
+  return { ...cluster, metadata: { ...metadata, name, ...(server.isOneOfSeveral ? { annotations } : {}) } };
 }
 
 /** The server if there are several, then the columns of the server's tables. */
@@ -148,7 +148,7 @@ export const getAccounts: Run = async (context, invocation) => {
     [...Map.groupBy(found, ({ server }) => server)].map(async ([server, clusters]) => {
       const names = clusters.map(({ cluster }) => cluster.metadata.name);
       const subjects = await usableSubjects(server.client, names);
-      return subjects.map((each, at) => ({ ...each, cluster: clusterLabel(servers, server, names[at] ?? '') }));
+      return subjects.map((each, at) => ({ ...each, cluster: clusterLabel(server, names[at] ?? '') }));
     }),
   );
   const items = usable.flat().flatMap(({ cluster, subjects }) => subjects.map((account) => ({ cluster, account })));

@@ -24,7 +24,7 @@ export const writeKubeconfig: Run = async (context, invocation) => {
   const choice = clusterChoice(invocation, servers);
   const { found, failed, isWhole } = await findClusters(context, servers, choice);
   if (failed.length === servers.length) return 1;
-  const settings: WriteSettings = { ...given, ...choice, servers, isServer, prune };
+  const settings: WriteSettings = { ...given, ...choice, isServer, prune };
   const answered = servers.filter((server) => !failed.includes(server));
   const parts = answered.map((server) => ({
     server,
@@ -32,7 +32,7 @@ export const writeKubeconfig: Run = async (context, invocation) => {
   }));
   const result = await writeContexts(context, invocation, settings, parts);
   await printNextStep(context, invocation, result);
-  return isWhole && isWritten(settings, result) ? 0 : 1;
+  return isWhole && isWritten(result) ? 0 : 1;
 };
 
 const givenSettings = async (context: Context, invocation: Invocation) => ({
@@ -52,17 +52,17 @@ export const useCluster: Run = async (context, invocation) => {
   if (found.length === 0 && !isWhole) return 1;
   const choices = found.map((value) => {
     const ready = readyStatus(value.cluster.status ?? {});
-    const label = clusterLabel(servers, value.server, value.cluster.metadata.name);
+    const label = clusterLabel(value.server, value.cluster.metadata.name);
     return { order: ORDER[ready], label: ready === 'False' ? `${label} (not ready)` : label, value };
   });
   const readyFirst = sortedBy(choices, ({ order, label }) => `${order} ${label}`);
   const located = await choose(context, 'name the cluster', readyFirst);
   const account = given.account ?? (await chosenSubject(context, located));
-  const settings = { ...given, ...choice, servers, account, makesCurrent: true };
+  const settings = { ...given, ...choice, account, makesCurrent: true };
   const { server, cluster } = located;
   const result = await writeContexts(context, invocation, settings, [{ server, clusters: [cluster] }]);
   await printNextStep(context, invocation, result);
-  return isWritten(settings, result) && result.written.length > 0 ? 0 : 1;
+  return isWritten(result) && result.written.length > 0 ? 0 : 1;
 };
 
 const ORDER = { True: 0, Unknown: 1, False: 2 };

@@ -8,6 +8,7 @@ import { readLogins, serverNames } from './logins.ts';
 export interface NamedServer {
   /** How the server is written before the name of a cluster. */
   readonly name: string;
+  readonly isOneOfSeveral: boolean;
   readonly connection: Connection;
   readonly client: Client;
 }
@@ -19,18 +20,21 @@ export interface NamedServer {
 export async function connectAll(context: Context, invocation: Invocation): Promise<readonly NamedServer[]> {
   const logins = await readLogins(context);
   const names = serverNames(logins);
-  const named = async (connection: Connection): Promise<NamedServer> => ({
+  const named = (connection: Connection, isOneOfSeveral: boolean): NamedServer => ({
     name: names.get(connection.server) ?? new URL(connection.server).host,
+    isOneOfSeveral,
     connection,
     client: clientFor(context, connection),
   });
   const { CLUSTERPASS_TOKEN: token, CLUSTERPASS_TOKEN_FILE: tokenFile } = context.env;
   const isTokenGiven = [invocation.text('token'), invocation.text('tokenFile'), token, tokenFile].some(Boolean);
   if (names.size < 2 || isTokenGiven || givenServer(context, invocation) !== undefined) {
-    return [await named(await resolveConnection(context, invocation))];
+    return [named(await resolveConnection(context, invocation), false)];
   }
   const servers = [...names].sort(([, a], [, b]) => (a < b ? -1 : 1));
-  return Promise.all(servers.map(async ([server]) => named(await connectionTo(context, invocation, logins, server))));
+  return Promise.all(
+    servers.map(async ([server]) => named(await connectionTo(context, invocation, logins, server), true)),
+  );
 }
 
 /** Asks all servers at once. Of several servers, one that fails is named on stderr and does not fail the others. */

@@ -105,6 +105,7 @@ describe('merging', () => {
       selected: undefined,
       lost: undefined,
       moved: [],
+      unaccepted: [],
       collisions: [],
     });
   });

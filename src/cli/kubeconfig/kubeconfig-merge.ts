@@ -30,8 +30,10 @@ export interface MergeResult {
   readonly selected: string | undefined;
   /** The current context, if it was removed or renamed and a file still names it, so that kubectl fails. */
   readonly lost: string | undefined;
-  /** Contexts whose cluster has another address or CA. Without `acceptChanges` those not confirmed are as before. */
+  /** Contexts whose cluster has another address or CA. */
   readonly moved: readonly EndpointChange[];
+  /** Those of them that are as before: neither confirmed nor accepted. */
+  readonly unaccepted: readonly EndpointChange[];
   /** A sentence for each name that another entry has. */
   readonly collisions: readonly string[];
 }
@@ -80,6 +82,7 @@ export function mergeKubeconfig(
   const added: string[] = [];
   const renamed: { from: string; to: string }[] = [];
   const moved: EndpointChange[] = [];
+  const unaccepted: EndpointChange[] = [];
   const collisions: string[] = [];
   const hidden = (names: EntryNames): string | undefined => {
     for (const { path, config } of read) {
@@ -101,7 +104,10 @@ export function mergeKubeconfig(
     const change = file.endpointChange(context);
     if (change !== undefined) {
       moved.push(change);
-      if (!acceptChanges && !change.isConfirmed) continue;
+      if (!acceptChanges && !change.isConfirmed) {
+        unaccepted.push(change);
+        continue;
+      }
     }
     const before = file.put(context, names);
     const contextName = names.contexts;
@@ -114,6 +120,6 @@ export function mergeKubeconfig(
   const selected = first === undefined || (hasChoice && !makesCurrent) ? undefined : file.select(first.contextName);
   const current = file.current || read.map(({ config }) => config?.current).find(Boolean);
   const lost = [...removed, ...renamed.map(({ from }) => from)].find((name) => name === current);
-  const done = { written, added, renamed, removed, moved, selected, lost, collisions };
+  const done = { written, added, renamed, removed, moved, unaccepted, selected, lost, collisions };
   return { text: file.changed ? file.toString() : (text ?? ''), changed: file.changed, ...done };
 }

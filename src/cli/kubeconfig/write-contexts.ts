@@ -10,14 +10,12 @@ import { kubeconfigFile, kubeconfigFiles, readText, writePrivate } from '../file
 import { type ClusterChoice, clusterLabel } from '../select-clusters.ts';
 import { type PassSubject, tokenProblems } from '../service-account.ts';
 import { localAddressTo } from './cluster-endpoint.ts';
-import type { EndpointChange } from './endpoint-change.ts';
 import { sayAllowListEntry } from './exec-command.ts';
 import type { WantedContext } from './kubeconfig-file.ts';
 import { type MergeOptions, type MergeResult, mergeKubeconfig, type WrittenContext } from './kubeconfig-merge.ts';
 import { type ContextSettings, serverContexts, wantedContext } from './wanted-contexts.ts';
 
 export interface WriteSettings extends ContextSettings, ClusterChoice {
-  readonly servers: readonly NamedServer[];
   /** Undefined with `--server-context` alone. */
   readonly account: PassSubject | undefined;
   /** Whether to write contexts for Clusterpass itself. */
@@ -59,11 +57,11 @@ export async function writeContexts(
       ? mergeKubeconfig(undefined, wanted, { choose })
       : await mergeIntoFile(context, file, wanted, options);
   if (file === undefined) context.out.write(result.text);
-  else print(`${file}: ${summaryOf(settings, result)}`);
+  else print(`${file}: ${summaryOf(result)}`);
   for (const name of result.removed) print(`removed: ${terminalSafe(name)}: you no longer see its cluster`);
   for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
-  reportCurrentContext(settings, result, print);
-  reportMoved(settings, result, print);
+  reportCurrentContext(makesCurrent, result, print);
+  reportMoved(result, print);
   for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
   return { ...result, ...tested };
 }
@@ -73,7 +71,7 @@ async function contextsOf(
   settings: WriteSettings,
   parts: readonly ServerClusters[],
 ): Promise<{ readonly wanted: readonly WantedContext[]; readonly skipped: readonly string[] }> {
-  const { servers, account, isServer, command } = settings;
+  const { account, isServer, command } = settings;
   const wanted: WantedContext[] = [];
   const skipped: string[] = [];
   for (const { server, clusters } of parts) {
@@ -83,7 +81,7 @@ async function contextsOf(
     for (const cluster of clusters) {
       const context = wantedContext(settings, server, account, cluster, localAddress);
       if (typeof context !== 'string') wanted.push(context);
-      else skipped.push(`skipped ${terminalSafe(clusterLabel(servers, server, cluster.metadata.name))}: ${context}`);
+      else skipped.push(`skipped ${terminalSafe(clusterLabel(server, cluster.metadata.name))}: ${context}`);
     }
   }
   return { wanted, skipped };
@@ -116,7 +114,7 @@ async function mergeIntoFile(
 }
 
 function reportCurrentContext(
-  { makesCurrent = false }: WriteSettings,
+  makesCurrent: boolean | undefined,
   { selected, lost }: MergeResult,
   print: (text: string) => void,
 ): void {
@@ -129,12 +127,11 @@ function reportCurrentContext(
   }
 }
 
-function reportMoved(settings: WriteSettings, result: MergeResult, print: (text: string) => void): void {
-  for (const { contextName, changes, isConfirmed } of result.moved) {
+function reportMoved({ moved, unaccepted: { length } }: MergeResult, print: (text: string) => void): void {
+  for (const { contextName, changes, isConfirmed } of moved) {
     const note = isConfirmed ? ', as confirmed at the server' : '';
     for (const change of changes) print(`changed: ${terminalSafe(`${contextName}: ${change}`)}${note}`);
   }
-  const { length } = unacceptedChanges(settings, result);
   if (length > 0) {
     const which = length === 1 ? 'This context was' : `${length} contexts were`;
     print(
@@ -144,15 +141,9 @@ function reportMoved(settings: WriteSettings, result: MergeResult, print: (text:
   }
 }
 
-/** The contexts that were left as they were, because their cluster has another address or CA. */
-const unacceptedChanges = (
-  { acceptChanges }: WriteSettings,
-  { moved }: Pick<MergeResult, 'moved'>,
-): readonly EndpointChange[] => (acceptChanges ? [] : moved.filter(({ isConfirmed }) => !isConfirmed));
-
 /** Whether every context is in the file as it is wanted. */
-export const isWritten = (settings: WriteSettings, result: MergeResult): boolean =>
-  result.collisions.length === 0 && unacceptedChanges(settings, result).length === 0;
+export const isWritten = ({ collisions, unaccepted }: MergeResult): boolean =>
+  collisions.length + unaccepted.length === 0;
 
 /** The file to write; undefined for stdout. */
 function fileOf(context: Context, invocation: Invocation): string | undefined {
@@ -161,8 +152,7 @@ function fileOf(context: Context, invocation: Invocation): string | undefined {
   return output === undefined ? kubeconfigFile(context.env) : resolve(context.cwd, output);
 }
 
-function summaryOf(settings: WriteSettings, { changed, written, added, renamed, removed, moved }: MergeResult): string {
-  const unchanged = unacceptedChanges(settings, { moved });
+function summaryOf({ changed, written, added, renamed, removed, unaccepted: unchanged }: MergeResult): string {
   const count = written.length + unchanged.length;
   const fleets = written.filter(({ cluster }) => cluster === '').length;
   const contexts = `${quantity(count, 'context')}${fleets === 0 ? '' : `, ${fleets} of them for the fleet`}`;
@@ -175,17 +165,16 @@ function summaryOf(settings: WriteSettings, { changed, written, added, renamed, 
 }
 
 async function testTokens(
-  { servers, account, group }: WriteSettings,
+  { account, group }: WriteSettings,
   wanted: readonly WantedContext[],
   parts: readonly ServerClusters[],
 ) {
   const tested = await Promise.all(
-    servers.map(async ({ name, client, connection: { server } }) => {
-      if (account === undefined) return { server, warnings: [], refused: new Set<string>() };
+    parts.map(async (part) => {
+      const { server } = part.server.connection;
       const clusters = wanted.filter(({ key }) => key.server === server && key.cluster !== '');
       const names = [...new Set(clusters.map(({ key }) => key.cluster))];
-      const options = { server: servers.length === 1 ? undefined : name, group };
-      return { server, ...(await tokenProblems(client, names, account, options)) };
+      return { server, ...(await tokenProblems(part.server, names, account, group)) };
     }),
   );
   const refused = new Map(tested.map((each) => [each.server, each.refused]));
