@@ -3,7 +3,7 @@ import { PROFILE_GROUP } from '../api/clusters/profile-of-cluster.ts';
 import type { ApiObject } from '../api/kind.ts';
 import { Transport } from '../client/transport.ts';
 import { realTiming } from '../lib/backoff.ts';
-import { ApplyTarget } from './apply-target.ts';
+import { applyTarget } from './apply-target.ts';
 import { EXPORT_FIELD_MANAGER, profilesPath } from './export-profiles.ts';
 import { FakeHub, HUB_TOKEN } from './hub.fixture.ts';
 import { Informer } from './informer.ts';
@@ -46,7 +46,7 @@ async function open({ dryRun = false } = {}) {
     ...{ transport, path: PATH, timing: realTiming },
     ...{ onChange: () => {}, onConnection: () => {} },
   });
-  const target = new ApplyTarget({ transport, path: PATH, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun });
+  const target = applyTarget({ transport, path: PATH, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun });
   const actual = (): ApiObject => target.objects.get('inventory/a') as ApiObject;
   return { transport, informer, target, actual };
 }

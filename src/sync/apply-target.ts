@@ -3,7 +3,7 @@ import { isStatus } from '../client/errors.ts';
 import type { Transport } from '../client/transport.ts';
 import { defined } from '../lib/json.ts';
 import type { Informer } from './informer.ts';
-import { type Desired, keyOf, type Update } from './plan.ts';
+import { type Desired, keyOf } from './plan.ts';
 import type { SyncTarget } from './reconciler.ts';
 
 const APPLY = 'application/apply-patch+yaml';
@@ -24,99 +24,80 @@ interface ApplyTargetOptions {
 }
 
 /** Where a plan is written to: one collection, by server-side apply. */
-export class ApplyTarget implements SyncTarget {
-  readonly #options: ApplyTargetOptions;
+export function applyTarget({ transport, path, informer, fieldManager, dryRun }: ApplyTargetOptions): SyncTarget {
+  const dryRunQuery = dryRun ? { dryRun: 'All' } : {};
+  const pathOf = ({ metadata: { name = '' } }: ApiObject): string => `${path}/${encodeURIComponent(name)}`;
 
-  constructor(options: ApplyTargetOptions) {
-    this.#options = options;
-  }
-
-  get objects(): ReadonlyMap<string, ApiObject> {
-    return this.#options.informer.objects;
-  }
-
-  get fieldManager(): string {
-    return this.#options.fieldManager;
-  }
-
-  /**
-   * Apply has no precondition for "does not exist", so the object is read before. Without `force`, apply changes no
-   * field that another manager set. A 200 instead of a 201 shows that another client created the object in between;
-   * what was added to it is then removed again.
-   */
-  async create(desired: Desired): Promise<void> {
-    const { object, status } = desired;
-    const existing = await this.#find(object);
-    if (existing !== undefined) {
-      this.#options.informer.put(existing);
-      throw new TakenError(`${keyOf(object)} exists, and was not in the list`);
-    }
-    const { code, value: created } = await this.#apply(object, { force: false });
-    if (this.#options.dryRun) return;
-    if (code !== 201) {
-      await this.#apply(bare(object), { force: false });
-      throw new TakenError(`${keyOf(object)} was created by another client at the same time`);
-    }
-    if (status !== undefined) await this.#applyStatus(desired, created);
-  }
-
-  /** `force`: the object is ours, so what others changed in our fields is changed back. */
-  async update({ desired, actual, object, status }: Update): Promise<void> {
-    const { uid, resourceVersion } = actual.metadata;
-    let current = actual;
-    if (object) {
-      // Fails if the object was replaced or changed since its owner was checked.
-      const metadata = { ...desired.object.metadata, ...defined({ uid, resourceVersion }) };
-      const config = { ...desired.object, metadata };
-      current = (await this.#apply(config, { force: true })).value;
-    }
-    if (status) await this.#applyStatus(desired, current);
-  }
-
-  remove(actual: ApiObject): Promise<void> {
-    return this.#options.informer.delete(actual, this.#pathOf(actual), this.#dryRunQuery());
-  }
-
-  async #find(object: ApiObject): Promise<ApiObject | undefined> {
+  const find = async (object: ApiObject): Promise<ApiObject | undefined> => {
     try {
-      return (await this.#options.transport.request<ApiObject>('GET', this.#pathOf(object), { expects: 'object' }))
-        .value;
+      return (await transport.request<ApiObject>('GET', pathOf(object), { expects: 'object' })).value;
     } catch (error) {
       if (isStatus(error, 404)) return undefined;
       throw error;
     }
-  }
+  };
 
-  async #applyStatus({ object, status }: Desired, { metadata: { uid } }: ApiObject): Promise<void> {
-    const { metadata, ...type } = bare(object);
-    const config = { ...type, metadata: { ...metadata, ...(uid === undefined ? {} : { uid }) }, status };
-    await this.#apply(config, { force: true, subresource: '/status' });
-  }
-
-  async #apply(config: ApiObject, { force, subresource = '' }: { force: boolean; subresource?: string }) {
-    const { transport, fieldManager, informer, dryRun } = this.#options;
-    const reply = await transport.request<ApiObject>('PATCH', `${this.#pathOf(config)}${subresource}`, {
+  const apply = async (config: ApiObject, { force, subresource = '' }: { force: boolean; subresource?: string }) => {
+    const reply = await transport.request<ApiObject>('PATCH', `${pathOf(config)}${subresource}`, {
       body: config,
       contentType: APPLY,
       expects: 'object',
-      query: { fieldManager, force: force ? true : undefined, fieldValidation: 'Strict', ...this.#dryRunQuery() },
+      query: { fieldManager, force: force ? true : undefined, fieldValidation: 'Strict', ...dryRunQuery },
     });
     if (!dryRun) informer.put(reply.value);
     return reply;
-  }
+  };
 
-  #dryRunQuery(): { dryRun?: string } {
-    return this.#options.dryRun ? { dryRun: 'All' } : {};
-  }
+  const applyStatus = async ({ object, status }: Desired, { metadata: { uid } }: ApiObject): Promise<void> => {
+    const { metadata, ...type } = bare(object);
+    const config = { ...type, metadata: { ...metadata, ...defined({ uid }) }, status };
+    await apply(config, { force: true, subresource: '/status' });
+  };
 
-  #pathOf({ metadata: { name = '' } }: ApiObject): string {
-    return `${this.#options.path}/${encodeURIComponent(name)}`;
-  }
+  return {
+    fieldManager,
+    get objects() {
+      return informer.objects;
+    },
+
+    /**
+     * Apply has no precondition for "does not exist", so the object is read before. Without `force`, apply changes no
+     * field that another manager set. A 200 instead of a 201 shows that another client created the object in between;
+     * what was added to it is then removed again.
+     */
+    async create(desired) {
+      const { object, status } = desired;
+      const existing = await find(object);
+      if (existing !== undefined) {
+        informer.put(existing);
+        throw new TakenError(`${keyOf(object)} exists, and was not in the list`);
+      }
+      const { code, value: created } = await apply(object, { force: false });
+      if (dryRun) return;
+      if (code !== 201) {
+        await apply(bare(object), { force: false });
+        throw new TakenError(`${keyOf(object)} was created by another client at the same time`);
+      }
+      if (status !== undefined) await applyStatus(desired, created);
+    },
+
+    /** `force`: the object is ours, so what others changed in our fields is changed back. */
+    async update({ desired, actual, object, status }) {
+      const { uid, resourceVersion } = actual.metadata;
+      let current = actual;
+      if (object) {
+        // Fails if the object was replaced or changed since its owner was checked.
+        const metadata = { ...desired.object.metadata, ...defined({ uid, resourceVersion }) };
+        current = (await apply({ ...desired.object, metadata }, { force: true })).value;
+      }
+      if (status) await applyStatus(desired, current);
+    },
+
+    remove: (actual) => informer.delete(actual, pathOf(actual), dryRunQuery),
+  };
 }
 
 /** Type and name. Applied, it gives up every field of the manager. */
 const bare = ({ apiVersion, kind, metadata: { name = '', namespace } }: ApiObject): ApiObject => ({
-  apiVersion,
-  kind,
-  metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  ...{ apiVersion, kind, metadata: defined({ name, namespace }) },
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Transport } from '../client/transport.ts';
-import { CapiKubeconfigs } from './capi-kubeconfigs.ts';
+import { capiKubeconfigs } from './capi-kubeconfigs.ts';
 
 const MINUTE = 60_000;
 
@@ -26,7 +26,7 @@ it('CP-91: reads a Secret again for another version, for another cluster of the 
     const metadata = { labels: { 'cluster.x-k8s.io/cluster-name': 'a' } };
     return { value: { type: 'cluster.x-k8s.io/secret', metadata, data: { value } } };
   };
-  const { read } = new CapiKubeconfigs({ request } as unknown as Transport, () => now);
+  const read = capiKubeconfigs({ request } as unknown as Transport, () => now);
   const readAddress = async (uid: string, version: string) =>
     ((await read(cluster(uid, version))) as { server: string }).server;
   expect(await readAddress('x', '1')).toBe('https://10.0.0.1:6443');
@@ -52,7 +52,7 @@ it.each([
   };
   let secret: object = { ...right, ...changes };
   const request = async () => ({ value: secret });
-  const { read } = new CapiKubeconfigs({ request } as unknown as Transport, () => 1);
+  const read = capiKubeconfigs({ request } as unknown as Transport, () => 1);
   const problem = 'the Secret a-kubeconfig has no kubeconfig of the cluster';
   expect(await read(cluster('x', '1'))).toEqual({ problem, state: 'failed' });
   secret = right;

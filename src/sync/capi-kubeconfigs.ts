@@ -19,38 +19,29 @@ interface ReadCluster {
 }
 
 /**
- * CP-91: address and CA of CAPI clusters, from their Secrets `<name>-kubeconfig`. Each Secret is read by its name: list
- * and watch would need the permission to read all Secrets. Only address and CA are kept.
+ * CP-91: reads address and CA of CAPI clusters, from their Secrets `<name>-kubeconfig`. Each Secret is read by its
+ * name: list and watch would need the permission to read all Secrets. Only address and CA are kept.
  */
-export class CapiKubeconfigs {
-  readonly #transport: Pick<Transport, 'request'>;
-  /**
-   * By the UID of the Cluster object. Owned by one import. An entry dies after REFRESH_MS, or when it is the least
-   * recently used of MAX_CLUSTERS; one of another version of the Cluster object is not used.
-   */
-  readonly #read: Cache<string, ReadCluster>;
-
-  constructor(transport: Pick<Transport, 'request'>, now: () => number) {
-    this.#transport = transport;
-    this.#read = new Cache({ maxEntries: MAX_CLUSTERS, ttlMs: REFRESH_MS, now });
-  }
-
-  readonly read = async (object: ApiObject): Promise<ClusterAddress | Unusable> => {
+export function capiKubeconfigs(transport: Pick<Transport, 'request'>, now: () => number) {
+  // By the UID of the Cluster object. Owned by one import. An entry dies after REFRESH_MS, or when it is the least
+  // recently used of MAX_CLUSTERS; one of another version of the Cluster object is not used.
+  const read = new Cache<string, ReadCluster>({ maxEntries: MAX_CLUSTERS, ttlMs: REFRESH_MS, now });
+  return async (object: ApiObject): Promise<ClusterAddress | Unusable> => {
     const { uid = '', resourceVersion, namespace = '', name = '' } = object.metadata;
-    const known = this.#read.get(uid);
+    const known = read.get(uid);
     if (known !== undefined && known.resourceVersion === resourceVersion) return known.cluster;
     const secretName = `${name}-kubeconfig`;
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(secretName)}`;
     let secret: ApiObject;
     try {
-      secret = (await this.#transport.request<ApiObject>('GET', path, { expects: 'object' })).value;
+      secret = (await transport.request<ApiObject>('GET', path, { expects: 'object' })).value;
     } catch (error) {
       if (isStatus(error, 404)) return failed(`the Secret ${secretName} does not exist (see --without-ca)`);
       return failed(`the Secret ${secretName} cannot be read: ${(error as Error).message}`);
     }
     const cluster = clusterIn(secret, name);
     if (cluster === undefined) return failed(`the Secret ${secretName} has no kubeconfig of the cluster`);
-    this.#read.set(uid, { resourceVersion, cluster });
+    read.set(uid, { resourceVersion, cluster });
     return cluster;
   };
 }

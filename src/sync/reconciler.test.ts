@@ -6,7 +6,7 @@ import { Transport } from '../client/transport.ts';
 import type { Cluster } from '../client/types.ts';
 import { realTiming, type Timing } from '../lib/backoff.ts';
 import { servedVersion } from './api-version.ts';
-import { ApplyTarget } from './apply-target.ts';
+import { applyTarget } from './apply-target.ts';
 import {
   EXPORT_FIELD_MANAGER,
   EXPORTED_ANNOTATION,
@@ -96,7 +96,7 @@ function newExport(options: Options = {}) {
   const problems = new Map<string, SourceProblem>();
   const reconcilerOptions: ReconcilerOptions = {
     read: async () => ({ objects: source.objects, kept: new Set<string>(), problems }),
-    target: new ApplyTarget({ transport, path, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun: false }),
+    target: applyTarget({ transport, path, informer, fieldManager: EXPORT_FIELD_MANAGER, dryRun: false }),
     isTargetSynced: () => informer.isSynced,
     ownership: exportOwnership(settings),
     ...{ prune, maxDelete, timing, reporter, planOnly },

@@ -3,7 +3,7 @@ import { isValidLabelValue } from '../../api/names.ts';
 import { clustersPath } from '../../client/list-clusters.ts';
 import { readAddress } from '../../lib/network.ts';
 import { servedVersion } from '../../sync/api-version.ts';
-import { ApplyTarget } from '../../sync/apply-target.ts';
+import { applyTarget } from '../../sync/apply-target.ts';
 import {
   EXPORT_FIELD_MANAGER,
   type ExportSettings,
@@ -43,7 +43,7 @@ export const run: Run = async (context, invocation) => {
         sources: [clusters],
         targets: [profiles],
         desired: () => exportedState(clusters.objects.values()),
-        target: new ApplyTarget({
+        target: applyTarget({
           ...{ transport, path, informer: profiles },
           fieldManager: EXPORT_FIELD_MANAGER,
           dryRun: flags.dryRun === 'server',

@@ -1,8 +1,8 @@
 import { CLUSTER_GROUP } from '../../api/kinds/cluster-spec.ts';
 import { FULL_CLUSTERS } from '../../client/list-clusters.ts';
 import { servedVersion } from '../../sync/api-version.ts';
-import { ApplyTarget } from '../../sync/apply-target.ts';
-import { CapiKubeconfigs } from '../../sync/capi-kubeconfigs.ts';
+import { applyTarget } from '../../sync/apply-target.ts';
+import { capiKubeconfigs } from '../../sync/capi-kubeconfigs.ts';
 import { type ImportSettings, importedState, importFieldManager, importOwnership } from '../../sync/import-clusters.ts';
 import { sourcePath } from '../../sync/sources/import-source.ts';
 import { type ImportFrom, SOURCES } from '../../sync/sources/sources.ts';
@@ -23,12 +23,11 @@ export const run: Run = async (context, invocation) => {
   const hub = await connectCluster(context, invocation);
   const hubSettings = { from, hub: hubName ?? new URL(hub.server).host, hubNamespace };
   const settings = settingsFrom(invocation, hubSettings, connection.productName);
-  const kubeconfigs = new CapiKubeconfigs(hub.transport, context.now);
   const sourceSettings = {
     withoutCa: invocation.is('withoutCa'),
     accessProvider: invocation.text('accessProvider'),
     manager: invocation.value('manager'),
-    readKubeconfig: kubeconfigs.read,
+    readKubeconfig: capiKubeconfigs(hub.transport, context.now),
   };
   return runSync(context, invocation, {
     flags,
@@ -43,7 +42,7 @@ export const run: Run = async (context, invocation) => {
         sources: [found],
         targets: [clusters],
         desired: () => importedState(found.objects.values(), source, { ...settings, ...sourceSettings }),
-        target: new ApplyTarget({
+        target: applyTarget({
           ...{ transport: server, path: FULL_CLUSTERS, informer: clusters },
           fieldManager: importFieldManager(from),
           dryRun: flags.dryRun === 'server',
