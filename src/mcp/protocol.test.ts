@@ -6,7 +6,7 @@ import { propertyRuns } from '../lib/property-runs.fixture.ts';
 import { checkMessageHeaders, type Headers } from './headers.ts';
 import { errorResponse, idOf, parseJson, RpcError, type RpcRequest, readMessage } from './json-rpc.ts';
 import { type CallTool, clientOf, createProtocol } from './protocol.ts';
-import { closed, complete, READS, ToolError, tool } from './tool.ts';
+import { closed, READS, ToolError, tool } from './tool.ts';
 import { runTool, type ToolResult } from './tool-result.ts';
 import { META, SUPPORTED_VERSIONS } from './versions.ts';
 
@@ -18,7 +18,7 @@ const echo = tool({
   outputSchema: Type.Object({ text: Type.String() }),
   annotations: READS,
   scope: MCP_SCOPES.read,
-  run: async ({ text, times = 0 }) => complete({ text: text.repeat(times) }),
+  run: async ({ text, times = 0 }) => ({ text: text.repeat(times) }),
 });
 
 const protocol = createProtocol('1.2.3', [echo]);
@@ -330,11 +330,11 @@ describe('MC-30, MC-32: tools', () => {
   it.each([65_536, 8_192])(
     'MC-78: a result beyond %i bytes is an error that says what to do',
     async (maxResultBytes) => {
-      const big = tool({ ...echo, run: async () => complete({ text: 'x'.repeat(maxResultBytes / 2) }) });
+      const big = tool({ ...echo, run: async () => ({ text: 'x'.repeat(maxResultBytes / 2) }) });
       const result = await runTool(big, { text: 'a' }, { maxResultBytes } as never);
       const text = `The result is longer than ${maxResultBytes} bytes: ask for less, e.g. with a smaller limit.`;
       expect(result).toEqual({ type: 'error', text });
-      const fits = tool({ ...echo, run: async () => complete({ text: 'x'.repeat(maxResultBytes / 2 - 100) }) });
+      const fits = tool({ ...echo, run: async () => ({ text: 'x'.repeat(maxResultBytes / 2 - 100) }) });
       expect((await runTool(fits, { text: 'a' }, { maxResultBytes } as never)).type).toBe('complete');
     },
   );

@@ -1,13 +1,13 @@
 import { Check, Default, Errors } from 'typebox/value';
 import { isJsonObject } from '../lib/json.ts';
 import { cleanText } from '../lib/text.ts';
-import { type InputRequired, type Tool, type ToolContext, ToolError } from './tool.ts';
+import { InputRequired, type Tool, type ToolContext, ToolError } from './tool.ts';
 
 /** What a tool answers, before it is written for a protocol version. */
 export type ToolResult =
   | { readonly type: 'complete'; readonly text: string; readonly value: object }
   | { readonly type: 'error'; readonly text: string }
-  | ({ readonly type: 'input' } & InputRequired);
+  | ({ readonly type: 'input' } & InputRequired['request']);
 
 export const errorResult = (text: string): ToolResult => ({ type: 'error', text });
 
@@ -17,9 +17,9 @@ export async function runTool(tool: Tool, given: unknown, context: ToolContext):
   const args = Default(tool.inputSchema, known);
   if (unknown.length > 0 || !Check(tool.inputSchema, args)) return errorResult(argumentProblems(tool, args, unknown));
   try {
-    const outcome = await tool.run(args, context);
-    return outcome.type === 'input' ? outcome : bounded(outcome.value, context.maxResultBytes);
+    return bounded(await tool.run(args, context), context.maxResultBytes);
   } catch (error) {
+    if (error instanceof InputRequired) return { type: 'input', ...error.request };
     if (error instanceof ToolError) return errorResult(error.message);
     throw error;
   }

@@ -30,17 +30,6 @@ export interface ToolContext {
   readonly onRevoked?: (handle: string) => Promise<void>;
 }
 
-/** A person has to open a page before the call can be completed. */
-export interface InputRequired {
-  readonly message: string;
-  readonly url: string;
-  readonly state: string;
-}
-
-export type ToolOutcome<T> =
-  | { readonly type: 'complete'; readonly value: T }
-  | ({ readonly type: 'input' } & InputRequired);
-
 /** Hints for clients, which must not trust them (MC-31). */
 interface ToolAnnotations {
   readonly readOnlyHint: boolean;
@@ -64,15 +53,13 @@ export interface Tool<In extends TObject = TObject, Out extends TObject = TObjec
   readonly outputSchema: Out;
   readonly annotations: ToolAnnotations;
   readonly scope: McpScope;
-  /** Throws ToolError. */
-  run(args: Static<In>, context: ToolContext): Promise<ToolOutcome<Static<Out>>>;
+  /** Throws ToolError and InputRequired. */
+  run(args: Static<In>, context: ToolContext): Promise<Static<Out>>;
 }
 
 /** A tool for the table of tools, which does not know the types of arguments. */
 export const tool = <In extends TObject, Out extends TObject>(definition: Tool<In, Out>): Tool =>
   definition as unknown as Tool;
-
-export const complete = <T>(value: T): ToolOutcome<T> => ({ type: 'complete', value });
 
 /** Names become segments of paths. */
 const name = (description: string) =>
@@ -122,6 +109,23 @@ export type Send = (call: ApiCall) => Promise<ApiReply>;
 /** A refusal or a bad argument. The text tells the model what to do next (MC-32). */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
+}
+
+/** The page that a person has to open before the call can be completed, and what the next call repeats. */
+interface InputRequest {
+  readonly message: string;
+  readonly url: string;
+  readonly state: string;
+}
+
+export class InputRequired extends Error {
+  override readonly name = 'InputRequired';
+  readonly request: InputRequest;
+
+  constructor(request: InputRequest) {
+    super(request.message);
+    this.request = request;
+  }
 }
 
 const MAX_MESSAGE = 512;

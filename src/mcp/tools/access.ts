@@ -7,7 +7,6 @@ import { defined, memberOf } from '../../lib/json.ts';
 import {
   type ApiReply,
   closed,
-  complete,
   fields,
   isSuccess,
   objectOf,
@@ -73,19 +72,17 @@ export const accessExplain = tool({
     const reply = await tryPass({ cluster, namespace, account, audience, durationSeconds }, context);
     if (reply.code === 403 && !review.allowed && review.reason === undefined) {
       const missing = `No rule lets you create serviceaccounts/token of ${namespace}/${account} in ${cluster}.`;
-      return complete({ allowed: false, missing: `${missing} Ask for it with access_request. ${FOR_THE_PERSON}` });
+      return { allowed: false, missing: `${missing} Ask for it with access_request. ${FOR_THE_PERSON}` };
     }
-    if (!isSuccess(reply)) return complete({ allowed: false, missing: refusal(reply).message });
+    if (!isSuccess(reply)) return { allowed: false, missing: refusal(reply).message };
     const approval = memberOf(reply.body, 'status', 'approval');
-    return complete(
-      defined({
-        allowed: true,
-        rule: bindingOf(reply) ?? (review.allowed ? review.reason : undefined),
-        grantedSeconds: grantedSeconds(reply),
-        approval: APPROVALS.find((one) => one === approval),
-        warnings: warningsOf(reply),
-      }),
-    );
+    return defined({
+      allowed: true,
+      rule: bindingOf(reply) ?? (review.allowed ? review.reason : undefined),
+      grantedSeconds: grantedSeconds(reply),
+      approval: APPROVALS.find((one) => one === approval),
+      warnings: warningsOf(reply),
+    });
   },
 });
 
@@ -161,16 +158,14 @@ export const accessRequest = tool({
     });
     const { metadata, status } = objectOf(reply, ADVICE);
     const name = textField(memberOf(metadata, 'name')) ?? '';
-    return complete(
-      defined({
-        name,
-        phase: textField(memberOf(status, 'phase')) ?? 'Pending',
-        cluster,
-        namespace,
-        account,
-        expires: textField(memberOf(status, 'expirationTimestamp')),
-        next: `Tell the person that the request waits at ${approvalPage(baseUrl, 'accessrequests', name)}. ${FOR_THE_PERSON} access_explain says whether you may.`,
-      }),
-    );
+    return defined({
+      name,
+      phase: textField(memberOf(status, 'phase')) ?? 'Pending',
+      cluster,
+      namespace,
+      account,
+      expires: textField(memberOf(status, 'expirationTimestamp')),
+      next: `Tell the person that the request waits at ${approvalPage(baseUrl, 'accessrequests', name)}. ${FOR_THE_PERSON} access_explain says whether you may.`,
+    });
   },
 });

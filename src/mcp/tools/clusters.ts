@@ -12,7 +12,6 @@ import {
   type ApiReply,
   cleanAddress,
   closed,
-  complete,
   cursorOf,
   DEFAULT_LIMIT,
   fields,
@@ -102,7 +101,7 @@ export const clustersList = tool({
       const query = defined({ limit, labelSelector: selector, continue: cursor });
       const page = pageOf(await send({ method: 'GET', path: '/auth/v1/clusters', query }));
       // A shorter page instead of a result that is cut in the middle.
-      if (limit === 1 || Buffer.byteLength(JSON.stringify(page)) <= maxPageBytes) return complete(page);
+      if (limit === 1 || Buffer.byteLength(JSON.stringify(page)) <= maxPageBytes) return page;
     }
   },
 });
@@ -145,18 +144,16 @@ export const clusterDescribe = tool({
     const { accounts, incomplete } = await accountsOf(name, context);
     const attributes = { verb: 'get', group: CLUSTER_GROUP, resource: 'clusters', name };
     const { reason } = await reviewOf(context, undefined, attributes);
-    return complete(
-      defined({
-        ...clusterView(cluster),
-        message,
-        since: timeOf(since),
-        server: addressOf(cluster, context.productName, await context.clientAddress()),
-        issuer: textField(cluster.metadata.annotations?.[COMPUTED_ANNOTATIONS.issuer], cleanAddress),
-        accounts,
-        accountsIncomplete: incomplete ? true : undefined,
-        visibleBy: textField(reason),
-      }),
-    );
+    return defined({
+      ...clusterView(cluster),
+      message,
+      since: timeOf(since),
+      server: addressOf(cluster, context.productName, await context.clientAddress()),
+      issuer: textField(cluster.metadata.annotations?.[COMPUTED_ANNOTATIONS.issuer], cleanAddress),
+      accounts,
+      accountsIncomplete: incomplete ? true : undefined,
+      visibleBy: textField(reason),
+    });
   },
 });
 

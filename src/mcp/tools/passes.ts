@@ -19,10 +19,10 @@ import { cleanText } from '../../lib/text.ts';
 import {
   type ApiReply,
   closed,
-  complete,
   cursorOf,
   DEFAULT_LIMIT,
   fields,
+  InputRequired,
   isSuccess,
   listOf,
   objectOf,
@@ -30,7 +30,6 @@ import {
   type Send,
   type ToolContext,
   ToolError,
-  type ToolOutcome,
   textField,
   tool,
   warningsOf,
@@ -90,7 +89,10 @@ export const passBody = (
 
 const STATES = { Ready: 'ready', Pending: 'pending', Denied: 'denied', Ended: 'ended' } as const;
 
-function passView(pass: ApiObject): Static<typeof PassSchema> {
+type PassView = Static<typeof PassSchema>;
+type UsablePass = PassView & { readonly use: string };
+
+function passView(pass: ApiObject): PassView {
   const { cluster, namespace, name } = passAccount(passSpec(pass));
   const { phase, expirationTimestamp } = passStatus(pass);
   return {
@@ -193,17 +195,13 @@ async function retried(args: PassArguments, { send, requestState }: ToolContext)
   return isSuccess(reply) && isPassFor(reply.body as ApiObject, args) ? (reply.body as ApiObject) : undefined;
 }
 
-async function outcomeOf(
-  pass: ApiObject,
-  args: PassArguments,
-  context: ToolContext,
-): Promise<ToolOutcome<ReturnType<typeof passView>>> {
+async function outcomeOf(pass: ApiObject, args: PassArguments, context: ToolContext): Promise<UsablePass> {
   const view = passView(pass);
   // It becomes a part of an address, of a command, and of what the model reads.
   if (!isHandle(view.handle)) throw new ToolError('The server did not answer with a pass.');
   switch (view.state) {
     case 'ready':
-      return complete({ ...view, use: await context.useOf(pass) });
+      return { ...view, use: await context.useOf(pass) };
     case 'pending':
       return pending(view, args, pass, context);
     case 'denied':
@@ -214,11 +212,11 @@ async function outcomeOf(
 }
 
 async function pending(
-  view: ReturnType<typeof passView>,
+  view: PassView,
   args: PassArguments,
   pass: ApiObject,
   { baseUrl, opensUrls, useOf }: ToolContext,
-): Promise<ToolOutcome<ReturnType<typeof passView>>> {
+): Promise<UsablePass> {
   const approveUrl = approvalPage(baseUrl, 'passes', view.handle);
   const { approval } = passStatus(pass);
   const who = approval === 'review' ? 'Another person who may approve it' : 'The person whose sign-in is used';
@@ -226,18 +224,16 @@ async function pending(
     const { cluster, namespace, account } = view;
     const purpose = cleanText(args.purpose, MAX_PURPOSE);
     const message = `Approve a pass of ${namespace}/${account} in ${cluster}? ${clientOf(pass)}Purpose: ${purpose}`;
-    return { type: 'input', message, url: approveUrl, state: view.handle };
+    throw new InputRequired({ message, url: approveUrl, state: view.handle });
   }
-  return complete(
-    defined({
-      ...view,
-      use: await useOf(pass),
-      approveUrl,
-      next:
-        `${who} has to approve it there before ${view.expires}. Call pass_list until it is ready, then use it as \`use\` ` +
-        'says. Do not request it again.',
-    }),
-  );
+  return defined({
+    ...view,
+    use: await useOf(pass),
+    approveUrl,
+    next:
+      `${who} has to approve it there before ${view.expires}. Call pass_list until it is ready, then use it as \`use\` ` +
+      'says. Do not request it again.',
+  });
 }
 
 /** The client as the server knows it, and apart from it the name that it gives itself. */
@@ -280,7 +276,7 @@ export const passList = tool({
     // A reviewer sees the passes of others. Their purposes are texts for people, so no model gets them (MC-79).
     const own = await ownOf(items, send);
     const shown = await Promise.all(own.map((pass) => listed(pass, useOf)));
-    return complete(defined({ passes: shown, cursor: cursorOf(metadata) }));
+    return defined({ passes: shown, cursor: cursorOf(metadata) });
   },
 });
 
@@ -337,6 +333,6 @@ export const passRevoke = tool({
     objectOf(reply);
     await onRevoked?.(name);
     const revokedTokens = tokens.filter(({ revocable }) => revocable !== false).length;
-    return complete(defined({ handle: name, revokedTokens, warnings: warningsOf(reply) }));
+    return defined({ handle: name, revokedTokens, warnings: warningsOf(reply) });
   },
 });
