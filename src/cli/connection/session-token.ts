@@ -4,7 +4,7 @@ import { sha256 } from '../../lib/sha256.ts';
 import { CliError, type Context } from '../command.ts';
 import { withLock } from '../files/file-lock.ts';
 import { configFolder } from '../files/files.ts';
-import { type Session, timesOf } from '../oidc/oidc-session.ts';
+import type { Session } from '../oidc/oidc-session.ts';
 import { changeLogins, type Login, loginFor, readLogins } from './logins.ts';
 
 type SessionLogin = Login & { readonly session: Session };
@@ -66,10 +66,10 @@ async function refreshAndStore(
       throw new CliError(`the login for ${server} cannot be refreshed at the identity provider: ${error.message}`);
     });
     // OpenID Connect Core 12.2: the subject must be the same.
-    if (tokens.subject !== session.subject)
+    if (tokens.session.subject !== session.subject)
       throw loginNeeded(server, 'the identity provider answered for another user');
-    const { refreshToken = session.refreshToken } = tokens;
-    const next: Session = { ...session, ...timesOf(tokens, context.now()), refreshToken };
+    const { refreshToken = session.refreshToken } = tokens.session;
+    const next: Session = { ...session, ...tokens.session };
     let isStored = false;
     await changeLogins(context, (all) => {
       const login = loginFor(all, server);

@@ -100,7 +100,7 @@ async function refusalOf(task: Promise<unknown>): Promise<string> {
 
 it('an honest provider signs in, with PKCE', async () => {
   const { result, page } = await signIn();
-  expect(await result).toMatchObject({ subject: 'jane', refreshToken: 'canary-refresh' });
+  expect(await result).toMatchObject({ session: { subject: 'jane', refreshToken: 'canary-refresh' } });
   expect(page).toContain('Signed in.');
   expect(bodies.at(-1)).toMatch(/code_verifier=[\w-]{43}/);
 });

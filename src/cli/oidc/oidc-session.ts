@@ -1,5 +1,3 @@
-import { refreshAfter } from '../../client/token-source.ts';
-
 /** A session at an identity provider, part of a stored login. */
 export interface Session extends ClientSettings {
   /** Constant across refreshes: credentials cached with one ID token are used with the next. */
@@ -23,19 +21,8 @@ export interface ClientSettings {
   readonly scopes?: string;
 }
 
-/** The tokens in a provider's response. */
+/** What a provider's response has: the ID token, and what it changes in a session. */
 export interface Tokens {
   readonly idToken: string;
-  readonly refreshToken: string | undefined;
-  readonly subject: string;
-  /** `iat` and `exp` of the ID token: seconds since the epoch, by the provider's clock. */
-  readonly iat: number;
-  readonly exp: number;
-}
-
-/** Computed from the lifetime, because the provider's clock may differ from this machine's. */
-export function timesOf({ iat, exp }: Tokens, now: number): Pick<Session, 'refreshAt' | 'expiresAt'> {
-  const lifetime = Math.max(0, (exp - iat) * 1000);
-  const expiresAt = Math.floor(now + lifetime);
-  return { refreshAt: Math.floor(now + refreshAfter(lifetime)), expiresAt };
+  readonly session: Omit<Session, keyof ClientSettings | 'id'>;
 }

@@ -16,7 +16,9 @@ import {
 } from 'openid-client';
 import { innermostCause, isUntrusted, reasonOf } from '../../client/errors.ts';
 import { throughProxy } from '../../client/proxy.ts';
+import { refreshAfter } from '../../client/token-source.ts';
 import { boundedText, type Fetch } from '../../client/transport.ts';
+import { defined } from '../../lib/json.ts';
 import { terminalSafe } from '../../lib/text.ts';
 import { CliError, type Context, UsageError } from '../command.ts';
 import { checkedUrl, fetchFor, isLoopback } from '../connection/fetch-for.ts';
@@ -134,12 +136,13 @@ export function tokensOf(response: TokenResponse, now: number): Tokens {
   if (response.id_token === undefined || claims === undefined) {
     throw new CliError('the identity provider gave no ID token; is the scope openid allowed?');
   }
+  const { sub: subject, iat = now / 1000, exp } = claims;
+  // The provider's clock may differ from this machine's.
+  const lifetime = Math.max(0, (exp - iat) * 1000);
+  const times = { refreshAt: Math.floor(now + refreshAfter(lifetime)), expiresAt: Math.floor(now + lifetime) };
   return {
     idToken: response.id_token,
-    refreshToken: response.refresh_token,
-    subject: claims.sub,
-    iat: claims.iat ?? now / 1000,
-    exp: claims.exp,
+    session: { subject, ...times, ...defined({ refreshToken: response.refresh_token }) },
   };
 }
 

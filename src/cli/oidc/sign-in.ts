@@ -4,7 +4,7 @@ import { defined } from '../../lib/json.ts';
 import { CliError, type Context, type Invocation, UsageError } from '../command.ts';
 import type { Login } from '../connection/logins.ts';
 import { readCertificates, readGivenFile } from '../files/files.ts';
-import { type ClientSettings, type Session, type Tokens, timesOf } from './oidc-session.ts';
+import type { ClientSettings, Session, Tokens } from './oidc-session.ts';
 
 /** Signs in at an identity provider. */
 export async function signIn(
@@ -12,11 +12,8 @@ export async function signIn(
   invocation: Invocation,
   settings: ClientSettings,
 ): Promise<Pick<Login, 'token'> & { readonly session: Session }> {
-  const tokens = await requestTokens(context, invocation, settings);
-  const { idToken, refreshToken, subject } = tokens;
-  const times = timesOf(tokens, context.now());
-  const session: Session = { ...settings, id: randomUUID(), subject, ...defined({ refreshToken }), ...times };
-  return { token: idToken, session };
+  const { idToken, session } = await requestTokens(context, invocation, settings);
+  return { token: idToken, session: { ...settings, id: randomUUID(), ...session } };
 }
 
 /** Flags take precedence over the last login at the same server. Undefined when neither names a provider. */
