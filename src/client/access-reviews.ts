@@ -43,25 +43,26 @@ export type ReviewedAction =
   | { readonly resourceAttributes: ResourceAttributes }
   | { readonly nonResourceAttributes: NonResourceAttributes };
 
-/** Sends a review, of the fleet or of a cluster, and returns its status. */
-async function review<T extends object>(
+/** Sends a review, of the fleet or of a cluster. */
+async function send<T extends object>(
   client: Client,
   cluster: string | undefined,
   [apiVersion, kind]: readonly [apiVersion: string, kind: string],
-  spec: object,
+  spec?: object,
   options: Pick<RequestOptions, 'signal'> = {},
-): Promise<Partial<T>> {
+): Promise<{ status?: T }> {
   const path = `${clusterPrefix(client, cluster)}/apis/${apiVersion}/${kind.toLowerCase()}s`;
   const body = { apiVersion, kind, spec };
-  return (await client.request<{ status?: Partial<T> }>('POST', path, { body, ...options })).value.status ?? {};
+  return (await client.request<{ status?: T }>('POST', path, { body, ...options })).value;
 }
 
+/** Sends a review, and returns its status. */
+const review = async <T extends object>(...sent: Parameters<typeof send>): Promise<Partial<T>> =>
+  (await send<T>(...sent)).status ?? {};
+
 /** SelfSubjectReview: who the caller is. */
-export async function reviewSelf(client: Client, cluster?: string): Promise<{ status?: { userInfo?: UserInfo } }> {
-  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
-  const path = `${clusterPrefix(client, cluster)}/apis/${body.apiVersion}/selfsubjectreviews`;
-  return (await client.request<{ status?: { userInfo?: UserInfo } }>('POST', path, { body })).value;
-}
+export const reviewSelf = (client: Client, cluster?: string): Promise<{ status?: { userInfo?: UserInfo } }> =>
+  send(client, cluster, ['authentication.k8s.io/v1', 'SelfSubjectReview']);
 
 /** SelfSubjectAccessReview: whether the caller may do something, in a cluster or (undefined) in the fleet. */
 export const reviewAccess = (
