@@ -9,6 +9,7 @@ import {
   type CachedCredential,
   type CredentialSource,
   cachedCredential,
+  credentialFile,
   deleteCredential,
 } from '../connection/credential-cache.ts';
 import { loginFor, readLogins } from '../connection/logins.ts';
@@ -71,10 +72,9 @@ export const run: Run = async (context, invocation) => {
     const caller = connection.sessionId ?? (await bearer());
     const what = handle === undefined ? [subject, audiences, expirationSeconds ?? null, group ?? null] : [handle];
     const identity = [caller, cluster, ...what, forServer ?? null];
-    if (!invocation.isOff('cache')) {
-      return cachedCredential(context, server, identity, source, { handle, waitMs: TIMEOUT_MS });
-    }
-    await deleteCredential(context, server, identity, handle);
+    const file = credentialFile(context, server, identity, handle);
+    if (!invocation.isOff('cache')) return cachedCredential(context, file, source);
+    await deleteCredential(file);
     return issued();
   }
 

@@ -5,9 +5,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { ConnectionError, StatusError, statusFrom } from '../../client/errors.ts';
 import type { IssuedToken } from '../../client/types.ts';
 import { fakeContext } from '../cli.fixture.ts';
+import type { Context } from '../command.ts';
 import {
   type CredentialSource,
   cachedCredential,
+  credentialFile,
   deleteCredential,
   deleteCredentials,
   type Verdict,
@@ -19,6 +21,8 @@ beforeEach(async () => {
 });
 
 const MINUTE = 60_000;
+
+const fileOf = (context: Context, server = 'https://pass') => credentialFile(context, server, ['jane']);
 
 /** Issues tokens for an hour, as a server whose clock is a day ahead. */
 function issuer(context: { time: number }) {
@@ -43,7 +47,7 @@ describe('cached credentials', () => {
   it('are used for 80 % of their lifetime, even if the clocks differ', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const source = issuer(context);
-    const get = () => cachedCredential(context, 'https://pass', ['jane'], source);
+    const get = () => cachedCredential(context, fileOf(context), source);
     expect(await get()).toMatchObject({ token: 'token-1', refreshAt: context.time + 48 * MINUTE });
     context.time += 48 * MINUTE - 1;
     expect((await get()).token).toBe('token-1');
@@ -55,29 +59,29 @@ describe('cached credentials', () => {
   it('are requested once for concurrent callers', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const source = issuer(context);
-    await Promise.all(Array.from({ length: 8 }, () => cachedCredential(context, 'https://pass', ['jane'], source)));
+    await Promise.all(Array.from({ length: 8 }, () => cachedCredential(context, fileOf(context), source)));
     expect(source.count()).toBe(1);
   });
 
   it('are replaced if the file is malformed', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const source = issuer(context);
-    await cachedCredential(context, 'https://pass', ['jane'], source);
+    await cachedCredential(context, fileOf(context), source);
     const folder = join(home, 'clusterpass/credentials');
     const [server = ''] = await readdir(folder);
     const [file = ''] = await readdir(join(folder, server));
     await writeFile(join(folder, server, file), '{"token":1}');
-    expect((await cachedCredential(context, 'https://pass', ['jane'], source)).token).toBe('token-2');
+    expect((await cachedCredential(context, fileOf(context), source)).token).toBe('token-2');
   });
 
   it('are deleted per server', async () => {
     const context = fakeContext({ XDG_CACHE_HOME: home });
     const source = issuer(context);
-    await cachedCredential(context, 'https://a', ['jane'], source);
-    await cachedCredential(context, 'https://b', ['jane'], source);
+    await cachedCredential(context, fileOf(context, 'https://a'), source);
+    await cachedCredential(context, fileOf(context, 'https://b'), source);
     await deleteCredentials(context, 'https://a');
-    expect((await cachedCredential(context, 'https://b', ['jane'], source)).token).toBe('token-2');
-    expect((await cachedCredential(context, 'https://a', ['jane'], source)).token).toBe('token-3');
+    expect((await cachedCredential(context, fileOf(context, 'https://b'), source)).token).toBe('token-2');
+    expect((await cachedCredential(context, fileOf(context, 'https://a'), source)).token).toBe('token-3');
   });
 
   it('are requested again after an error', async () => {
@@ -85,9 +89,12 @@ describe('cached credentials', () => {
     const issue = async () => {
       throw new Error('refused');
     };
-    const failing = cachedCredential(context, 'https://a', ['jane'], { ...issuer(context), issue });
+    const failing = cachedCredential(context, fileOf(context, 'https://a'), {
+      ...issuer(context),
+      issue,
+    });
     await expect(failing).rejects.toThrow('refused');
-    expect((await cachedCredential(context, 'https://a', ['jane'], issuer(context))).token).toBe('token-1');
+    expect((await cachedCredential(context, fileOf(context, 'https://a'), issuer(context))).token).toBe('token-1');
   });
 });
 
@@ -103,8 +110,7 @@ describe('A42: a cached credential that may be revoked', () => {
         return verdictOf(token);
       },
     };
-    const get = async (options = {}, from = context) =>
-      (await cachedCredential(from, 'https://pass', ['jane'], source, options)).token;
+    const get = async () => (await cachedCredential(context, fileOf(context), source)).token;
     return { context, checks, source, get };
   }
 
@@ -145,7 +151,7 @@ describe('A42: a cached credential that may be revoked', () => {
     const issue = async () => {
       throw new ConnectionError('away');
     };
-    const failing = cachedCredential(context, 'https://pass', ['jane'], { ...source, issue });
+    const failing = cachedCredential(context, fileOf(context), { ...source, issue });
     await expect(failing).rejects.toThrow('away');
   });
 
@@ -174,14 +180,14 @@ describe('A42: a cached credential that may be revoked', () => {
       throw new StatusError(statusFrom(401, ''));
     };
     const refused = { ...source, issue, check: async () => 'refused' as const };
-    await expect(cachedCredential(context, 'https://pass', ['jane'], refused)).rejects.toThrow('401');
+    await expect(cachedCredential(context, fileOf(context), refused)).rejects.toThrow('401');
     expect(await get()).toBe('token-2');
   });
 
   it('is removed by --no-cache', async () => {
     const { context, get } = setUp();
     await get();
-    await deleteCredential(context, 'https://pass', ['jane']);
+    await deleteCredential(fileOf(context));
     expect(await get()).toBe('token-2');
   });
 });

@@ -25,7 +25,6 @@ export interface CredentialSource {
   check(token: string): Promise<Verdict>;
 }
 
-const LOCK_WAIT_MS = 45_000;
 /** A token that is older is checked before it is used: its key, its account or itself may have been revoked. */
 const CHECK_MS = 60_000;
 
@@ -36,26 +35,30 @@ const folderOf = ({ env }: Context, server: string): string => join(cacheFolder(
 /** What the files of a pass begin with. */
 const prefixOf = (handle: string): string => `${digest(handle)}-`;
 
-function fileOf(context: Context, server: string, identity: readonly unknown[], handle: string | undefined): string {
+/**
+ * The file of a credential. `identity` is everything that distinguishes two credentials, including the session or the
+ * token of the caller, so that no login gets the credential of another. `handle` is that of a pass:
+ * `deletePassCredentials` finds the file by it.
+ */
+export function credentialFile(
+  context: Context,
+  server: string,
+  identity: readonly unknown[],
+  handle?: string | undefined,
+): string {
   const prefix = handle === undefined ? '' : prefixOf(handle);
   return join(folderOf(context, server), `${prefix}${digest(...identity)}.json`);
 }
 
 /**
- * A credential from the cache, or a new one that is then cached. `identity` is everything that distinguishes two
- * credentials, including the session or the token of the caller, so that no login gets the credential of another.
- *
- * A credential that is older than a minute is checked, and replaced if it is refused. If there is no answer, it is
- * used. `handle` is that of a pass: `deletePassCredentials` finds the file by it.
+ * A credential from the cache, or a new one that is then cached. A credential that is older than a minute is checked,
+ * and replaced if it is refused. If there is no answer, it is used.
  */
 export async function cachedCredential(
   context: Context,
-  server: string,
-  identity: readonly unknown[],
+  file: string,
   source: CredentialSource,
-  { handle, waitMs = LOCK_WAIT_MS }: { readonly handle?: string | undefined; readonly waitMs?: number } = {},
 ): Promise<CachedCredential> {
-  const file = fileOf(context, server, identity, handle);
   const fresh = async (): Promise<CachedCredential | undefined> => {
     const found = await readCredential(file);
     return found !== undefined && context.now() < found.refreshAt ? found : undefined;
@@ -63,7 +66,7 @@ export async function cachedCredential(
   const renewed = (old: CachedCredential | undefined): Promise<CachedCredential> =>
     renew(context, old, source).catch(async (error: unknown) => {
       // The caller is refused, so a credential that was issued to it must not be used either.
-      if (isStatus(error, 401)) await fs.rm(file, { force: true }).catch(() => undefined);
+      if (isStatus(error, 401)) await deleteCredential(file);
       throw error;
     });
   const usable = async (): Promise<CachedCredential | undefined> => {
@@ -76,7 +79,7 @@ export async function cachedCredential(
   if (!(await isWritable(dirname(file)))) return renewed(await fresh());
   // Imported here: a usable credential needs no lock.
   const { withLock } = await import('../files/file-lock.ts');
-  return withLock(file, { waitMs, err: context.err, read: usable }, async () => {
+  return withLock(file, { err: context.err, read: usable }, async () => {
     const credential = await renewed(await fresh());
     await writePrivate(file, JSON.stringify(credential));
     return credential;
@@ -122,15 +125,8 @@ async function readCredential(file: string): Promise<CachedCredential | undefine
   }
 }
 
-/** For `--no-cache`: a cache that cannot be written does not matter. */
-export async function deleteCredential(
-  context: Context,
-  server: string,
-  identity: readonly unknown[],
-  handle?: string,
-): Promise<void> {
-  await fs.rm(fileOf(context, server, identity, handle), { force: true }).catch(() => undefined);
-}
+/** A cache that cannot be written does not matter. */
+export const deleteCredential = (file: string): Promise<void> => fs.rm(file, { force: true }).catch(() => undefined);
 
 export async function deleteCredentials(context: Context, server: string): Promise<void> {
   await fs.rm(folderOf(context, server), { recursive: true, force: true });
