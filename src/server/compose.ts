@@ -155,7 +155,7 @@ export async function compose(
     const issuing = { ...base, ...state, forward: forwarding.forward, issuesOwnTokens };
     const issueToken = createTokens(issuing);
     const reviewToken = callers.authenticator.review;
-    const dispatch = createDispatch({ ...issuing, baseUrl, views, issueToken, reviewToken });
+    const dispatch = createDispatch({ ...issuing, views, issueToken, reviewToken });
 
     const { productName } = options;
     const applying = { ...base, ...objects, leadership, productName, work: work.job('manifests') };

@@ -50,7 +50,6 @@ interface TokenParts extends Base, State {
 }
 
 interface DispatchParts extends TokenParts {
-  readonly baseUrl: string;
   readonly views: Views;
   readonly issueToken: IssueToken;
   readonly reviewToken: ReviewToken;
@@ -58,7 +57,7 @@ interface DispatchParts extends TokenParts {
 
 /** Creates the handlers of resource requests. A part of `compose`. */
 export function createDispatch(parts: DispatchParts): ReturnType<typeof createDispatcher> {
-  const { baseUrl, catalog, objects, views, signing } = parts;
+  const { catalog, issuers, objects, views, signing } = parts;
   const { reader, policy } = objects;
   const approvals = approvalParts(parts);
   const requesting = accessRequestParts(parts, approvals);
@@ -89,7 +88,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
       catalog,
       reader,
       revocations: parts.tokenRecords.revocations,
-      issuerOf: parts.issuers.issuerFor,
+      issuerOf: issuers.issuerFor,
       givesTokens: (binding) => givesTokens(policy.rulesOf(readBinding(binding, '', '').roleRef)),
       // The tokens of clusters that issue their own have no records.
       tracksAll: () =>
@@ -119,7 +118,7 @@ export function createDispatch(parts: DispatchParts): ReturnType<typeof createDi
     subresources: {
       token: createToken,
       [USERPASS]: createToken,
-      kubeconfig: createKubeconfigHandler({ catalog, reader, productName: parts.options.productName, baseUrl }),
+      kubeconfig: createKubeconfigHandler({ ...issuers, catalog, reader, productName: parts.options.productName }),
       accounts: createListAccountsHandler(catalog, reader, policy),
       [JOIN_SUBRESOURCE]: createJoinHandler(joining),
     },
@@ -182,13 +181,14 @@ function passParts(
 }
 
 function joinParts(parts: DispatchParts): JoinParts {
-  const { catalog, objects, options, clock, baseUrl } = parts;
+  const { catalog, objects, options, clock, issuers } = parts;
   return {
     ...writingParts(parts),
     productName: options.productName,
     checkJoin: (creator, cluster, old) => checkJoin(objects.policy, creator, catalog.clusters, cluster, old),
     tellNames: (creator, cluster, tell) => findSecondNames({ ...objects, catalog }, creator, cluster, tell),
-    verifyConnector: (cluster, claim) => verifyConnectorToken({ baseUrl, now: () => clock.latest() }, cluster, claim),
+    verifyConnector: (cluster, claim) =>
+      verifyConnectorToken({ ...issuers, now: () => clock.latest() }, cluster, claim),
   };
 }
 

@@ -17,14 +17,10 @@ export interface ServerChange {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** The lines of one change: `received` before it is made, `complete` with its result. */
-export interface ServerEvent {
-  received(): string;
-  complete(result: { readonly code: number; readonly reason?: string | undefined }): string;
-}
+export type ServerEvent = ReturnType<typeof serverEvent>;
 
-/** Events of `audit.k8s.io/v1`, as auditLine writes them for requests. */
-export function serverEvent(change: ServerChange, productName: string, now: () => number): ServerEvent {
+/** Events of `audit.k8s.io/v1` of one change, as auditLine writes them for requests. */
+export function serverEvent(change: ServerChange, productName: string, now: () => number) {
   const { part, verb, kind, objectKey, uid, annotations } = change;
   const auditID = randomUUID();
   const received = now();
@@ -57,8 +53,9 @@ export function serverEvent(change: ServerChange, productName: string, now: () =
       }),
     );
   return {
+    /** Before it is made. */
     received: () => line('RequestReceived', undefined),
-    complete: ({ code, reason }) =>
+    complete: ({ code, reason }: { readonly code: number; readonly reason?: string | undefined }) =>
       line('ResponseComplete', code < 400 ? { metadata: {}, code } : { metadata: {}, status: 'Failure', reason, code }),
   };
 }
