@@ -203,20 +203,18 @@ describe('routing', () => {
 
   test('R-01, decision 11: paths that are no resources', async () => {
     const { send } = await startFixture(undefined, {
-      paths: {
-        find: ({ path, cluster }) =>
-          path === '/keys'
-            ? {
-                public: true,
-                handle: ({ caller, ifNoneMatch }) => ({
-                  type: 'raw',
-                  code: ifNoneMatch === '"1"' ? 304 : 200,
-                  headers: { 'Content-Type': 'application/jwk-set+json', 'Cache-Control': 'public', ETag: '"1"' },
-                  body: `${cluster} ${caller}`,
-                }),
-              }
-            : undefined,
-      },
+      paths: ({ path, cluster }) =>
+        path === '/keys'
+          ? {
+              public: true,
+              handle: ({ caller, ifNoneMatch }) => ({
+                type: 'raw',
+                code: ifNoneMatch === '"1"' ? 304 : 200,
+                headers: { 'Content-Type': 'application/jwk-set+json', 'Cache-Control': 'public', ETag: '"1"' },
+                body: `${cluster} ${caller}`,
+              }),
+            }
+          : undefined,
     });
     const reply = await send({ path: '/orchestrator/a/keys', token: 'wrong' });
     expect(reply).toMatchObject({ code: 200, text: 'a undefined' });

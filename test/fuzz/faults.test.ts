@@ -181,7 +181,7 @@ describe('A19: everything else that is read does not block the event loop', () =
   const issuers = createIssuers({ baseUrl: 'https://cp.example.com', productName: 'orchestrator' });
   const routes = formRoutes(() => issuers);
   const endpoints = ['/oauth/token', '/oauth/introspect', '/oauth/revoke'].map((path) =>
-    routes.find({ type: 'path', verb: 'post', cluster: undefined, path }),
+    routes({ type: 'path', verb: 'post', cluster: undefined, path }),
   );
   fuzz(
     'forms',

@@ -72,7 +72,7 @@ describe('the endpoint', () => {
 
   it('RFC 9728: names itself as the resource that tokens are for', async () => {
     const path = '/.well-known/oauth-protected-resource/mcp';
-    const route = endpoint().routes.find({ type: 'path', verb: 'get', cluster: undefined, path });
+    const route = endpoint().routes({ type: 'path', verb: 'get', cluster: undefined, path });
     const answer = await route?.handle({} as never);
     expect(JSON.parse(String((answer as { body?: string } | undefined)?.body))).toMatchObject({
       resource: 'https://cp.example.com/mcp',

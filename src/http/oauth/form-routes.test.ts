@@ -24,7 +24,7 @@ const formOf = (parameters: Parameters): Form =>
     ),
   );
 
-const find = (path: string, cluster?: string) => routes.find({ type: 'path', verb: 'post', cluster, path });
+const find = (path: string, cluster?: string) => routes({ type: 'path', verb: 'post', cluster, path });
 
 function routeAt(path: string, cluster?: string) {
   const route = find(path, cluster);

@@ -13,10 +13,8 @@ export function formRoutes(issuers: () => Issuers): FormRoutes {
     [OAUTH_PATHS.introspection, introspection(issuers)],
   ]);
   const revoke = revocation(issuers, Date.now);
-  return {
-    find({ cluster, path }) {
-      if (cluster !== undefined && !isClusterName(cluster)) return undefined;
-      return cluster === undefined && path === OAUTH_PATHS.revocation ? revoke : routes.get(path);
-    },
+  return ({ cluster, path }) => {
+    if (cluster !== undefined && !isClusterName(cluster)) return undefined;
+    return cluster === undefined && path === OAUTH_PATHS.revocation ? revoke : routes.get(path);
   };
 }

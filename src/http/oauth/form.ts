@@ -99,6 +99,4 @@ export interface FormRequest {
   readonly render: Render;
 }
 
-export interface FormRoutes {
-  find(target: PathInfo): FormRoute | undefined;
-}
+export type FormRoutes = (target: PathInfo) => FormRoute | undefined;

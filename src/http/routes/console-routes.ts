@@ -70,7 +70,7 @@ export function consoleRoutes(options: ConsoleOptions): PathRoutes {
     // The page names its files relative to its own address.
     return request.asked.endsWith('/') ? serveFile(index, request, security()) : toFolder(security());
   });
-  return { find: ({ cluster, path }) => (cluster === undefined ? routes.get(path) : undefined) };
+  return ({ cluster, path }) => (cluster === undefined ? routes.get(path) : undefined);
 }
 
 /** Computed for each request: the discovery document of the provider may name another token endpoint while we run. */

@@ -32,7 +32,7 @@ export function discoveryRoutes(catalog: Catalog): PathRoutes {
     fleet: routesOf(catalog, 'fleet'),
     cluster: routesOf(catalog, 'cluster'),
   };
-  return { find: ({ cluster, path }) => realms[cluster === undefined ? 'fleet' : 'cluster'].get(path) };
+  return ({ cluster, path }) => realms[cluster === undefined ? 'fleet' : 'cluster'].get(path);
 }
 
 function routesOf(catalog: Catalog, realm: Realm): ReadonlyMap<string, PathRoute> {

@@ -90,12 +90,10 @@ export function healthRoutes(options: HealthOptions): PathRoutes {
       return (await passes(single, check)) ? text(200, 'ok') : text(503, `${single} check failed\n`);
     },
   };
-  return {
-    find({ cluster, path }) {
-      if (cluster !== undefined) return undefined;
-      const [, group = '', , ...deeper] = path.split('/', 4);
-      return groups.has(group) && deeper.length === 0 ? route : undefined;
-    },
+  return ({ cluster, path }) => {
+    if (cluster !== undefined) return undefined;
+    const [, group = '', , ...deeper] = path.split('/', 4);
+    return groups.has(group) && deeper.length === 0 ? route : undefined;
   };
 }
 
@@ -124,7 +122,7 @@ export function versionRoutes(version: string): PathRoutes {
     handle: () => rawAnswer(200, { 'Content-Type': 'application/json' }, body),
   };
   // Also below the prefix of any cluster: kubectl asks for it at the server address of its context.
-  return { find: ({ path }) => (path === '/version' ? route : undefined) };
+  return ({ path }) => (path === '/version' ? route : undefined);
 }
 
 /** Counts over all clusters, for those who may `get` these paths (the role `system:monitoring`). */

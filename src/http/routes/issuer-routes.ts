@@ -43,16 +43,14 @@ export function issuerRoutes(documents: () => IssuerDocuments, productName: stri
   ]);
   const people = route([JSON_TYPE], (issuer, cluster) => issuer.people(cluster ?? ''));
   const metadata = route([JSON_TYPE], (issuer, cluster) => issuer.authorizationServer(cluster));
-  return {
-    find({ cluster, path }) {
-      if (cluster !== undefined) {
-        if (!isClusterName(cluster)) return undefined;
-        return path === `${PEOPLE_PATH}${CONFIGURATION}` ? people : routes.get(path);
-      }
-      if (path === AUTHORIZATION_SERVER) return metadata;
-      const named = clusterIn(path);
-      if (named !== undefined) return isClusterName(named) ? metadata : undefined;
-      return routes.get(path);
-    },
+  return ({ cluster, path }) => {
+    if (cluster !== undefined) {
+      if (!isClusterName(cluster)) return undefined;
+      return path === `${PEOPLE_PATH}${CONFIGURATION}` ? people : routes.get(path);
+    }
+    if (path === AUTHORIZATION_SERVER) return metadata;
+    const named = clusterIn(path);
+    if (named !== undefined) return isClusterName(named) ? metadata : undefined;
+    return routes.get(path);
   };
 }

@@ -80,15 +80,13 @@ export function openApiRoutes({ catalog, productName, version, now }: OpenApiOpt
     },
   };
 
-  return {
-    find({ cluster, path }) {
-      if (path === ROOT) return index;
-      if (path === SWAGGER) return swagger;
-      if (!path.startsWith(`${ROOT}/`)) return undefined;
-      const below = path.slice(ROOT.length);
-      const document = documentsFor(cluster).byPath().get(below);
-      return document === undefined ? undefined : documentRoute(below, document);
-    },
+  return ({ cluster, path }) => {
+    if (path === ROOT) return index;
+    if (path === SWAGGER) return swagger;
+    if (!path.startsWith(`${ROOT}/`)) return undefined;
+    const below = path.slice(ROOT.length);
+    const document = documentsFor(cluster).byPath().get(below);
+    return document === undefined ? undefined : documentRoute(below, document);
   };
 }
 

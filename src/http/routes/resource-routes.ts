@@ -59,19 +59,17 @@ export function resourceRoutes(
   productName: string,
   handle: (request: ApiRequest, resource: Resource) => Promise<ApiResponse>,
 ): ResourceRoutes {
-  return {
-    find(target: Target): ResourceRoute | undefined {
-      const resource = findResource(catalog, target);
-      if (resource === undefined) return undefined;
-      if (resource.type === 'redirected') return redirectRoute(resource, productName);
-      return {
-        style: issuesToken(resource.subresource) ? 'builtin' : resource.kind.style,
-        verbs: resource.verbs,
-        offers: offersOf(resource),
-        patchTypes: patchMediaTypes(resource.kind.style),
-        handle: (request) => handle(request, resource),
-      };
-    },
+  return (target) => {
+    const resource = findResource(catalog, target);
+    if (resource === undefined) return undefined;
+    if (resource.type === 'redirected') return redirectRoute(resource, productName);
+    return {
+      style: issuesToken(resource.subresource) ? 'builtin' : resource.kind.style,
+      verbs: resource.verbs,
+      offers: offersOf(resource),
+      patchTypes: patchMediaTypes(resource.kind.style),
+      handle: (request) => handle(request, resource),
+    };
   };
 }
 
@@ -88,7 +86,7 @@ const redirectRoute = ({ kind, verbs }: RedirectedResource, productName: string)
 
 /** The route that serves this verb of this resource. Throws what Kubernetes answers where there is none. */
 export function servedRoute(resources: ResourceRoutes, target: Target, method: Method): ResourceRoute {
-  const route = resources.find(target);
+  const route = resources(target);
   if (route === undefined) throw pathNotFound();
   if (route.redirects !== undefined && !isServed(route, target, method)) throw route.redirects.refusal;
   if (route.verbs.size === 0) throw subresourceNotFound(route, target);

@@ -9,13 +9,11 @@ import type { RawAnswer } from '../response/respond.ts';
 
 /** What serves which path. The pipeline looks it up; api-server.ts fills it from the catalog and the handlers. */
 
-export interface ResourceRoutes {
-  /**
-   * What serves this resource; undefined when there is none of this group, version, resource and scope. Scope is part
-   * of the match: a cluster-scoped kind has no namespaced path (CVE-2019-11247).
-   */
-  find(target: Target): ResourceRoute | undefined;
-}
+/**
+ * What serves this resource; undefined when there is none of this group, version, resource and scope. Scope is part of
+ * the match: a cluster-scoped kind has no namespaced path (CVE-2019-11247).
+ */
+export type ResourceRoutes = (target: Target) => ResourceRoute | undefined;
 
 export interface ResourceRoute {
   readonly style: BodyType['style'];
@@ -33,9 +31,7 @@ export interface ResourceRoute {
   handle(request: ApiRequest): ApiResponse | RawAnswer | Promise<ApiResponse>;
 }
 
-export interface PathRoutes {
-  find(target: PathInfo): PathRoute | undefined;
-}
+export type PathRoutes = (target: PathInfo) => PathRoute | undefined;
 
 /** A path that is no resource: discovery, health, key sets, pages. It answers GET and HEAD. */
 export interface PathRoute {
@@ -69,18 +65,16 @@ export interface PathRequest {
 /** Routes by exact path, at the fleet only. */
 export function pathTable(routes: Readonly<Record<string, PathRoute>>): PathRoutes {
   const byPath = new Map(Object.entries(routes));
-  return { find: ({ cluster, path }) => (cluster === undefined ? byPath.get(path) : undefined) };
+  return ({ cluster, path }) => (cluster === undefined ? byPath.get(path) : undefined);
 }
 
 /** The first table that has a path serves it. */
-export function firstOf(tables: readonly PathRoutes[]): PathRoutes {
-  return {
-    find(target) {
-      for (const table of tables) {
-        const route = table.find(target);
-        if (route !== undefined) return route;
-      }
-      return undefined;
-    },
+export const firstOf =
+  (tables: readonly PathRoutes[]): PathRoutes =>
+  (target) => {
+    for (const find of tables) {
+      const route = find(target);
+      if (route !== undefined) return route;
+    }
+    return undefined;
   };
-}

@@ -66,7 +66,7 @@ export const authorizeCalls: Stage = (x) => {
 
 /** ADR 29. The core group has kinds inside clusters only: nothing else is looked up before authorization. */
 const isRedirected = (target: Target, resources: ResourceRoutes): boolean =>
-  target.cluster === undefined && target.group === '' && resources.find(target)?.redirects !== undefined;
+  target.cluster === undefined && target.group === '' && resources(target)?.redirects !== undefined;
 
 function record(x: Exchange, decision: Decision, user: User): void {
   x.decision = { allowed: decision.allowed, why: decision.allowed ? whyAllowed(decision, user) : decision.reason };

@@ -19,12 +19,12 @@ export function classify(x: Exchange, parts: StageParts): PipelineName {
   x.requestInfo = info;
   if (info.type === 'resource') return 'RESOURCE';
   const { forms, paths, mcp } = parts;
-  x.formRoute = forms.find(info);
+  x.formRoute = forms(info);
   if (x.formRoute !== undefined) {
     x.render = x.formRoute.render;
     return 'FORM';
   }
-  x.pathRoute = paths.find(info);
+  x.pathRoute = paths(info);
   if (x.pathRoute?.public === true) return 'PUBLIC';
   if (mcp === undefined || !isMcpPath(info)) return 'RESOURCE';
   x.mcp = mcp;
@@ -52,7 +52,7 @@ function checkHeaders(x: Exchange, parts: StageParts): void {
 function formAt(url: string | undefined, { parseRequestLine, forms }: StageParts): FormRoute | undefined {
   try {
     const { info } = parseRequestLine('POST', url ?? '');
-    return info.type === 'path' ? forms.find(info) : undefined;
+    return info.type === 'path' ? forms(info) : undefined;
   } catch (error) {
     if (error instanceof ApiError) return undefined;
     throw error;

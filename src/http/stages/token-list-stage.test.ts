@@ -16,9 +16,8 @@ const item = { cluster: 'alpha', namespace: 'ci', serviceAccount: 'builder' };
 
 /** The stage issues the tokens itself. */
 const handle = (): Promise<never> => Promise.reject(new Error('no handler is called'));
-const resources: ResourceRoutes = {
-  find: () => ({ style: 'builtin', verbs: new Set(['create']), offers: new Set(), patchTypes: [], handle }),
-};
+const verbs = new Set(['create'] as const);
+const resources: ResourceRoutes = () => ({ style: 'builtin', verbs, offers: new Set(), patchTypes: [], handle });
 
 test('A9: a credential that is revoked while a list is issued gets none of the tokens that are left', async () => {
   let isRevoked = false;
