@@ -1,6 +1,5 @@
 import type { PathQuestion, ResourceQuestion } from './authorization.ts';
 import { isClusters } from './kinds/cluster-spec.ts';
-import type { PolicyRule } from './kinds/rbac.ts';
 import { hashedName } from './name-part.ts';
 
 // As in kinds/rbac.ts, whose schemas are too large for the console.
@@ -47,15 +46,8 @@ export function allowingObjects(action: Action, subject: AllowedSubject): object
   ];
 }
 
-interface Grant {
-  readonly rule: PolicyRule;
-  readonly words: readonly (string | undefined)[];
-  readonly namespace?: string | undefined;
-  /** The only cluster in which the binding holds. */
-  readonly cluster?: string | undefined;
-}
-
-function grantOf(action: Action): Grant {
+/** `cluster`: the only one in which the binding holds. */
+function grantOf(action: Action) {
   if ('path' in action) {
     // Paths are those of the server: a binding for some clusters does not hold for them.
     const { verb, path } = action;

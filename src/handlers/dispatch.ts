@@ -62,24 +62,16 @@ interface VirtualResource {
 }
 
 type Verbs = ReadonlySet<Verb>;
-const OBJECT_VERBS: Verbs = new Set<Verb>([
-  'get',
-  'list',
-  'watch',
-  'create',
-  'update',
-  'patch',
-  'delete',
-  'deletecollection',
-]);
-const NAMESPACE_VERBS: Verbs = new Set([...OBJECT_VERBS].filter((verb) => verb !== 'deletecollection'));
-const LIST_AND_WATCH: Verbs = new Set<Verb>(['list', 'watch']);
-const STATUS_VERBS: Verbs = new Set<Verb>(['get', 'update', 'patch']);
-const CREATE_ONLY: Verbs = new Set<Verb>(['create']);
-const GET_ONLY: Verbs = new Set<Verb>(['get']);
+const setOf = (...verbs: Verb[]): Verbs => new Set(verbs);
+const NAMESPACE_VERBS = setOf('get', 'list', 'watch', 'create', 'update', 'patch', 'delete');
+const OBJECT_VERBS = setOf(...NAMESPACE_VERBS, 'deletecollection');
+const LIST_AND_WATCH = setOf('list', 'watch');
+const STATUS_VERBS = setOf('get', 'update', 'patch');
+const CREATE_ONLY = setOf('create');
+const GET_ONLY = setOf('get');
 /** Those with a body that can name the cluster. */
-const REDIRECTED_VERBS: Verbs = new Set<Verb>(['create', 'update', 'patch']);
-const NO_VERBS: Verbs = new Set();
+const REDIRECTED_VERBS = setOf('create', 'update', 'patch');
+const NO_VERBS = setOf();
 
 /** Routing and discovery both use this table. */
 export function findResource(catalog: Catalog, target: Target): Resource | undefined {

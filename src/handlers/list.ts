@@ -124,18 +124,12 @@ function sourceOf(
   return { snapshot, revision: resourceVersion, limit };
 }
 
-interface ListFacts {
-  readonly continue: string;
-  readonly remaining: number;
-  readonly revision: number;
-  readonly path: string;
-}
-
 export function listResponse(
   { kind, form }: Representation,
   items: readonly Uint8Array[],
-  { continue: token, remaining, revision, path }: ListFacts,
+  facts: { readonly continue: string; readonly remaining: number; readonly revision: number; readonly path: string },
 ): ApiResponse {
+  const { continue: token, remaining, revision, path } = facts;
   const resourceVersion = String(revision);
   const paging = remaining > 0 ? { continue: token, remainingItemCount: remaining } : {};
   const metadata = { resourceVersion, ...paging };

@@ -43,24 +43,17 @@ export interface Page<E extends ReadableObject = ReadableObject> {
   readonly remaining: number;
 }
 
-interface PageRequest {
-  /** The key of the last item of the page before. */
-  readonly after?: string;
-  /** 0: no limit. */
-  readonly limit: number;
-}
-
 /**
  * One page in key order, of the snapshot as it is now. Where an index knows the selected objects, the cost depends on
- * their number and not on the size of the fleet. Long work is split over ticks of the event loop.
+ * their number and not on the size of the fleet. Long work is split over ticks of the event loop. `after`: the key of
+ * the last item of the page before. Limit 0: no limit.
  */
 export async function selectPage<E extends ReadableObject>(
   snapshot: ReadableState<E>,
   selection: Selection,
-  request: PageRequest,
+  { after, limit }: { readonly after?: string; readonly limit: number },
   work: Work,
 ): Promise<Page<E>> {
-  const { after, limit } = request;
   const max = limit === 0 ? Number.POSITIVE_INFINITY : limit;
   const candidates = narrow(snapshot, selection);
   if (candidates !== undefined) {

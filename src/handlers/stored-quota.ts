@@ -4,7 +4,7 @@ import type { Kind } from '../api/kind.ts';
 import { isOpenPhase } from '../api/kinds/approval.ts';
 import { EXPIRY_FIELD } from '../api/kinds/approval-kind.ts';
 import { COUNTED_LABEL } from '../api/kinds/issued-token.ts';
-import { type Limit, PendingCreations, type Quota, quotaOf } from '../objects/quota.ts';
+import { type Limit, PendingCreations, quotaOf } from '../objects/quota.ts';
 import type { ObjectReader } from '../objects/reader.ts';
 import type { StoredObject } from '../objects/stored-object.ts';
 import { countedFor, digestOf } from '../tokens/revocations/tracked-tokens.ts';
@@ -27,13 +27,6 @@ export function limitsOf(
   ];
 }
 
-interface Counted {
-  /** The value of COUNTED_LABEL on them. */
-  readonly id: string;
-  stored(): StoredObject[];
-  quota(limits: readonly Limit[]): Quota;
-}
-
 interface CountParts {
   readonly catalog: Pick<Catalog, 'issuedTokens'>;
   readonly reader: Pick<ObjectReader, 'cache' | 'find'>;
@@ -41,16 +34,16 @@ interface CountParts {
   readonly now: () => number;
 }
 
-/** Objects count for the person behind the credential (ADR 31), those of each client of that person by themselves. */
-export function createCounts(
-  { catalog, reader, now }: CountParts,
-  kind: Kind,
-): (caller: Caller, client?: string) => Counted {
+/**
+ * Objects count for the person behind the credential (ADR 31), those of each client of that person by themselves. `id`:
+ * the value of COUNTED_LABEL on them.
+ */
+export function createCounts({ catalog, reader, now }: CountParts, kind: Kind) {
   const pending = new PendingCreations();
-  return (caller, client) => {
+  return (caller: Caller, client?: string) => {
     const { id: person, who } = countedFor(reader, catalog.issuedTokens, caller.impersonator ?? caller);
     const id = client === undefined ? person : digestOf([person, client]);
     const stored = (): StoredObject[] => [...reader.cache(kind).current.withLabel(COUNTED_LABEL, id)];
-    return { id, stored, quota: (limits) => quotaOf({ pending, key: id, who, stored, limits, now }) };
+    return { id, stored, quota: (limits: readonly Limit[]) => quotaOf({ pending, key: id, who, stored, limits, now }) };
   };
 }

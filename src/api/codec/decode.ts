@@ -214,15 +214,8 @@ function checkCustom(sent: GroupVersionKind, type: BodyType, value: object, { fi
 
 const nameIn = (value: object): string => clip((value as { metadata?: { name?: string } }).metadata?.name ?? '');
 
-interface Read {
-  readonly value: object;
-  readonly reader: SchemaReader;
-  readonly violations: readonly string[];
-  /** Those of a custom resource. */
-  readonly duplicates: readonly string[];
-}
-
-function read(source: Source, { style, shape, kind, ...type }: BodyType): Read {
+/** `duplicates`: those of a custom resource. */
+function read(source: Source, { style, shape, kind, ...type }: BodyType) {
   const violations = new Violations();
   for (const line of source.yaml ?? []) violations.add(line);
   const isCustom = style === 'custom';

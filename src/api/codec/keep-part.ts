@@ -20,10 +20,7 @@ const MAX_NAMED = 20;
 /** Directives of a strategic merge patch that are about another field, which follows the slash. */
 const FIELD_DIRECTIVE = /^\$(?:setElementOrder|deleteFromPrimitiveList)\//;
 
-interface Walk {
-  readonly isPatch: boolean;
-  readonly dropped: Set<string>;
-}
+type Walk = { readonly isPatch: boolean; readonly dropped: Set<string> };
 
 /**
  * Drops the fields that the kind does not keep from a body, or with `isPatch` from a strategic merge patch. `dropped`:

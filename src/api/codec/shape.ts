@@ -61,14 +61,12 @@ export interface ArrayShape {
   /** A longer list is refused before any item is read. */
   readonly maxItems: number;
   /** AP-46: `atomic` is one value; items of a `set` are equal by value, those of a `map` by their keys. */
-  readonly listType: ListType;
+  readonly listType: 'atomic' | 'set' | 'map';
   /** Of a `map`. */
   readonly keys: readonly string[];
   /** What a key counts as that an item leaves out. */
   readonly keyDefaults: ReadonlyMap<string, string>;
 }
-
-type ListType = 'atomic' | 'set' | 'map';
 
 export interface LeafShape {
   readonly type: 'string' | 'date-time' | 'byte' | 'integer' | 'boolean' | 'any';
@@ -142,15 +140,13 @@ const leaf = (
   { maxLength = Number.POSITIVE_INFINITY }: Pick<SchemaNode, 'maxLength'> = {},
 ): LeafShape => ({ type, goType, maxLength });
 
-type ListRules = Pick<ArrayShape, 'listType' | 'keys' | 'keyDefaults'>;
-
 /** How patches and server-side apply merge a list. Without annotations it is one value. */
 export function listRules(schema: {
   readonly items?: { readonly properties?: Readonly<Record<string, { readonly default?: string }>> };
   readonly listMapKeys?: readonly string[];
   readonly patchStrategy?: string;
   readonly patchMergeKey?: string;
-}): ListRules {
+}): Pick<ArrayShape, 'listType' | 'keys' | 'keyDefaults'> {
   const { patchStrategy, patchMergeKey, listMapKeys, items } = schema;
   const keys = listMapKeys ?? (patchStrategy === 'merge' && patchMergeKey !== undefined ? [patchMergeKey] : []);
   const keyDefaults = new Map(

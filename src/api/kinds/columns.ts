@@ -37,11 +37,7 @@ export const textColumn = (
   },
 });
 
-interface ShownSubject {
-  readonly kind?: string;
-  readonly namespace?: string;
-  readonly name?: string;
-}
+type ShownSubject = Partial<Readonly<Record<'kind' | 'namespace' | 'name', string>>>;
 
 const SUBJECTS = [
   ['Users', 'users', 'User'],

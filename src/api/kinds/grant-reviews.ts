@@ -135,8 +135,7 @@ export const clusterGrantReviewType = grantReview(
     }),
     status: part('ClusterGrantReviewStatus', '', {
       grants: list(GrantSchema),
-      incomplete: flag('True when you may not get all bindings, or when there are more than are listed.'),
-      evaluationError: text('Why the list is incomplete.'),
+      ...completeness,
     }),
   },
 );

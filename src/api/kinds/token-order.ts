@@ -27,8 +27,6 @@ export const orderSpec = (object: ApiObject): TokenOrderSpec => (object.spec ?? 
 export const orderStatus = (object: ApiObject): TokenOrderStatus => (object.status ?? {}) as TokenOrderStatus;
 
 export const ISSUED = 'Issued';
-/** The derived field of orders that holds their phase. */
-export const PHASE_FIELD = 'status.phase';
 
 /**
  * A token that the connector of a cluster is to create. The server creates and deletes it. What the connector made for
@@ -44,7 +42,6 @@ export const tokenOrderKind: Kind = {
     const { phase, expirationTimestamp } = orderStatus(object);
     return Date.parse((phase === ISSUED ? expirationTimestamp : orderSpec(object).expirationTimestamp) ?? '');
   },
-  derivedFields: { [PHASE_FIELD]: (object) => orderStatus(object).phase ?? '' },
   ...kindSchema('TokenOrder', 'A token that the connector of the cluster is to create.', {
     spec: SpecSchema,
     status: StatusSchema,

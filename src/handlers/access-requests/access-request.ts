@@ -42,23 +42,21 @@ const PENDING_MS = 72 * 3_600_000;
 /** Between an approval and its binding. If that takes longer, the server that was to create it has failed. */
 const BINDING_MS = 60_000;
 
-/** What authz/ decides about access requests. `check…` throws the 403. */
-interface RequestRules {
-  checkRequest(caller: Caller, scope: RequestScope): void;
-  checkApproval(
-    caller: Caller,
-    grant: RequestScope & {
-      readonly name: string;
-      readonly rules: readonly PolicyRule[];
-      readonly role: string;
-      readonly labels: Readonly<Record<string, string>> | undefined;
-      readonly until: number;
-    },
-  ): void;
-}
-
 export interface AccessRequestParts extends ApprovalParts {
-  readonly rules: RequestRules;
+  /** What authz/ decides about access requests. `check…` throws the 403. */
+  readonly rules: {
+    checkRequest(caller: Caller, scope: RequestScope): void;
+    checkApproval(
+      caller: Caller,
+      grant: RequestScope & {
+        readonly name: string;
+        readonly rules: readonly PolicyRule[];
+        readonly role: string;
+        readonly labels: Readonly<Record<string, string>> | undefined;
+        readonly until: number;
+      },
+    ): void;
+  };
   readonly grants: GrantStore;
   readonly limits: {
     /** The longest grant. */

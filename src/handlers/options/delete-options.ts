@@ -13,7 +13,7 @@ import {
 import { type FieldError, invalid, invalidValue, unsupportedValue } from '../../api/status.ts';
 import { defined } from '../../lib/json.ts';
 import { booleanParameter, countParameter, META_GROUP } from './query-parameters.ts';
-import { dryRunErrors, isDryRun } from './write-options.ts';
+import { dryRunErrors } from './write-options.ts';
 
 export interface DeleteOptions {
   readonly dryRun: boolean;
@@ -58,8 +58,8 @@ export function parseDeleteOptions({ query, body, annotate }: DeleteRequest): De
   const errors = [...propagationErrors(raw), ...dryRunErrors(dryRun)];
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind: 'DeleteOptions' }, '', errors);
   // Records know the query, not the body: without this they would report a deletion.
-  if (isDryRun(dryRun)) annotate(DRY_RUN_ANNOTATION, 'All');
-  return { dryRun: isDryRun(dryRun), preconditions: raw.preconditions ?? {} };
+  if (dryRun.length > 0) annotate(DRY_RUN_ANNOTATION, 'All');
+  return { dryRun: dryRun.length > 0, preconditions: raw.preconditions ?? {} };
 }
 
 function fromBody(body: RequestBody): RawDeleteOptions {

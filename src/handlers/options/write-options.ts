@@ -85,7 +85,7 @@ function parseWriteOptions(
   ];
   if (errors.length > 0) throw invalid({ group: META_GROUP, kind }, '', errors);
   return {
-    dryRun: isDryRun(dryRun),
+    dryRun: dryRun.length > 0,
     fieldManager,
     //
     fieldValidation: FIELD_VALIDATION.get(fieldValidation) ?? 'Warn',
@@ -109,8 +109,6 @@ function fieldManagerErrors(name: string, lengthOf: (text: string) => number): F
 export function dryRunErrors(values: readonly string[]): FieldError[] {
   return values.every((value) => value === 'All') ? [] : [unsupportedValue('dryRun', values, ['All'])];
 }
-
-export const isDryRun = (values: readonly string[]): boolean => values.length > 0;
 
 const FIELD_VALIDATION: ReadonlyMap<string, FieldValidation> = new Map([
   ['', 'Warn'],

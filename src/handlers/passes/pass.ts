@@ -25,24 +25,16 @@ import type { IssueToken } from '../token/token-input.ts';
 /** Passes that have ended are listed for that long. */
 const RETENTION_MS = 3_600_000;
 
-/** What authz/ decides about passes. */
-interface PassRules {
-  decide(caller: Caller, account: ObjectKey, holder: PassHolder): PassDecision;
-  /** The 403 of a decision that is not allowed. */
-  refusal(caller: Caller, account: ObjectKey, decision: PassDecision): ApiError;
-}
-
-interface PassLimits {
-  /** Live passes of one requester and client. */
-  readonly maxHandles: number;
-  /** How many of them may wait for an approval. */
-  readonly maxPending: number;
-}
-
 /** What the handlers of passes share. */
 export interface PassParts extends ApprovalParts, ForeignAudienceParts {
-  readonly rules: PassRules;
-  readonly limits: PassLimits;
+  /** What authz/ decides about passes. */
+  readonly rules: {
+    decide(caller: Caller, account: ObjectKey, holder: PassHolder): PassDecision;
+    /** The 403 of a decision that is not allowed. */
+    refusal(caller: Caller, account: ObjectKey, decision: PassDecision): ApiError;
+  };
+  /** Live passes of one requester and client, and how many of them may wait for an approval. */
+  readonly limits: { readonly maxHandles: number; readonly maxPending: number };
   readonly revocations: Revocations;
   readonly issueToken: IssueToken;
   readonly randomBytes: (size: number) => Uint8Array;

@@ -73,7 +73,7 @@ export async function accountToken(
   checkUid(sent, account);
   requireValidRequest(tokenRequest.errors);
   const reference = sent.spec?.boundObjectRef;
-  const bound = reference && (await resolveBoundObject(parts, { reference, cluster, namespace, serviceAccount: name }));
+  const bound = reference && (await resolveBoundObject(parts, reference, objectKey));
   const issuer = parts.issuerOf(cluster);
   const audiences = tokenRequest.audiences.length === 0 ? [issuer] : tokenRequest.audiences;
   return signToken(parts, tokenRequest, grant, {

@@ -1,18 +1,11 @@
 import type { Catalog } from '../../api/catalog.ts';
 import { goQuote } from '../../api/codec/go-text/go-quote.ts';
-import { isGone, type Kind } from '../../api/kind.ts';
+import { isGone, type Kind, type ObjectKey } from '../../api/kind.ts';
 import type { BoundObjectReference } from '../../api/kinds/token-request.ts';
 import { isPathSegmentName } from '../../api/names.ts';
 import { badRequest, conflict, forbidden, notFound } from '../../api/status.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
 import type { StoredObject } from '../../objects/stored-object.ts';
-
-interface BoundObjectRequest {
-  readonly reference: BoundObjectReference;
-  readonly cluster: string;
-  readonly namespace: string;
-  readonly serviceAccount: string;
-}
 
 /**
  * Finds the object and checks that a token of this account may be bound to it, in Kubernetes' order (T-17 to T-21,
@@ -20,7 +13,8 @@ interface BoundObjectRequest {
  */
 export async function resolveBoundObject(
   { catalog, reader, now }: { catalog: Catalog; reader: ObjectReader; now: () => number },
-  { reference, cluster, namespace, serviceAccount }: BoundObjectRequest,
+  reference: BoundObjectReference,
+  { cluster, namespace, name: serviceAccount }: ObjectKey,
 ) {
   const kind = bindableKind(catalog, reference);
   const name = boundName(reference);
@@ -56,18 +50,12 @@ function boundName({ name = '' }: BoundObjectReference): string {
 }
 
 function bindableKind(catalog: Catalog, { apiVersion = '', kind = '' }: BoundObjectReference): Kind {
-  const { group, version } = parseApiVersion(apiVersion);
+  // T-30: only the group matters; an apiVersion that cannot be parsed has none.
+  const parts = apiVersion.split('/');
+  const [group, version] = parts.length === 2 ? parts : ['', parts.length === 1 ? apiVersion : ''];
   if (group === '' && kind === 'Pod') return catalog.pods;
   if (group === '' && kind === 'Secret') return catalog.secrets;
   throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
-}
-
-/** T-30: only the group matters; an apiVersion that cannot be parsed has none. */
-function parseApiVersion(apiVersion: string): { group: string; version: string } {
-  const parts = apiVersion.split('/');
-  if (parts.length === 1) return { group: '', version: apiVersion };
-  if (parts.length === 2) return { group: parts[0] ?? '', version: parts[1] ?? '' };
-  return { group: '', version: '' };
 }
 
 function checkUid({ uid = '', kind = '' }: BoundObjectReference, bound: StoredObject): void {

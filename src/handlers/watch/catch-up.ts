@@ -1,14 +1,7 @@
 import type { ReadableEvent, ReadableState } from '../../objects/readable.ts';
+import { INITIAL_EVENTS_END } from '../representation.ts';
 import { candidatesFor, hasExpired, includes } from '../selection.ts';
-import {
-  addedFrame,
-  bookmarkFrame,
-  type Frame,
-  frameFor,
-  hiddenFrame,
-  initialEventsEndFrame,
-  NO_FRAME,
-} from './frames.ts';
+import { addedFrame, bookmarkFrame, type Frame, frameFor, hiddenFrame, NO_FRAME } from './frames.ts';
 import type { ViewChange } from './view-change.ts';
 import type { WatchView } from './watch-view.ts';
 
@@ -27,7 +20,7 @@ export function* framesOfState(
     const isShown = includes(selection, entry) && !hasExpired(selection, entry);
     yield isShown ? addedFrame(representation, entry) : NO_FRAME;
   }
-  if (bookmarkRevision !== undefined) yield initialEventsEndFrame(representation, bookmarkRevision);
+  if (bookmarkRevision !== undefined) yield bookmarkFrame(representation, bookmarkRevision, INITIAL_EVENTS_END);
 }
 
 /** The events up to a revision, under rules that did not change in between. */

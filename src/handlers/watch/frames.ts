@@ -1,15 +1,9 @@
 import { toJson } from '../../api/codec/encode.ts';
+import type { ObjectMeta } from '../../api/kind.ts';
 import { SharedFrames } from '../../api/shared-frames.ts';
 import type { Status } from '../../api/status.ts';
 import type { ReadableEvent, ReadableObject } from '../../objects/readable.ts';
-import {
-  INITIAL_EVENTS_END,
-  type Representation,
-  renderBookmark,
-  renderItem,
-  renderTombstone,
-  viewKey,
-} from '../representation.ts';
+import { type Representation, renderBookmark, renderItem, renderTombstone, viewKey } from '../representation.ts';
 import { includes, isVisible, type Selection } from '../selection.ts';
 
 /** V-02: one line per event, `type` before `object`. */
@@ -41,12 +35,8 @@ function objectFrame({ streamed }: Representation, type: keyof typeof HEADS, ren
 
 export const errorFrame = (status: Status): Buffer => Buffer.concat(frame('ERROR', Buffer.from(toJson(status))));
 
-export const bookmarkFrame = (representation: Representation, revision: number): Frame =>
-  objectFrame(representation, 'BOOKMARK', () => renderBookmark(representation, revision));
-
-/** V-08: the bookmark after the initial events. */
-export const initialEventsEndFrame = (representation: Representation, revision: number): Frame =>
-  objectFrame(representation, 'BOOKMARK', () => renderBookmark(representation, revision, INITIAL_EVENTS_END));
+export const bookmarkFrame = (representation: Representation, revision: number, metadata?: ObjectMeta): Frame =>
+  objectFrame(representation, 'BOOKMARK', () => renderBookmark(representation, revision, metadata));
 
 export const addedFrame = (representation: Representation, entry: ReadableObject): Frame =>
   objectFrame(representation, 'ADDED', () => renderItem(representation, entry));
