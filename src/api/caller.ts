@@ -131,13 +131,7 @@ export const foreignAccountGroups = (cluster: string): readonly string[] => [
  * Where no caller has a name that a binding names, because it is one of accounts: `""` outside of clusters, for one of
  * accounts in their own cluster, else that cluster. Undefined for other names.
  */
-export function absentIn({
-  kind,
-  name,
-}: {
-  readonly kind: 'user' | 'group';
-  readonly name: string;
-}): string | undefined {
+export function absentIn(kind: 'user' | 'group', name: string): string | undefined {
   const isLocal =
     kind === 'user' ? name.startsWith(ACCOUNT_PREFIX) : `${name}:`.startsWith(`${SERVICE_ACCOUNTS_GROUP}:`);
   return isLocal ? '' : (kind === 'user' ? FOREIGN_ACCOUNT : FOREIGN_ACCOUNTS).exec(name)?.[1];

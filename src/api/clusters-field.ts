@@ -1,20 +1,18 @@
+import type { LabelSelectorFields } from './kinds/label-selector-schema.ts';
+
 /** The field `spec.clusters` of a FleetRoleBinding as text, without its schema: for console and command line. */
 
 /** A computed label: for the selectors of bindings, every cluster has it with its name as the value. */
 export const NAME_LABEL = 'kubernetes.io/metadata.name';
 
-interface Expression {
-  key?: string;
-  operator?: string;
-  values?: string[];
-}
+type Expression = NonNullable<LabelSelectorFields['matchExpressions']>[number];
 
 /** Exactly one of `all`, `names` and `selector`. */
 export interface ClustersField {
   all?: boolean;
   names?: string[];
   uid?: string;
-  selector?: { matchLabels?: Record<string, string>; matchExpressions?: Expression[] };
+  selector?: LabelSelectorFields;
 }
 
 /** The names, or the selector as `kubectl -l` takes it. */

@@ -182,13 +182,8 @@ export class Rpc<Remote extends Methods> {
   }
 }
 
-/** A thread that this one started. */
-export interface Thread extends Port {
-  /** Whether the thread keeps the process alive. */
-  ref(): void;
-  unref(): void;
-  terminate(): Promise<unknown>;
-}
+/** A thread that this one started. `ref` and `unref`: whether it keeps the process alive. */
+export type Thread = Port & Pick<Worker, 'ref' | 'unref' | 'terminate'>;
 
 export function startThread(entry: URL, options: WorkerOptions): Thread {
   const worker = new Worker(entry, options);

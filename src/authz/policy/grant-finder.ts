@@ -25,7 +25,9 @@ export function* findGrants(
           facts.scopes.some((scope) => namespaces.includes(scope)) &&
           bindingAppliesIn(binding, view) &&
           match.counts(facts);
-        const subjects = facts.subjects.filter((subject) => absentIn(subject) !== (view?.name ?? ''));
+        const subjects = facts.subjects.filter(
+          (subject) => absentIn(subject.kind, subject.name) !== (view?.name ?? ''),
+        );
         yield holds ? { grant: facts, subjects, ...(resourceNames === 'all' ? {} : { resourceNames }) } : undefined;
       }
     }

@@ -133,7 +133,7 @@ export function reachFinder(now: () => number, of: Identity | undefined) {
 function isMeant(subject: BoundSubject, { action, place }: Row, name: string, of: Identity | undefined): boolean {
   const cluster = place.startsWith('fleet') ? undefined : name;
   const user = of?.as(cluster) ?? { name: subject.kind === 'user' ? subject.name : '', groups: [subject.name] };
-  const accountsOf = absentIn(subject);
+  const accountsOf = absentIn(subject.kind, subject.name);
   // Accounts get no passes as themselves, whatever a rule allows.
   if (action === 'OwnPasses' && (isSystemName(user.name) || accountsOf !== undefined)) return false;
   if (accountsOf === (cluster ?? '')) return false;

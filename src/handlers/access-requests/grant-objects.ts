@@ -9,6 +9,7 @@ import { RBAC_GROUP } from '../../api/kinds/rbac.ts';
 import { ApiError, conflict, ignoreNotFound } from '../../api/status.ts';
 import { toTimestamp } from '../../lib/utc-second.ts';
 import type { ObjectReader } from '../../objects/reader.ts';
+import type { StoredObject } from '../../objects/stored-object.ts';
 import type { ObjectWriter } from '../../objects/writer.ts';
 import type { Guard } from '../../storage/contract.ts';
 import { ObjectChanged } from '../approvals/decide.ts';
@@ -26,15 +27,8 @@ export interface GrantOwner {
 }
 
 /** From the metadata of the request. The server sets the label, and no client can change it. */
-export function ownerOf({
-  name = '',
-  uid = '',
-  labels,
-}: {
-  readonly name?: string;
-  readonly uid?: string;
-  readonly labels?: Readonly<Record<string, string>> | undefined;
-}): GrantOwner {
+export function ownerOf(metadata: Partial<Pick<StoredObject, 'name' | 'uid' | 'labels'>>): GrantOwner {
+  const { name = '', uid = '', labels } = metadata;
   const namespace = labels?.[REQUEST_NAMESPACE_LABEL];
   return { name, uid, namespaces: namespace === undefined ? [''] : [namespace, ''] };
 }

@@ -95,29 +95,18 @@ const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head']);
 const isRead = ({ verb = '', dryRun = false, resource = '', code = 0 }: AuditEventSummary): boolean =>
   dryRun || ((code < 400 || code === 404) && (READS.has(verb) || resource.endsWith('reviews')));
 
+type Texts<Name extends string> = Partial<Readonly<Record<Name, string>>>;
+
 /** What auditLine and serverEvent write. */
-interface AuditLine {
-  readonly auditID?: string;
-  readonly stage?: string;
-  readonly requestURI?: string;
-  readonly verb?: string;
-  readonly user?: {
-    readonly username?: string;
+interface AuditLine extends Texts<'auditID' | 'stage' | 'requestURI' | 'verb' | 'userAgent' | 'stageTimestamp'> {
+  readonly user?: Texts<'username'> & {
     readonly groups?: string[];
     readonly extra?: Readonly<Record<string, readonly string[]>>;
   };
-  readonly impersonatedUser?: { readonly username?: string };
+  readonly impersonatedUser?: Texts<'username'>;
   readonly sourceIPs?: readonly string[];
-  readonly userAgent?: string;
-  readonly objectRef?: {
-    readonly resource?: string;
-    readonly subresource?: string;
-    readonly namespace?: string;
-    readonly name?: string;
-    readonly apiGroup?: string;
-  };
+  readonly objectRef?: Texts<'resource' | 'subresource' | 'namespace' | 'name' | 'apiGroup'>;
   readonly responseStatus?: { readonly code?: number; readonly reason?: string | undefined } | undefined;
-  readonly stageTimestamp?: string;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 

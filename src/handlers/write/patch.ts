@@ -16,7 +16,7 @@ import { parsePatchOptions, type WriteOptions } from '../options/write-options.t
 import { APPLY_TYPES, applyObject } from './apply.ts';
 import { keepHidden, requireShown } from './hidden-fields.ts';
 import { checkSameObject, preconditionsIn, warnOfDropped, withWarnings } from './read-body.ts';
-import { managerOf, partOf, seesWhole, updateStored, type WriteParts } from './write-parts.ts';
+import { partOf, seesWhole, updateStored, type WriteParts, writingOf } from './write-parts.ts';
 
 type ApplyPatch = (document: JsonValue, patch: JsonValue, kind: Kind) => JsonValue;
 
@@ -53,11 +53,7 @@ export async function patchObject(parts: WriteParts, request: ApiRequest, kind: 
   const { work } = request;
   const { options, patched } = readPatch(parts, request, kind);
   if (work.isUsedUp) await work.turn();
-  return updateStored(parts, request, kind, patched, {
-    dryRun: options.dryRun,
-    manager: managerOf(request, options),
-    warn: request.warn,
-  });
+  return updateStored(parts, request, kind, patched, writingOf(request, options));
 }
 
 /** The patch of the body, which is no apply, as a function of the current object. */

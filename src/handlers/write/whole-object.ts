@@ -4,7 +4,7 @@ import { conflict, invalid, invalidValue } from '../../api/status.ts';
 import { parseCreateOptions, parseUpdateOptions } from '../options/write-options.ts';
 import { hiddenIn, isMadeFromView, keepHidden, withHiddenSpec } from './hidden-fields.ts';
 import { checkNamespace, checkSameObject, preconditionsIn, readObject } from './read-body.ts';
-import { createStored, managerOf, updateStored, type WriteParts } from './write-parts.ts';
+import { createStored, updateStored, type WriteParts, writingOf } from './write-parts.ts';
 
 /** `create` and `update`, whose body is a whole object. */
 
@@ -15,12 +15,11 @@ export async function createObject(parts: WriteParts, request: ApiRequest, kind:
   request.nameObject(sent.metadata.name ?? '');
   checkNamespace(sent, kind, request.target.namespace);
   if (work.isUsedUp) await work.turn();
-  const { dryRun } = options;
-  return createStored(parts, request, kind, sent, { dryRun, manager: managerOf(request, options), warn: request.warn });
+  return createStored(parts, request, kind, sent, writingOf(request, options));
 }
 
 export async function updateObject(parts: WriteParts, request: ApiRequest, kind: Kind): Promise<ApiResponse> {
-  const { work, warn } = request;
+  const { work } = request;
   const options = parseUpdateOptions(request.query);
   const sent = readObject(request, kind, options.fieldValidation);
   const objectKey = objectKeyOf(request, kind);
@@ -34,8 +33,7 @@ export async function updateObject(parts: WriteParts, request: ApiRequest, kind:
     if (hidden !== undefined) throw conflict(kind, objectKey.name, `${MADE_FROM_VIEW} to set ${hidden}`);
     return keepHidden(parts, sent, current);
   };
-  const manager = managerOf(request, options);
-  return updateStored(parts, request, kind, change, { dryRun: options.dryRun, manager, warn, preconditions });
+  return updateStored(parts, request, kind, change, { ...writingOf(request, options), preconditions });
 }
 
 const MADE_FROM_VIEW = 'the body was made from the public view: read the whole cluster';

@@ -52,6 +52,13 @@ export interface Completion {
 export const partOf = ({ target }: ApiRequest): 'object' | 'status' =>
   target.subresource === 'status' ? 'status' : 'object';
 
+/** How a write of an object is made that is no apply. */
+export const writingOf = (request: ApiRequest, options: WriteOptions) => ({
+  dryRun: options.dryRun,
+  manager: managerOf(request, options),
+  warn: request.warn,
+});
+
 /** AP-55: the name of the manager of a write: `fieldManager`, or the program in the `User-Agent`. */
 export function managerOf({ userAgent }: ApiRequest, { fieldManager }: Pick<WriteOptions, 'fieldManager'>): string {
   if (fieldManager !== '') return fieldManager;

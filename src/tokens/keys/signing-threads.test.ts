@@ -50,9 +50,9 @@ class FakeThread implements Thread {
     this.isReferenced = false;
   }
 
-  terminate(): Promise<unknown> {
+  terminate(): Promise<number> {
     this.isTerminated = true;
-    return Promise.resolve();
+    return Promise.resolve(0);
   }
 }
 
