@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { LongestFirst } from './scripts/longest-first.mjs';
+import { LongestFirst } from './scripts/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -15,7 +15,7 @@ export default defineConfig({
     globalSetup: [
       'test/run-folder.ts',
       'scripts/setup-console.mjs',
-      'scripts/setup-program.mjs',
+      'scripts/setup-program.ts',
       'test/server-starts.ts',
     ],
     // Real servers and real disks: generous limits, so that a busy machine is slow and not red.

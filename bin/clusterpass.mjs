@@ -20,7 +20,7 @@ if (entry === undefined) {
   await launch({ isMain: import.meta.main });
 } else {
   enableCompileCache();
-  // The bundle is CommonJS, see scripts/artifacts/plugin.mjs. `import` of it would search it for its exports.
+  // The bundle is CommonJS, see scripts/artifacts/plugin.ts. `import` of it would search it for its exports.
   if (entry.pathname.endsWith('.ts')) await import(entry.href);
   else process.getBuiltinModule('node:module').createRequire(entry)('./credential.cjs');
 }

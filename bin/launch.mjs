@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { enableCompileCache } from './compile-cache.mjs';
-import { isNewEnough, noNodeMessage, pinnedNode } from './find-node.mjs';
+import { isNewEnough, NO_NODE, pinnedNode } from './find-node.mjs';
 import { startOptions } from './heap-size.mjs';
 import { endLike, runChild } from './run-child.mjs';
 
@@ -25,7 +25,7 @@ export async function launch({ isMain }) {
   if (entry === undefined) {
     console.error('Clusterpass is incomplete here: neither src/main.ts nor dist/main.js is there. Install it again.');
     process.exitCode = 1;
-  } else if (isNewEnough(process.versions.node)) {
+  } else if (isNewEnough) {
     // Started by the launcher on an older Node: stop gracefully when that launcher is gone. A worker has a channel to its
     // primary process, too; while the worker starts, that may be all that keeps its event loop alive.
     if (process.channel && cluster.isPrimary) {
@@ -43,7 +43,7 @@ export async function launch({ isMain }) {
   } else {
     const node = pinnedNode();
     if (node === undefined) {
-      console.error(noNodeMessage(process.versions.node));
+      console.error(NO_NODE);
       process.exitCode = 1;
     } else {
       endLike(await runChild(node, [...flags, ...itself], { lifeline: true }));

@@ -7,7 +7,7 @@ import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { compiler, setUpPrograms, spin, whyMissing } from '../scripts/programs.mjs';
+import { compiler, setUpPrograms, spin, whyMissing } from '../scripts/programs.ts';
 import { MODELS } from './models.mjs';
 import { rulesHeader } from './rules.mjs';
 

@@ -1,9 +1,9 @@
 /**
- * `node scripts/setup-console.mjs`: builds the console if its sources have changed since the last build. Plain
- * JavaScript without dependencies, because it is loaded on Node 20, before packages are installed.
+ * Builds the console if its sources have changed since the last build. Plain JavaScript without dependencies, because
+ * it is loaded on Node 20, before packages are installed.
  */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runChild } from '../bin/run-child.mjs';
@@ -13,30 +13,18 @@ export const CONSOLE_DIST = join(ROOT, 'console/dist');
 /** The file in a build with the hash of its sources. */
 export const SOURCES_NOTE = 'sources.txt';
 
+const LIBRARIES = ['src/client', 'src/api', 'src/lib'];
 /** All inputs of the build: files and folders. */
-export const SOURCES = [
-  'console',
-  'src/client',
-  'src/api',
-  'src/lib',
-  'package-lock.json',
-  'scripts/build-console.mjs',
-];
+export const SOURCES = ['console', ...LIBRARIES, 'package-lock.json', 'scripts/build-console.ts'];
 
 /**
  * @param {string} path
  * @returns {string[]}
  */
 function filesIn(path) {
-  try {
-    return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
-      if (entry.name.startsWith('.') || entry.name === 'dist' || /\.test\.tsx?$/.test(entry.name)) return [];
-      return entry.isDirectory() ? filesIn(join(path, entry.name)) : [join(path, entry.name)];
-    });
-  } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOTDIR') return [path];
-    throw error;
-  }
+  if (!statSync(path).isDirectory()) return [path];
+  const names = readdirSync(path).filter((name) => !/^\.|^dist$|\.test\.tsx?$/.test(name));
+  return names.flatMap((name) => filesIn(join(path, name)));
 }
 
 /**
@@ -73,7 +61,7 @@ export function isBuilt(folder, hash) {
 export async function setUpConsole(node = process.execPath) {
   if (isBuilt(CONSOLE_DIST, sourcesHash())) return true;
   console.error('Building the console (once).');
-  const script = fileURLToPath(new URL('build-console.mjs', import.meta.url));
+  const script = fileURLToPath(new URL('build-console.ts', import.meta.url));
   const { code } = await runChild(node, [script], { cwd: ROOT });
   if (code === 0) return true;
   console.error('The console could not be built; see the messages above.');
@@ -84,5 +72,3 @@ export async function setUpConsole(node = process.execPath) {
 export async function setup() {
   await setUpConsole();
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await setUpConsole();

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isNewEnough, noNodeMessage, pinnedNode } from '../bin/find-node.mjs';
+import { isNewEnough, NO_NODE, pinnedNode } from '../bin/find-node.mjs';
 import { runChild } from '../bin/run-child.mjs';
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -42,13 +42,6 @@ export function isInstalled(root) {
   return Object.keys(present).every((path) => path in wanted);
 }
 
-/** The npm that runs this script with its Node, else npm of the PATH. */
-function npm() {
-  const { npm_execpath: script, npm_node_execpath: node } = process.env;
-  if (script?.endsWith('.js') && existsSync(script)) return { command: node ?? process.execPath, args: [script] };
-  return { command: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] };
-}
-
 const REPORT_MS = 10_000;
 
 /** Reports how many of the packages are there, until the returned function is called. */
@@ -72,10 +65,9 @@ export async function setUp() {
   );
   // Without this record, an interrupted install is repeated.
   rmSync(join(ROOT, INSTALLED), { force: true });
-  const { command, args } = npm();
   const flags = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
   const stopReporting = reportProgress();
-  const { code } = await runChild(command, [...args, ...flags], { cwd: ROOT });
+  const { code } = await runChild('npm', flags, { cwd: ROOT });
   stopReporting();
   if (code === 0) return true;
   console.error('npm ci failed; see the messages above. Nothing was started.');
@@ -84,7 +76,7 @@ export async function setUp() {
 
 /** The Node that runs checks, tests and benchmarks: the pinned one, so that results are comparable. */
 export function projectNode() {
-  const node = pinnedNode() ?? (isNewEnough(process.versions.node) ? process.execPath : undefined);
-  if (node === undefined) console.error(noNodeMessage(process.versions.node));
+  const node = pinnedNode() ?? (isNewEnough ? process.execPath : undefined);
+  if (node === undefined) console.error(NO_NODE);
   return node;
 }

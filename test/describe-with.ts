@@ -1,5 +1,5 @@
 import { describe, it, type TestOptions } from 'vitest';
-import { whyMissing } from '../scripts/programs.mjs';
+import { whyMissing } from '../scripts/programs.ts';
 
 /**
  * Tests that need a program which is not the project's own. Without it they are skipped, with the reason in their name.

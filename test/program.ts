@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PROGRAM_FOLDER } from '../scripts/setup-program.mjs';
+import { PROGRAM_FOLDER } from '../scripts/setup-program.ts';
 
 /** The program that tests start: a bundle of the sources, made before the first test. */
 export const PROGRAM = join(PROGRAM_FOLDER, 'dist/main.js');

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename } from 'node:path';
-import { RUN_FOLDER, temporaryFolder } from '../scripts/run-vitest.mjs';
+import { RUN_FOLDER, temporaryFolder } from '../scripts/run-vitest.ts';
 
 /**
  * Called by vitest before the tests. The temporary files of a run are below one folder and go with it, so tests remove

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { bundleAlone } from '../../scripts/artifacts/plugin.mjs';
+import { bundleAlone } from '../../scripts/artifacts/plugin.ts';
 import { TLS } from '../../test/e2e/support/server.ts';
 import { childrenCpuMs, cpuOf } from './cpu.ts';
 import { type Caller, type Fleet, writeFleet } from './fleet.ts';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { haproxy, whyMissing } from '../../scripts/programs.mjs';
+import { haproxy, whyMissing } from '../../scripts/programs.ts';
 import { freePorts } from '../conformance/etcd-process.ts';
 
 export interface Front {

@@ -5,7 +5,7 @@ import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { compiler, faketime, ip, whyMissing } from '../../scripts/programs.mjs';
+import { compiler, faketime, ip, whyMissing } from '../../scripts/programs.ts';
 
 /** What happens to packets of one direction: percent, percent, milliseconds. */
 export interface Direction {

@@ -6,7 +6,7 @@ import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestOptions } from 'vitest';
-import { ETCD, etcd as program } from '../../scripts/programs.mjs';
+import { ETCD, etcd as program } from '../../scripts/programs.ts';
 import { describeWith } from '../describe-with.ts';
 
 /** A real etcd: one process for each member, each with its own ports and folder. */

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { decodeJwt } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { KUBECTL } from '../../scripts/programs.mjs';
+import { KUBECTL } from '../../scripts/programs.ts';
 import { authenticationConfiguration } from '../../src/api/clusters/trust-configuration.ts';
 import { compileClaimsExpression, compileUserExpression } from '../../src/authn/jwt/cel.ts';
 import { mapClaims } from '../../src/authn/jwt/map-claims.ts';

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { KUBECTL } from '../../scripts/programs.mjs';
+import { KUBECTL } from '../../scripts/programs.ts';
 import { applyYaml } from '../e2e/support/apply.ts';
 import { addCluster } from '../e2e/support/fleet.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { promtool } from '../../scripts/programs.mjs';
+import { promtool } from '../../scripts/programs.ts';
 import { describeWith } from '../describe-with.ts';
 import { applyYaml } from '../e2e/support/apply.ts';
 import { createObjects, issue } from '../e2e/support/objects.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { go, KUBECTL } from '../../scripts/programs.mjs';
+import { go, KUBECTL } from '../../scripts/programs.ts';
 import { describeWith } from '../describe-with.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { TLS } from '../e2e/support/server.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KUBECTL } from '../../scripts/programs.mjs';
+import { KUBECTL } from '../../scripts/programs.ts';
 import { describeWithEtcd, startEtcd } from '../conformance/etcd-process.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';
 import { type Server, startServer, TLS } from '../e2e/support/server.ts';

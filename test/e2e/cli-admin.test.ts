@@ -1,7 +1,7 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { KUBECTL } from '../../scripts/programs.mjs';
+import { KUBECTL } from '../../scripts/programs.ts';
 import { LAUNCHER } from '../program.ts';
 import { namesIn, Person } from './support/cli.ts';
 import { describeWithKubectl, kubectlBinary } from './support/kubectl.ts';

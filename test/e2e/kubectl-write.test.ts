@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { KUBECTL } from '../../scripts/programs.mjs';
+import { KUBECTL } from '../../scripts/programs.ts';
 import { LAUNCHER } from '../program.ts';
 import { Person } from './support/cli.ts';
 import { addCluster } from './support/fleet.ts';

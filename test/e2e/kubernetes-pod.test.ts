@@ -15,7 +15,7 @@ import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { go } from '../../scripts/programs.mjs';
+import { go } from '../../scripts/programs.ts';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { describeWith } from '../describe-with.ts';
 import type { Manifest } from '../helm/manifests.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import * as kubernetes from '@kubernetes/client-node';
 import { expect } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { KUBECTL } from '../../scripts/programs.mjs';
+import { KUBECTL } from '../../scripts/programs.ts';
 
 export const DEPLOY = fileURLToPath(new URL('../../deploy', import.meta.url));
 

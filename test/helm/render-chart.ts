@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { go, goEnvironment } from '../../scripts/programs.mjs';
+import { go, goEnvironment } from '../../scripts/programs.ts';
 import { DEPLOY, type Manifest, parseManifests } from './manifests.ts';
 
 export const CHART = join(DEPLOY, 'helm/clusterpass');

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import { MODELS } from '../../models/models.mjs';
 import { compileModel, transcriptOf } from '../../models/run-models.mjs';
-import { compiler, spin } from '../../scripts/programs.mjs';
+import { compiler, spin } from '../../scripts/programs.ts';
 import { describeWith } from '../describe-with.ts';
 
 // Small bounds; `npm run models` has the others. A compilation takes a second, a search less.

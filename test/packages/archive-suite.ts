@@ -2,7 +2,7 @@ import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { HOST, PLATFORMS } from '../../scripts/artifacts/standalone.mjs';
+import { HOST, PLATFORMS } from '../../scripts/artifacts/standalone.ts';
 import { type MadeRelease, run } from './made-release.ts';
 import { takeTour } from './tour.ts';
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { HOST, PLATFORMS } from '../../scripts/artifacts/standalone.mjs';
-import { makeRelease } from '../../scripts/release.mjs';
+import { HOST, PLATFORMS } from '../../scripts/artifacts/standalone.ts';
+import { makeRelease } from '../../scripts/release.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const run = promisify(execFile);
@@ -49,7 +49,7 @@ export class MadeRelease {
     const { version, output } = release;
     const nodes = await otherNodes(folder);
     const changelog = `# Changelog\n\n## ${version}\n\n- a\n`;
-    makeRelease({ version, output, nodes, level: 0, typesChecked: true, changelog });
+    makeRelease({ version, output, nodes, level: 0, changelog });
     await mkdir(join(folder, 'opt'));
     const unpack = ['-xvvzf', release.archiveOf(HOST), '-C', join(folder, 'opt')];
     release.#unpacked = (await run('tar', unpack, { maxBuffer: MAX_LISTING })).stdout;

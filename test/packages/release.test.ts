@@ -2,8 +2,8 @@ import { chown, copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { umoci } from '../../scripts/programs.mjs';
-import { fillIn, makeRelease } from '../../scripts/release.mjs';
+import { umoci } from '../../scripts/programs.ts';
+import { fillIn, makeRelease } from '../../scripts/release.ts';
 import { freePorts } from '../conformance/etcd-process.ts';
 import { describeWith } from '../describe-with.ts';
 import { everyCommandWasRun } from '../documents/support/every-command.ts';

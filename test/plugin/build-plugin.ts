@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { buildGoPlugin, SOURCES } from '../../scripts/artifacts/go-plugin.mjs';
-import { go, goEnvironment } from '../../scripts/programs.mjs';
+import { buildGoPlugin, SOURCES } from '../../scripts/artifacts/go-plugin.ts';
+import { go, goEnvironment } from '../../scripts/programs.ts';
 
 export { SOURCES };
 export const { version: VERSION } = JSON.parse(
@@ -20,7 +20,7 @@ export function buildPlugin(): string {
   if (existsSync(program)) return program;
   // Renamed when it is whole: several test processes may build it.
   const unfinished = `${program}.${process.pid}`;
-  buildGoPlugin({ go: go.path, env: goEnvironment(), version: VERSION, output: unfinished });
+  buildGoPlugin({ go: go.path, version: VERSION, output: unfinished }, goEnvironment());
   renameSync(unfinished, program);
   return program;
 }

@@ -8,7 +8,7 @@ import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { go, goEnvironment } from '../../scripts/programs.mjs';
+import { go, goEnvironment } from '../../scripts/programs.ts';
 import { createAuthority } from '../../src/clusters/upstream/certificates.fixture.ts';
 import { describeWith } from '../describe-with.ts';
 import { type CliResult, runCommand } from '../e2e/support/run-command.ts';

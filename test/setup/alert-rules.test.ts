@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { OBJECTIVES } from '../../bench/goals/slo.ts';
-import { promtool as program } from '../../scripts/programs.mjs';
+import { promtool as program } from '../../scripts/programs.ts';
 import { describeWith } from '../describe-with.ts';
 
 /** The alerts, evaluated by Prometheus. test/e2e/metrics.test.ts checks that their metrics exist. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { go } from '../../scripts/programs.mjs';
+import { go } from '../../scripts/programs.ts';
 import { readRules } from '../../src/connector/configuration.ts';
 import { describeWith } from '../describe-with.ts';
 import { misuseOf } from '../documents/support/connect-pages.ts';

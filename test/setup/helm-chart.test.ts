@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { go } from '../../scripts/programs.mjs';
+import { go } from '../../scripts/programs.ts';
 import { keyOf, OPTION_NAMES } from '../../src/config/options.ts';
 import { describeWith } from '../describe-with.ts';
 import { describeWithKubectl } from '../e2e/support/kubectl.ts';

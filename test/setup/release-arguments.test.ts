@@ -25,7 +25,7 @@ it.each([
   ['an option', [manifest.version, '--platforms'], /^release: expected one version: .*\n$/],
   ['another version', ['9.9.9'], /^release: .* run npm version 9\.9\.9 first\n$/],
 ])('%s is refused in one line, before anything is downloaded', (_, args, message) => {
-  const script = join(folder, 'clone/scripts/release.mjs');
+  const script = join(folder, 'clone/scripts/release.ts');
   const { status, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8', env: { PATH: '' } });
   expect(stderr).toMatch(message);
   expect(status).toBe(1);

@@ -25,7 +25,7 @@ export async function execCommand({ env }: Pick<Context, 'env'>, launchers?: rea
 
 /**
  * The launchers of the program in this folder. In an archive with Node they are shell scripts, because the machine may
- * have no Node that `#!/usr/bin/env node` would find; see scripts/artifacts/standalone.mjs.
+ * have no Node that `#!/usr/bin/env node` would find; see scripts/artifacts/standalone.ts.
  */
 export async function launchersOf(program: string, node: string): Promise<readonly string[]> {
   const isArchive = (await executable(join(program, '../node'))) === (await realpath(node));

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { KUBECTL } from '../../../scripts/programs.mjs';
+import { KUBECTL } from '../../../scripts/programs.ts';
 import { type Block, execute, isRun } from './blocks.ts';
 import { type ClientCommand, clientCommand, runClientCommand } from './client-commands.ts';
 import { installClusterpass } from './clusterpass.ts';

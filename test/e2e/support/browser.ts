@@ -1,5 +1,5 @@
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { chromium as program } from '../../../scripts/programs.mjs';
+import { chromium as program } from '../../../scripts/programs.ts';
 import { describeWith } from '../../describe-with.ts';
 import type { Server } from './server.ts';
 
@@ -19,8 +19,7 @@ const FLAGS = [
 
 export async function launchBrowser(): Promise<Browser> {
   const executablePath = program.path;
-  if (executablePath === undefined)
-    throw new Error('Chromium is not installed: run node scripts/programs.mjs chromium');
+  if (executablePath === undefined) throw new Error('Chromium is not installed: npm test installs it');
   return chromium.launch({ executablePath, args: FLAGS });
 }
 

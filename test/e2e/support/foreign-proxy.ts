@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { haproxy, nginx } from '../../../scripts/programs.mjs';
+import { haproxy, nginx } from '../../../scripts/programs.ts';
 import { freePorts } from '../../conformance/etcd-process.ts';
 import { TLS } from './server.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { KUBECTL, kubectl as program } from '../../../scripts/programs.mjs';
+import { KUBECTL, kubectl as program } from '../../../scripts/programs.ts';
 import { describeWith } from '../../describe-with.ts';
 import { type Server, TLS } from './server.ts';
 

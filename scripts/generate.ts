@@ -2,34 +2,25 @@
  * Writes the files that are generated from tables in the code. With `--check`, writes nothing and fails if a file is
  * out of date.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { renderCliReference } from './cli-reference.ts';
-import { renderHelmSchema, SCHEMA } from './helm-schema.mjs';
+import { renderHelmSchema, SCHEMA } from './helm-schema.ts';
 import { renderOptionsReference } from './options-reference.ts';
+import { textOf } from './run-command.ts';
+import { ROOT } from './setup.mjs';
 
-/** @type {Record<string, () => string>} */
 const FILES = {
   'docs/options.md': renderOptionsReference,
   'docs/cli.md': renderCliReference,
   [SCHEMA]: renderHelmSchema,
 };
 
-/** @param {string} path */
-function current(path) {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
-}
-
-const check = process.argv.includes('--check');
 for (const [name, render] of Object.entries(FILES)) {
-  const path = fileURLToPath(new URL(`../${name}`, import.meta.url));
+  const path = join(ROOT, name);
   const content = render();
-  if (current(path) === content) continue;
-  if (check) {
+  if (textOf(path) === content) continue;
+  if (process.argv.includes('--check')) {
     console.error(`${name} is out of date; run: npm run generate`);
     process.exitCode = 1;
   } else {

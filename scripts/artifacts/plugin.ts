@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { build } from 'rolldown';
+import { build, type Plugin } from 'rolldown';
 import { ROOT } from '../setup.mjs';
 
 /**
@@ -8,15 +8,15 @@ import { ROOT } from '../setup.mjs';
  * each cluster: modules, and the text of sources, take memory.
  */
 const ALONE = {
-  credential: { external: (/** @type {string} */ id) => !id.startsWith('.') && !id.startsWith('/'), minify: false },
+  credential: { external: (id: string): boolean => !id.startsWith('.') && !id.startsWith('/'), minify: false },
   connector: { external: [], minify: { compress: false, mangle: true, codegen: { removeWhitespace: true } } },
 };
 
 const FILE_NAMES = { entryFileNames: '[name].cjs', chunkFileNames: 'chunks/[name]-[hash].cjs' };
 
-const escaped = (/** @type {string} */ text) => `\\u${text.charCodeAt(0).toString(16).padStart(4, '0')}`;
-/** V8 keeps a text with other characters in twice the memory. @type {import('rolldown').Plugin} */
-const ASCII = {
+const escaped = (text: string): string => `\\u${text.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** V8 keeps a text with other characters in twice the memory. */
+const ASCII: Plugin = {
   name: 'ascii',
   generateBundle: (_, files) => {
     for (const file of Object.values(files))
@@ -26,10 +26,10 @@ const ASCII = {
 
 /**
  * Bundles the commands that the launcher starts without the modules of the others. CommonJS, because `import` of a
- * module of Node reads its every export, and some load further modules: `node:fs` loads all streams.
- * @param {string} dist the folder of the built program
+ * module of Node reads its every export, and some load further modules: `node:fs` loads all streams. `dist` is the
+ * folder of the built program.
  */
-export async function bundleAlone(dist) {
+export async function bundleAlone(dist: string): Promise<void> {
   for (const [name, { external, minify }] of Object.entries(ALONE)) {
     await build({
       input: { [name]: join(ROOT, `src/cli/${name}-main.ts`) },

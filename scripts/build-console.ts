@@ -1,25 +1,20 @@
-/** `node scripts/build-console.mjs`: builds the console into console/dist, with compressed copies of each file. */
+/** Builds the console into console/dist, with compressed copies of each file. */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build } from 'vite';
+import { ROOT } from './setup.mjs';
 import { CONSOLE_DIST, SOURCES_NOTE, sourcesHash } from './setup-console.mjs';
 
-const CONSOLE = fileURLToPath(new URL('../console', import.meta.url));
-const compressed = { br: promisify(brotliCompress), gz: promisify(gzip) };
+const CONSOLE = join(ROOT, 'console');
 
-/** @param {string} folder */
-async function compressIn(folder) {
+function compressIn(folder: string): void {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
     const bytes = readFileSync(path);
-    const br = await compressed.br(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
-    const gz = await compressed.gz(bytes, { level: 9 });
-    writeFileSync(`${path}.br`, br);
-    writeFileSync(`${path}.gz`, gz);
+    writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+    writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
   }
 }
 
@@ -58,7 +53,7 @@ try {
       },
     },
   });
-  await compressIn(work);
+  compressIn(work);
   writeFileSync(join(work, SOURCES_NOTE), `${hash}\n`);
   const old = join(CONSOLE, `.dist-${process.pid}-old`);
   mkdirSync(CONSOLE_DIST, { recursive: true });

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { BaseSequencer } from 'vitest/node';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { ROOT } from './setup.mjs';
 
 /**
@@ -13,23 +13,13 @@ const LONGEST = [
   'test/e2e/console-admin.test.ts',
   'test/e2e/manifests.test.ts',
   'test/e2e/console.test.ts',
-  'test/e2e/store-errors.test.ts',
-  'test/e2e/store-backup.test.ts',
-  'test/e2e/etcd-faults.test.ts',
   'test/conformance/etcd.test.ts',
   'test/chaos/short-faults.test.ts',
-];
+].reverse();
 
 export class LongestFirst extends BaseSequencer {
-  /**
-   * @override
-   * @param {import('vitest/node').TestSpecification[]} files
-   */
-  async sort(files) {
-    const rank = (/** @type {import('vitest/node').TestSpecification} */ { moduleId }) => {
-      const at = LONGEST.indexOf(relative(ROOT, moduleId));
-      return at < 0 ? LONGEST.length : at;
-    };
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => LONGEST.indexOf(relative(ROOT, moduleId));
+    return (await super.sort(files)).sort((a, b) => rank(b) - rank(a));
   }
 }

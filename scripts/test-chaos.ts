@@ -4,25 +4,18 @@
  * replicas (0). With --namespaces each process has a separate network and clock, which takes root.
  */
 import { parseArgs } from 'node:util';
-import { compiler, etcd, faketime, haproxy, ip, setUpPrograms } from './programs.mjs';
-import { finish, runVitest } from './run-vitest.mjs';
+import { compiler, etcd, faketime, haproxy, ip, setUpPrograms } from './programs.ts';
+import { finish, runVitest } from './run-vitest.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seconds: { type: 'string', default: '120' },
-    reads: { type: 'string', default: '0' },
+    reads: { type: 'string' },
     seed: { type: 'string' },
-    namespaces: { type: 'boolean', default: false },
+    namespaces: { type: 'boolean' },
   },
 });
 setUpPrograms(values.namespaces ? [etcd, ip, compiler, faketime] : [etcd, haproxy]);
-finish(
-  await runVitest(['test/chaos/replicas.chaos.ts', ...positionals], {
-    ...process.env,
-    CLUSTERPASS_CHAOS_SECONDS: values.seconds,
-    CLUSTERPASS_CHAOS_READS: values.reads,
-    CLUSTERPASS_CHAOS_NAMESPACES: `${values.namespaces}`,
-    ...(values.seed === undefined ? {} : { CLUSTERPASS_CHAOS_SEED: values.seed }),
-  }),
-);
+const env = Object.entries(values).map(([name, value]) => [`CLUSTERPASS_CHAOS_${name.toUpperCase()}`, String(value)]);
+finish(await runVitest(['test/chaos/replicas.chaos.ts', ...positionals], Object.fromEntries(env)));

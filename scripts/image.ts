@@ -5,14 +5,13 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { installProgram, pack } from './artifacts/program.mjs';
-import { createRoot, PROGRAM, USER } from './artifacts/root.mjs';
-import { ARCHITECTURES } from './artifacts/standalone.mjs';
-import { fixedTar, sourceDate } from './artifacts/tar.mjs';
-import { setUpPrograms, umoci, whyMissing } from './programs.mjs';
-import { run } from './run-command.mjs';
+import { installProgram, pack } from './artifacts/program.ts';
+import { createRoot, PROGRAM, USER } from './artifacts/root.ts';
+import { ARCHITECTURES } from './artifacts/standalone.ts';
+import { fixedTar, sourceDate } from './artifacts/tar.ts';
+import { setUpPrograms, umoci, whyMissing } from './programs.ts';
+import { run } from './run-command.ts';
 import { ROOT } from './setup.mjs';
 
 const { version, license, description, repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -22,11 +21,8 @@ const DATA = 'var/lib/clusterpass';
 export const CONFIG = {
   user: `${USER}:${USER}`,
   env: [
-    'PATH=/usr/bin',
-    'NODE_ENV=production',
-    'NODE_USE_SYSTEM_CA=1',
-    `CLUSTERPASS_DATA_DIR=/${DATA}`,
-    `HOME=/${DATA}`,
+    ...['PATH=/usr/bin', 'NODE_ENV=production', 'NODE_USE_SYSTEM_CA=1'],
+    ...[`CLUSTERPASS_DATA_DIR=/${DATA}`, `HOME=/${DATA}`],
   ],
   entrypoint: ['/usr/bin/node', `/${PROGRAM}/bin/clusterpass.mjs`],
   cmd: ['serve'],
@@ -42,33 +38,25 @@ export const CONFIG = {
   ],
 };
 
-/**
- * Writes the file system of the image into one layer, an archive in `work`. Only the data directory belongs to the
- * user.
- * @param {string} work
- * @param {string} root
- */
-export function writeLayer(work, root) {
+/** Writes the file system of the image into one layer, an archive in `work`. Only the data directory is the user's. */
+export function writeLayer(work: string, root: string): string {
   const layer = join(work, 'layer.tar');
   const data = join(work, 'data');
   mkdirSync(join(data, DATA), { recursive: true });
-  run('tar', [...fixedTar({ owner: 0, mode: 'u=rwX,go=rX' }), '-C', root, '-cf', layer, '.']);
+  run('tar', [...fixedTar(), '-C', root, '-cf', layer, '.']);
   const own = fixedTar({ owner: USER, mode: 'u=rwx,go=' });
   run('tar', [...own, '-C', data, '--no-recursion', '-rf', layer, `./${DATA}`]);
   return layer;
 }
 
-/** @param {string} release */
-export const imageName = (release) => `clusterpass-${release}-linux-${ARCHITECTURES[process.arch]}-image`;
+export const imageName = (release: string): string =>
+  `clusterpass-${release}-linux-${ARCHITECTURES[process.arch]}-image`;
 
-/**
- * Writes an OCI layout with this layer and returns the digest of its manifest.
- * @param {{ layer: string, output: string }} options
- */
-export function writeImage({ layer, output }) {
+/** Writes an OCI layout with this layer and returns the digest of its manifest. */
+export function writeImage({ layer, output }: { layer: string; output: string }): string {
   const created = new Date(sourceDate() * 1000).toISOString();
   const image = ['--image', `${output}:${version}`];
-  const runUmoci = (/** @type {string[]} */ ...args) => run(umoci.path, args);
+  const runUmoci = (...args: string[]): string => run(umoci.path, args);
   rmSync(output, { recursive: true, force: true });
   runUmoci('init', '--layout', output);
   runUmoci('new', ...image);
@@ -83,52 +71,44 @@ export function writeImage({ layer, output }) {
   return JSON.parse(readFileSync(join(output, 'index.json'), 'utf8')).manifests[0].digest;
 }
 
-/**
- * Writes an OCI layout and returns the digest of its manifest.
- * @param {{ program: string, output: string }} options `program`: the folder of the installed package
- */
-export function buildImage({ program, output }) {
+/** Writes an OCI layout with an installed package, and an archive of it, and returns the digest of the manifest. */
+export function buildImage({ program, output }: { program: string; output: string }): string {
   if (!(process.arch in ARCHITECTURES) || process.platform !== 'linux')
     throw new Error('images are built on Linux, x64 or arm64');
   const work = mkdtempSync(join(tmpdir(), 'clusterpass-image-'));
   try {
     const root = join(work, 'root');
-    mkdirSync(root);
     createRoot(root, program);
-    return writeImage({ layer: writeLayer(work, root), output });
+    const digest = writeImage({ layer: writeLayer(work, root), output });
+    run('tar', [...fixedTar(), '-C', output, '-cf', `${output}.oci.tar`, '.']);
+    return digest;
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-function main() {
-  const { values } = parseArgs({ options: { root: { type: 'string' } } });
+function main(): void {
+  const { root } = parseArgs({ options: { root: { type: 'string' } } }).values;
   const work = mkdtempSync(join(tmpdir(), 'clusterpass-pack-'));
   try {
     const program = join(work, 'program');
     installProgram(program, pack(work));
-    if (values.root !== undefined) {
-      mkdirSync(values.root, { recursive: true });
-      createRoot(resolve(values.root), program);
-      mkdirSync(join(values.root, DATA), { recursive: true });
+    if (root !== undefined) {
+      createRoot(resolve(root), program);
+      mkdirSync(join(root, DATA), { recursive: true });
       return;
     }
     setUpPrograms([umoci]);
     const missing = whyMissing(umoci);
-    if (missing !== undefined) {
-      console.error(`An image is written by umoci, which is downloaded from Debian's packages: ${missing}`);
-      process.exitCode = 1;
-      return;
-    }
-    const name = imageName(version);
-    const output = join(ROOT, 'build', name);
+    if (missing !== undefined)
+      throw new Error(`An image is written by umoci, which is downloaded from Debian's packages: ${missing}`);
+    const name = `build/${imageName(version)}`;
     mkdirSync(join(ROOT, 'build'), { recursive: true });
-    const digest = buildImage({ program, output });
-    run('tar', [...fixedTar(), '-C', output, '-cf', `${output}.oci.tar`, '.']);
-    console.log(`${digest}\nOCI layout:  build/${name}\nOCI archive: build/${name}.oci.tar`);
+    const digest = buildImage({ program, output: join(ROOT, name) });
+    console.log(`${digest}\nOCI layout:  ${name}\nOCI archive: ${name}.oci.tar`);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) main();
+if (import.meta.main) main();

@@ -1,26 +1,23 @@
 /** `npm test`: runs all checks and tests. Arguments (paths, `-t name`) select tests. */
 import { execFile } from 'node:child_process';
-import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { setUpPrograms } from './programs.mjs';
-import { finish, runVitest } from './run-vitest.mjs';
+import { setUpPrograms } from './programs.ts';
+import { finish, runVitest } from './run-vitest.ts';
 import { ROOT } from './setup.mjs';
 
-/** @param {string} path */
-const inRoot = (path) => join(ROOT, path);
+const inRoot = (path: string): string => join(ROOT, path);
 
 /**
  * One checker: several would each check shared files again, which doubles the CPU time. tsc caches its results, and
  * checks only changed files.
- * @param {string} project
  */
-const tsc = (project) => [
+const tsc = (project: string): string[] => [
   ...[inRoot('node_modules/typescript/bin/tsc'), '--singleThreaded', '--noEmit', '-p', project, '--incremental'],
   ...['--tsBuildInfoFile', inRoot(`node_modules/.cache/clusterpass/types/${project === '.' ? 'src' : project}.json`)],
 ];
 
-/** Arguments of Node. The checks change no file of the project. @type {Record<string, string[]>} */
+/** Arguments of Node. The checks change no file of the project. */
 const CHECKS = {
   'types (tsc)': tsc('.'),
   'types of the console (tsc)': tsc('console'),
@@ -31,28 +28,21 @@ const CHECKS = {
   // Warnings fail, too: otherwise they would accumulate unread.
   'lint and format (biome)': [
     inRoot('node_modules/@biomejs/biome/bin/biome'),
-    'check',
-    '--error-on-warnings',
-    '--max-diagnostics=none',
-    '.',
+    ...['check', '--error-on-warnings', '--max-diagnostics=none', '.'],
   ],
-  'generated files are up to date': [inRoot('scripts/generate.mjs'), '--check'],
+  'generated files are up to date': [inRoot('scripts/generate.ts'), '--check'],
 };
 
-/** Nice value of the checks: tests go first. Never below that of this process, which only root may lower. */
-const CHECK_NICENESS = Math.max(10, getPriority());
-
-/** @param {string[]} args */
-async function check(args) {
+/** What a check has found, if anything. */
+async function check(args: readonly string[]): Promise<string | undefined> {
   // tsc is written in Go. Without garbage collection it takes a sixth less CPU time, and 1.1 GB instead of 1.0.
   const options = { cwd: ROOT, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, GOGC: 'off' } };
   try {
-    const running = promisify(execFile)(process.execPath, args, options);
-    if (running.child.pid !== undefined) setPriority(running.child.pid, CHECK_NICENESS);
-    await running;
+    // Tests go first.
+    await promisify(execFile)('nice', ['-n', '10', process.execPath, ...args], options);
     return undefined;
   } catch (error) {
-    const { stdout, stderr, message } = /** @type {Error & { stdout?: string, stderr?: string }} */ (error);
+    const { stdout, stderr, message } = error as Error & { stdout?: string; stderr?: string };
     return `${stdout ?? ''}${stderr ?? ''}` || message;
   }
 }
@@ -61,18 +51,13 @@ async function check(args) {
 const checks = Object.entries(CHECKS).map(([name, args]) => ({ name, problem: check(args) }));
 setUpPrograms();
 
-const tests = await runVitest(process.argv.slice(2));
-let passed = 0;
-let failed = 0;
-for (const { name, problem } of checks) {
-  const found = await problem;
-  if (found === undefined) {
-    passed += 1;
-    console.log(`ok      ${name}`);
-  } else {
-    failed += 1;
-    console.log(`FAILED  ${name}\n${found}`);
-  }
-}
-
-finish({ passed: passed + tests.passed, failed: failed + tests.failed, skipped: tests.skipped });
+const { passed, failed, skipped } = await runVitest(process.argv.slice(2));
+const problems = await Promise.all(
+  checks.map(async ({ name, problem }) => {
+    const found = await problem;
+    console.log(found === undefined ? `ok      ${name}` : `FAILED  ${name}\n${found}`);
+    return found === undefined ? 0 : 1;
+  }),
+);
+const bad = problems.filter(Boolean).length;
+finish({ passed: passed + checks.length - bad, failed: failed + bad, skipped });
