@@ -34,7 +34,7 @@ const callTool: CallTool = ({ tool: called, args }) => runTool(called, args, { m
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 async function answer(request: RpcRequest, call = callTool): Promise<any> {
   try {
-    return await protocol.answer(request, clientOf(request), call);
+    return await protocol(request, clientOf(request), call);
   } catch (error) {
     if (error instanceof RpcError) return errorResponse(error, request.id);
     throw error;
@@ -99,7 +99,7 @@ describe('anything else', () => {
           const request = readMessage(JSON.parse(JSON.stringify(value)));
           checkMessageHeaders(request, headers);
           if (request.type === 'notification') return;
-          const response = await protocol.answer(request, clientOf(request), callTool);
+          const response = await protocol(request, clientOf(request), callTool);
           expect(response).toMatchObject({ jsonrpc: '2.0', id: request.id });
         } catch (error) {
           expect(error).toBeInstanceOf(RpcError);

@@ -31,10 +31,8 @@ export interface ToolCall {
 
 export type CallTool = (call: ToolCall) => Promise<ToolResult>;
 
-export interface Protocol {
-  /** Answers a request. Rejects only with errors of `callTool`. */
-  answer(request: RpcRequest, client: ClientFacts, callTool: CallTool): Promise<RpcResponse>;
-}
+/** Answers a request. Rejects only with errors of `callTool`. */
+export type Protocol = (request: RpcRequest, client: ClientFacts, callTool: CallTool) => Promise<RpcResponse>;
 
 /** Who sends a request. `legacyName`: what the client said in `initialize`, if the transport knows. Throws RpcError. */
 export const clientOf = (request: RpcRequest, legacyName = ''): ClientFacts =>
@@ -131,15 +129,13 @@ export function createProtocol(version: string, tools: readonly Tool[]): Protoco
     throw new RpcError(RPC_CODES.methodNotFound, 'Method not found');
   };
 
-  return {
-    async answer(request, client, callTool) {
-      try {
-        return resultResponse(request.id, await resultOf(request, client, callTool));
-      } catch (error) {
-        if (error instanceof RpcError) return errorResponse(error, request.id);
-        throw error;
-      }
-    },
+  return async (request, client, callTool) => {
+    try {
+      return resultResponse(request.id, await resultOf(request, client, callTool));
+    } catch (error) {
+      if (error instanceof RpcError) return errorResponse(error, request.id);
+      throw error;
+    }
   };
 }
 

@@ -41,7 +41,7 @@ export async function serveStdio({ input, write, protocol, callTool, onError }: 
     let response: RpcResponse;
     try {
       const client = clientOf(request, legacyName);
-      response = await protocol.answer(request, client, (call) => callTool(call, signal));
+      response = await protocol(request, client, (call) => callTool(call, signal));
     } catch (error) {
       if (!(error instanceof RpcError) && !signal.aborted) onError(error);
       response = errorResponse(error instanceof RpcError ? error : internalError(), request.id);

@@ -72,7 +72,7 @@ function decodedText(bytes: Uint8Array): string {
 
 async function answerTo(request: RpcRequest, x: Exchange, parts: StageParts, mcp: McpEndpoint): Promise<RawAnswer> {
   const client = clientOf(request);
-  const response = await mcp.protocol.answer(request, client, (call) => callTool(call, x, parts, mcp));
+  const response = await mcp.protocol(request, client, (call) => callTool(call, x, parts, mcp));
   const isUnknown = 'error' in response && response.error.code === RPC_CODES.methodNotFound;
   // MC-18. A legacy client takes a 404 for a session that has ended.
   return jsonAnswer(isUnknown && client.era === 'modern' ? 404 : 200, response);
