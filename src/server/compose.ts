@@ -162,9 +162,9 @@ export async function compose(
     const manifests = await waiting(() => openManifests(options, { parts: applying, logger }));
     closers.push(() => manifests.stop());
     startBackgroundWork({ ...base, ...state, ownPort: port });
-    const certificateEnd = () => (options.tls === undefined ? undefined : apiServer.server.certificateExpiry());
     const keyEnds = () => signingKeyEnds(signing, options.signingKeyRotationMs);
-    const notifier = await openNotifier({ ...base, ...state, version, certificateEnd, keyEnds });
+    const ends = { keyEnds, certificateEnd: apiServer.server.certificateExpiry };
+    const notifier = await openNotifier({ ...base, ...state, ...ends, version });
     closers.push(() => notifier.stop());
 
     const leads = () => reader.ready && leadership.leads();
@@ -176,7 +176,6 @@ export async function compose(
     };
     const history = startFleetHistory({ ...recorded, every, now: Date.now, logger });
     closers.push(() => history.stop());
-    const ends = { keyEnds, certificateEnd };
     const overview = createFleetOverview({ ...base, reader, work, productName, ...ends, ...history, now: Date.now });
 
     const problems = {

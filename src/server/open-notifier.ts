@@ -44,12 +44,10 @@ export async function openNotifier(parts: NotifierParts) {
       logger.warn({ problem }, 'the notify configuration cannot be used: the last good one stays in force');
     },
   });
-  const keyEnds = () => [
-    ...parts.keyEnds(),
-    ...[certificateEnd()].flatMap((end) =>
-      end === undefined ? [] : [['the certificate of the server', end] as const],
-    ),
-  ];
+  const keyEnds = (): readonly KeyEnd[] => {
+    const end = certificateEnd();
+    return end === undefined ? parts.keyEnds() : [...parts.keyEnds(), ['the certificate of the server', end]];
+  };
   const notifier = startNotifier({
     catalog,
     reader: objects.reader,

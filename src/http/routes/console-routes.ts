@@ -32,7 +32,7 @@ const YEAR_SECONDS = 365 * 24 * 60 * 60;
  * may frame it, and text cannot become markup or code where the browser has Trusted Types. It may write to the
  * clipboard.
  */
-const headersFor = (origins: readonly string[]): Readonly<Record<string, string>> => ({
+const headersFor = (origins: ReadonlySet<string>): Headers => ({
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -77,7 +77,7 @@ export function consoleRoutes(options: ConsoleOptions): PathRoutes {
 function securityHeaders({ provider, tokenOriginsOf }: ConsoleOptions): Headers {
   const issuerOrigin = webOrigin(provider?.issuer);
   const tokenOrigins = provider === undefined ? [] : (tokenOriginsOf?.(provider.issuer) ?? []);
-  return headersFor([...new Set([...(issuerOrigin === undefined ? [] : [issuerOrigin]), ...tokenOrigins])]);
+  return headersFor(new Set(issuerOrigin === undefined ? tokenOrigins : [issuerOrigin, ...tokenOrigins]));
 }
 
 function serveFile(file: ConsoleFile, { acceptEncoding, ifNoneMatch }: PathRequest, security: Headers): RawAnswer {
