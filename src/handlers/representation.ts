@@ -10,13 +10,13 @@ import {
   type TableColumn,
 } from '../api/kind.ts';
 import { PARTIAL_METADATA_SHAPE, rowShape, tableShape } from '../api/kinds/representations.ts';
-import type { ValueResponse } from '../api/request.ts';
+import type { Accepted, ValueResponse } from '../api/request.ts';
 import type { VisibilityRule } from '../api/visibility.ts';
 import type { Work } from '../lib/work-queue.ts';
 import type { ObjectView, ReadableObject } from '../objects/readable.ts';
 
 /** The forms of `Accept: ...;as=`. */
-export type Form = 'object' | 'table' | 'partial-object-metadata';
+export type Form = Exclude<Accepted['as'], 'partial-object-metadata-list'>;
 export type IncludeObject = 'Metadata' | 'Object' | 'None';
 
 /** How one caller sees the objects of a kind: whole or as public view, and in which form. */

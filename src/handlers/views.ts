@@ -8,7 +8,7 @@ import type { ApiRequest, Query, Target } from '../api/request.ts';
 import { ApiError, badRequest } from '../api/status.ts';
 import { type ClusterVisibility, NONE_VISIBLE, type TimeSpan, type VisibilityRule } from '../api/visibility.ts';
 import type { ListOptions } from './options/list-options.ts';
-import type { Form, IncludeObject, Representation } from './representation.ts';
+import type { IncludeObject, Representation } from './representation.ts';
 import { allOrRequested, visibleRequests } from './requester.ts';
 import type { Selection } from './selection.ts';
 
@@ -101,15 +101,9 @@ export function selectionFor(request: ApiRequest, kind: Kind, options: ListOptio
   };
 }
 
-const FORMS: Readonly<Record<ApiRequest['accept']['as'], Form>> = {
-  object: 'object',
-  table: 'table',
-  'partial-object-metadata': 'partial-object-metadata',
-  'partial-object-metadata-list': 'partial-object-metadata',
-};
-
 export function representationFor(request: ApiRequest, kind: Kind, views: Views): Representation {
-  const form = FORMS[request.accept.as];
+  const { as } = request.accept;
+  const form = as === 'partial-object-metadata-list' ? 'partial-object-metadata' : as;
   return {
     kind,
     form,
