@@ -5,7 +5,7 @@ import { CliError, type Context, type Invocation, type Run } from '../command.ts
 import { connectAll } from '../connection/all-servers.ts';
 import { execCommand } from '../kubeconfig/exec-command.ts';
 import { checkedTemplate } from '../kubeconfig/wanted-contexts.ts';
-import { isWritten, printNextStep, type WriteSettings, writeContexts } from '../kubeconfig/write-contexts.ts';
+import { isWritten, type WriteSettings, writeContexts } from '../kubeconfig/write-contexts.ts';
 import { choose } from '../picker.ts';
 import {
   clusterChoice,
@@ -31,7 +31,6 @@ export const writeKubeconfig: Run = async (context, invocation) => {
     clusters: found.filter((each) => each.server === server).map(({ cluster }) => cluster),
   }));
   const result = await writeContexts(context, invocation, settings, parts);
-  await printNextStep(context, invocation, result);
   return isWhole && isWritten(result) ? 0 : 1;
 };
 
@@ -61,7 +60,6 @@ export const useCluster: Run = async (context, invocation) => {
   const settings = { ...given, ...choice, account, makesCurrent: true };
   const { server, cluster } = located;
   const result = await writeContexts(context, invocation, settings, [{ server, clusters: [cluster] }]);
-  await printNextStep(context, invocation, result);
   return isWritten(result) && result.written.length > 0 ? 0 : 1;
 };
 

@@ -30,16 +30,13 @@ interface ServerClusters {
   readonly clusters: readonly Cluster[];
 }
 
-/** Contexts that were written, and what is known of their tokens. */
-export type Written = MergeResult & Awaited<ReturnType<typeof testTokens>>;
-
-/** Writes the contexts of the clusters to the file or to stdout, and prints what was changed. */
+/** Writes the contexts of the clusters to the file or to stdout, and prints what was changed and what to do next. */
 export async function writeContexts(
   context: Context,
   invocation: Invocation,
   settings: WriteSettings,
   parts: readonly ServerClusters[],
-): Promise<Written> {
+): Promise<MergeResult> {
   const print = (text: string): void => context.err.write(`${text}\n`);
   const { wanted, skipped } = await contextsOf(settings, parts);
   for (const reason of skipped) print(`Warning: ${reason}`);
@@ -47,8 +44,7 @@ export async function writeContexts(
     ? new Map(await Promise.all(parts.map((part) => visibleAt(settings, part))))
     : undefined;
   // Before the file is written: a context that fails is not the one to start with.
-  const tested = await testTokens(settings, wanted, parts);
-  const { choose } = tested;
+  const { warnings, choose } = await testTokens(settings, wanted, parts);
   const file = fileOf(context, invocation);
   const { acceptChanges, makesCurrent } = settings;
   const options = { visible, acceptChanges, makesCurrent, choose, keepsNames: settings.template === undefined };
@@ -58,12 +54,12 @@ export async function writeContexts(
       : await mergeIntoFile(context, file, wanted, options);
   if (file === undefined) context.out.write(result.text);
   else print(`${file}: ${summaryOf(result)}`);
-  for (const name of result.removed) print(`removed: ${terminalSafe(name)}: you no longer see its cluster`);
-  for (const { from, to } of result.renamed) print(`renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`);
-  reportCurrentContext(makesCurrent, result, print);
-  reportMoved(result, print);
-  for (const collision of result.collisions) print(`error: ${terminalSafe(collision)}`);
-  return { ...result, ...tested };
+  for (const line of reportOf(result, makesCurrent)) print(line);
+  await sayAllowListEntry(context);
+  if (result.written.length > 0) for (const warning of warnings) print(`Warning: ${warning}`);
+  const first = choose(result.written);
+  if (first !== undefined && file !== undefined) print(`Next: ${nextCommand(context, file, first)}`);
+  return result;
 }
 
 /** The contexts of all parts, and the reasons why clusters have none. */
@@ -113,32 +109,28 @@ async function mergeIntoFile(
   });
 }
 
-function reportCurrentContext(
-  makesCurrent: boolean | undefined,
-  { selected, lost }: MergeResult,
-  print: (text: string) => void,
-): void {
+/** What has become of the contexts, in lines for standard error. */
+function* reportOf(result: MergeResult, makesCurrent = false): Generator<string> {
+  const { removed, renamed, selected, lost, moved, unaccepted, collisions } = result;
+  for (const name of removed) yield `removed: ${terminalSafe(name)}: you no longer see its cluster`;
+  for (const { from, to } of renamed) yield `renamed: ${terminalSafe(from)} is now ${terminalSafe(to)}`;
   const choose = 'choose one with kubectl config use-context NAME';
   if (selected !== undefined) {
-    print(`kubectl uses ${terminalSafe(selected)} ${makesCurrent ? 'now' : `by default: ${choose}`}`);
+    yield `kubectl uses ${terminalSafe(selected)} ${makesCurrent ? 'now' : `by default: ${choose}`}`;
   }
   if (lost !== undefined) {
-    print(`Warning: the current context ${terminalSafe(lost)} was removed or renamed, and kubectl fails: ${choose}`);
+    yield `Warning: the current context ${terminalSafe(lost)} was removed or renamed, and kubectl fails: ${choose}`;
   }
-}
-
-function reportMoved({ moved, unaccepted: { length } }: MergeResult, print: (text: string) => void): void {
   for (const { contextName, changes, isConfirmed } of moved) {
     const note = isConfirmed ? ', as confirmed at the server' : '';
-    for (const change of changes) print(`changed: ${terminalSafe(`${contextName}: ${change}`)}${note}`);
+    for (const change of changes) yield `changed: ${terminalSafe(`${contextName}: ${change}`)}${note}`;
   }
-  if (length > 0) {
-    const which = length === 1 ? 'This context was' : `${length} contexts were`;
-    print(
-      `error: ${which} left unchanged, because kubectl would send tokens to the new address. If the change is right, ` +
-        'run the command again with --accept-changes; clusterpass confirm CLUSTER accepts it for all users',
-    );
+  if (unaccepted.length > 0) {
+    const which = unaccepted.length === 1 ? 'This context was' : `${unaccepted.length} contexts were`;
+    yield `error: ${which} left unchanged, because kubectl would send tokens to the new address. If the change is right, ` +
+      'run the command again with --accept-changes; clusterpass confirm CLUSTER accepts it for all users';
   }
+  for (const collision of collisions) yield `error: ${terminalSafe(collision)}`;
 }
 
 /** Whether every context is in the file as it is wanted. */
@@ -196,23 +188,12 @@ const readyNames = ({ clusters }: ServerClusters): ReadonlySet<string> =>
     ...clusters.filter(({ status = {} }) => readyStatus(status) === 'True').map(({ metadata }) => metadata.name),
   ]);
 
-/** Warns if the account cannot get tokens, and prints a kubectl command that works, if there is one. */
-export async function printNextStep(
-  context: Context,
-  invocation: Invocation,
-  { written, warnings, choose }: Written,
-): Promise<void> {
-  await sayAllowListEntry(context);
-  if (written.length === 0) return;
-  for (const warning of warnings) context.err.write(`Warning: ${warning}\n`);
-  const first = choose(written);
-  if (first === undefined) return;
-  const file = fileOf(context, invocation);
-  if (file === undefined) return;
-  const where = file === kubeconfigFile(context.env) ? '' : `--kubeconfig ${shellWord(file)} `;
+/** A kubectl command that works. */
+function nextCommand({ env }: Context, file: string, { cluster, contextName }: WrittenContext): string {
+  const where = file === kubeconfigFile(env) ? '' : `--kubeconfig ${shellWord(file)} `;
   // Nothing is known of what the account may do in a cluster. Every caller may ask who it is.
-  const what = first.cluster === '' ? 'get clusters' : 'auth whoami';
-  context.err.write(`Next: kubectl ${where}--context ${shellWord(terminalSafe(first.contextName))} ${what}\n`);
+  const what = cluster === '' ? 'get clusters' : 'auth whoami';
+  return `kubectl ${where}--context ${shellWord(terminalSafe(contextName))} ${what}`;
 }
 
 /** Names that can be part of a path and of the name of a context. */
