@@ -61,7 +61,7 @@ export interface Client {
   tokenSource(options: Omit<TokenOptions, 'dryRun' | 'signal'>): TokenSource;
   /** Lists unexpired tracked passes: all of them if the caller may list `issuedtokens`, else the caller's own. */
   listIssuedTokens(options?: TokenSelection): Promise<TrackedToken[]>;
-  /** Revokes a token by its `jti` claim. The token need not be tracked. */
+  /** Revokes a token by its `jti` claim, tracked or not. The server, and all who ask it, refuse it from then on. */
   revokeToken(jti: string, options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** A kubeconfig (YAML, without secrets) for one cluster and one service account. */
   kubeconfig(options: { readonly cluster: string; readonly namespace: string; readonly name: string }): Promise<string>;
@@ -74,6 +74,7 @@ export interface Client {
 }
 
 const WATCH_IDLE_MS = 150_000;
+const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
 
 export function createClient(options: ClientOptions): Client {
   const { token, timing = realTiming, productName = 'orchestrator' } = options;
@@ -97,8 +98,12 @@ export function createClient(options: ClientOptions): Client {
     watchClusters: (watch) => watchClusters(watchParts, watch),
     ...tokens,
     tokenSource: (request) => createTokenSource(() => tokens.createToken(request), timing),
-    listIssuedTokens: (selection) => listIssuedTokens(transport, selection),
-    revokeToken: (jti, revoke) => revokeToken(transport, jti, revoke?.signal),
+    listIssuedTokens: async (selection = {}) =>
+      (await readPages<Page<TrackedToken>>(transport, ISSUED_TOKENS, selection)).flatMap(({ items }) => items),
+    revokeToken: async (jti, { signal } = {}) => {
+      if (!/^[0-9a-f-]{36}$/.test(jti)) throw new TypeError('jti is not the ID of a token');
+      await transport.request('DELETE', `${ISSUED_TOKENS}/${jti}`, { signal });
+    },
     kubeconfig: async ({ cluster, namespace, name }) => {
       const path = `/auth/v1/clusters/${encodeURIComponent(cluster)}/kubeconfig`;
       const query = { as: `${namespace}/${name}` };
@@ -111,17 +116,4 @@ export function createClient(options: ClientOptions): Client {
     text: async (path, request) => (await transport.text('GET', path, { ...request, accept: '*/*' })).value,
     request: (method, path, request) => transport.request(method, path, request),
   };
-}
-
-const ISSUED_TOKENS = '/apis/clusterpass.dev/v1alpha1/issuedtokens';
-
-async function listIssuedTokens(transport: Transport, options: TokenSelection = {}): Promise<TrackedToken[]> {
-  const pages = await readPages<Page<TrackedToken>>(transport, ISSUED_TOKENS, options);
-  return pages.flatMap(({ items }) => items);
-}
-
-/** Revokes a token, tracked or not. From then on the server and everyone who asks it refuse the token. */
-async function revokeToken(transport: Transport, jti: string, signal?: AbortSignal): Promise<void> {
-  if (!/^[0-9a-f-]{36}$/.test(jti)) throw new TypeError('jti is not the ID of a token');
-  await transport.request('DELETE', `${ISSUED_TOKENS}/${jti}`, { signal });
 }
