@@ -191,8 +191,9 @@ export function faultsOf(
           each(members, (one) => one.signal('SIGSTOP'));
           await delay(STALL_MS - WORK_MS);
           each(members, (one) => one.signal('SIGCONT'));
-          // Until etcd has answered once: on a busy machine the time alone may pass without any work.
-          await Promise.all([delay(WORK_MS), members[0]?.isHealthy()]);
+          // Until etcd is healthy: on a busy machine the time alone may pass without any work, or without a leader.
+          do await delay(WORK_MS);
+          while (!isOver && (await members[0]?.isHealthy()) === false);
         }
       };
       return {
